@@ -64,7 +64,7 @@ def by_table(model: Path, entries, count: int):
     written = time.perf_counter()
     path.write_text(chosen, encoding="utf8")
     filled = time.perf_counter()
-    made = apply_all(path, list(read_decisions(path)), linker.new_entities, linker)
+    made = apply_all(path, list(read_decisions(path)), linker.new_entities)
     save_pipeline(nlp, model)
     seconds = written - start + time.perf_counter() - filled
     assert sum(made.values()) == sum(entry["action"] != "skip" for entry in entries), made

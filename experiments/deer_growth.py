@@ -55,7 +55,7 @@ def main(train: str, dev: str, output: str, metrics: str) -> None:
         documents = "--corpora.train.limit", limit
         run("train", "training/deer.cfg", "--output", model, *options_of(settings), *documents)
     trained = [f"{model}/model-last" for model in models]
-    run("evaluate", *trained, dev, "--baselines", "--output", metrics)
+    run("evaluate", *trained, dev, "--output", metrics)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import Dict, Iterator, List, Optional
 from urllib.parse import unquote
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.convert import strip_prefix
 from spacy_arbo_el.formats import corpus_formats, entity_formats
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport
@@ -52,6 +53,29 @@ def read_medic_2012(folder: Path, report: Optional[ImportReport] = None) -> Iter
         ids, names = ([s.strip() for s in p.split("|") if s.strip()] for p in line.split("||"))
         title, *aliases = dict.fromkeys(names)
         yield Entity(ids[0], title, aliases=tuple(aliases), types=DISEASE, meta={"ids": ids})
+
+
+@entity_formats("medic")
+def read_medic(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+    """Read CTD's MEDIC, ``CTD_diseases.tsv``, with ``|`` between several values of a column.
+
+    The columns are name, id, other ids, definition, parents, places in the tree, the parents'
+    places, and synonyms. Lines that begin with ``#`` are comments. Other ids lead to the entity.
+    """
+    report = report or ImportReport()
+    for line in path.read_text("utf8").splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        title, id_, others, definition, _, tree, _, synonyms = line.split("\t")[:8]
+        ids = list(map(strip_prefix, [id_, *_parts(others)]))
+        report.redirect(ids[1:], ids[0])
+        meta = {"ids": ids, "tree": _parts(tree)}
+        aliases = tuple(dict.fromkeys(_parts(synonyms)))
+        yield Entity(ids[0], title, definition, aliases, DISEASE, meta=meta)
+
+
+def _parts(text: str) -> List[str]:
+    return [part.strip() for part in text.split("|") if part.strip()]
 
 
 @entity_formats("fb15k")

@@ -5,7 +5,7 @@
 ``OUT/entities.jsonl`` has all labels: the titles that the splits link to, and the articles of
 FB15k-237's Wikidata with their descriptions and alternative names. ``OUT/<split>.txt`` has the
 titles of a split, one per line, and ``OUT/splits.txt`` those of all splits: files for
-``arbo evaluate --labels``.
+``labels.py``.
 """
 
 import sys

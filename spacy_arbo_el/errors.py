@@ -317,7 +317,10 @@ class Errors(metaclass=_Coded):
         "Give one encoder input and one vector per exemplar."
     )
 
-    E303 = "Can't read the search index {path}: {problem}. Build it again with spacy arbo index."
+    E303 = "Can't read the search index {path}: {problem}. Build it again with arbo kb index."
+    E306 = (
+        "{path} has no vectors yet, and an index is built over them: arbo kb encode {path} MODEL."
+    )
     E305 = (
         "FaissIndex.v1 can't use factory = {factory!r} with search = {search!r}: {problem}. Give "
         'strings of FAISS, such as factory = "IVF2048,SQ8" with search = "nprobe=64", or factory = '
@@ -327,7 +330,7 @@ class Errors(metaclass=_Coded):
     # Inference: E4xx
     E401 = (
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
-        "two finite numbers with a slope above zero. Fit a new one: spacy arbo calibrate."
+        "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
     )
     E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
 
@@ -506,7 +509,7 @@ class Errors(metaclass=_Coded):
     E798 = "It has the section [{section}] twice."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
-        "if that is the one you mean, or take the merge back: arbo new undo, new_entities.undo()."
+        "if that is the one you mean, or take the merge back: new_entities.undo()."
     )
     E716 = "There is no decision to take back."
     E714 = "Decision {step} stays: decision {later} ({action} {id}) came later and depends on it."
@@ -523,14 +526,9 @@ class Errors(metaclass=_Coded):
         "linker.corpus.discover gave."
     )
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
-    E724 = "{path} has no labels. Give ids of entities, one per line, or entities as JSONL."
     E726 = (
         '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
         "entity. Check that this is the right file, and that it was converted with ids."
-    )
-    E725 = (
-        "{path} has {count} ids that the knowledge base does not have, such as {some}. Correct "
-        "them, or give a .jsonl file of entities, which adds the new ones."
     )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
@@ -563,7 +561,7 @@ class Errors(metaclass=_Coded):
     # Evaluation: E83x
     E831 = (
         "A threshold chosen on the documents it is scored on would look better than it is. Choose "
-        "it on other parts of them, with --folds 5, or use arbo tune on other documents."
+        "it on other parts of them, with --folds 5, or use arbo fit tune on other documents."
     )
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
@@ -571,11 +569,8 @@ class Errors(metaclass=_Coded):
         "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
         "the calibration that the pipeline has."
     )
-    E837 = (
-        "Nothing says which features put a candidate of {mention!r} before another: it has a "
-        "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "
-        "calibrate."
-    )
+    E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
+    E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
     E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
 
     # Silver mentions: E84x
@@ -802,11 +797,11 @@ class Warnings(metaclass=_Coded):
     )
     W502 = (
         "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
-        "a new one: spacy arbo calibrate."
+        "a new one: spacy arbo fit calibrate."
     )
     W503 = (
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
-        "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
+        "and the config has {present}. Fit that one: spacy arbo fit calibrate, or arbo rerank."
     )
     W504 = "{path} can't be used ({problem}). The damaged part is made again from the entities."
     W515 = (

@@ -68,9 +68,7 @@ CORPUS_STARTS = {
         rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
     ),
     "label-studio": re.compile(rb"\[\s*\{.{0,2000}\"(?:annotations|data)\"\s*:", re.S),
-    "spacy-json": re.compile(rb"\[\s*(?:\{|\[?\s*\")|\{.{0,2000}\"ents\"\s*:", re.S),
     "prodigy": re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:"),
-    "doccano": re.compile(rb"\{[^\n]*(?:\"start_offset\"|\"labels?\"\s*:\s*\[)"),
 }
 # Kinds of files that no reader reads, by their beginning or the end of their names.
 UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",

@@ -51,6 +51,9 @@ def run_in_process(name, folder, **variables):
             words = shlex.split(line)
             if words[:4] == ["python", "-m", "spacy", "arbo"]:
                 printed.append(run(*words[4:]))
+            elif words[:2] == ["python", "-m"]:
+                done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
+                assert done.returncode == 0, done.stderr
             else:
                 printed.append(run_script(folder / words[1], *words[2:]))
     return "\n".join(printed)

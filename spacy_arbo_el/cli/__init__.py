@@ -6,17 +6,14 @@ Commands import what they need only when they run, so that spaCy's other command
 import typer
 from spacy.cli._util import app
 
-from .calibrate import calibrate_command
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .distill import distill_command
 from .evaluate import evaluate_command
-from .explain import explain_command
-from .index import index_command
+from .fit import fit_cli
 from .init_config import init_config_command
-from .init_pipeline import init_command
 from .kb import kb_cli
 from .new import new_cli
 from .pretrain import pretrain_command
@@ -25,8 +22,6 @@ from .serve import serve_command
 from .show import show_command
 from .silver import silver_command
 from .train import train_command
-from .tune import tune_command
-from .wrong_links import errors_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.callback()(prepare_console)
@@ -36,21 +31,16 @@ arbo_cli.command("silver")(silver_command)
 arbo_cli.command("init-config")(init_config_command)
 # Settings of the config are overridden by options of their names.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
-arbo_cli.command("init", context_settings=OVERRIDES)(init_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
-arbo_cli.command("calibrate")(calibrate_command)
-arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)
-arbo_cli.command("errors")(errors_command)
-arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
 arbo_cli.command("discover")(discover_command)
-arbo_cli.command("explain")(explain_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.command("serve")(serve_command)
+arbo_cli.add_typer(fit_cli)
 arbo_cli.add_typer(kb_cli)
 arbo_cli.add_typer(new_cli)
 app.add_typer(arbo_cli)

@@ -11,8 +11,8 @@ from .arguments import CODE, EXCLUDE
 
 # Not read from the registry: readers are not imported for help.
 FORMATS = (
-    "jsonl, csv, pubtator, bioc, brat, aida, conllu, webanno, prodigy, doccano, label-studio, "
-    "spacy-json, or one that --code adds"
+    "jsonl, csv, pubtator, bioc, brat, aida, conllu, webanno, prodigy, label-studio, "
+    "or one that --code adds"
 )
 
 

@@ -4,14 +4,13 @@ import csv
 import io
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
 
 from ..errors import Errors
 
 if TYPE_CHECKING:
     from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
-    from ..linker import ArboLinker
 
 ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")
@@ -66,11 +65,9 @@ def apply_all(
     path: Path,
     rows: Sequence[Tuple[int, Row]],
     new_entities: "NewEntities",
-    linker: Optional["ArboLinker"],
 ) -> Dict[str, int]:
     """Make decisions in order. Raises ValueError with file and line at the first impossible one.
 
-    linker: For acceptances.
     RETURNS: The number of decisions of each kind.
     """
     from ..storage.lines import line_error
@@ -78,21 +75,20 @@ def apply_all(
     counts: Counter = Counter()
     for number, row in rows:
         try:
-            _apply(row, new_entities, linker)
+            _apply(row, new_entities)
         except (ValueError, KeyError) as error:
             raise line_error(path, number, str(error.args[0] if error.args else error)) from None
         counts[row["decision"]] += 1
     return {name: counts[name] for name in DECISIONS if counts[name]}
 
 
-def _apply(row: Row, new_entities: "NewEntities", linker: Optional["ArboLinker"]) -> None:
+def _apply(row: Row, new_entities: "NewEntities") -> None:
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
-        assert linker is not None, "acceptances are made with the linker"
         about: Dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
         if row.get("types"):
             about["types"] = row["types"].split("|")
-        linker.new_entities.accept(entity, row.get("kb_id") or None, **about)
+        new_entities.accept(entity, row.get("kb_id") or None, **about)
     elif decision == "reject":
         new_entities.reject(entity)
     elif decision == "merge":

@@ -203,7 +203,7 @@ def discover_command(
 ) -> None:
     """Group unlinked mentions into new entities.
 
-    They are written as JSONL and as an HTML page. What was decided with `arbo new` holds: merged
+    They are written as JSONL and as an HTML page. What was decided on them holds: merged
     mentions stay together, split ones apart, and rejected or accepted ones are left out.
 
     With --ray, what workers have read is kept beside the JSONL file, in a folder that ends in .run,

@@ -7,6 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..errors import ArboError, Errors
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
 from .kb_edit import add_edit_commands, encode_with, progress, show_skipped
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from ..kb.attached_index import AttachedIndex
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, medic, spacy, or one that --code adds"
+FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
 
@@ -178,6 +179,44 @@ def _index_text(index: "Optional[AttachedIndex]") -> str:
     if index is None:
         return "none: exact search"
     return f"{index.about['kind']} over {index.about['rows']} vectors"
+
+
+@kb_cli.command("index")
+def index_command(
+    # fmt: off
+    path: Path = KB,
+    index: str = Arg(..., help='Factory and search strings of FAISS: "HNSW32 efSearch=128"'),
+    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
+    code: Optional[Path] = CODE,
+    # fmt: on
+) -> None:
+    """Build a search index and store it.
+
+    A pipeline whose config asks for the same index then loads it. Few vectors are searched exactly,
+    and get no index.
+
+    \b
+    Example:
+      python -m spacy arbo kb index kb "IVF1024,SQ8 nprobe=64"
+    """
+    from ..kb.knowledge_base import ArboKB
+    from ..retrieval.index.approximate import ApproximateIndex
+    from ..retrieval.index.faiss_index import FaissIndex
+    from ..retrieval.similarity import Cosine
+
+    factory, _, search = index.partition(" ")
+    with errors_for_people():
+        build_index = FaissIndex(factory, search.strip())
+        similarity = load_linker(model).similarity if model else Cosine()
+        with ArboKB.open(path) as kb:
+            if not len(kb.rows):
+                raise ArboError(Errors.E306.format(path=path))
+            built = build_index(kb.rows, similarity)
+            if isinstance(built, ApproximateIndex) and built.attached:
+                kb.vectors.keep_index(built.attached)
+                msg.good(visible(f"{path}: {_index_text(built.attached)}"))
+            else:
+                msg.info("Exact search is best for so few vectors; no index is stored.")
 
 
 @kb_cli.command("verify")

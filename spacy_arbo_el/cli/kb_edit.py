@@ -11,7 +11,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import CODE, CPUS, GPUS, KB, RAY, WORKERS, load_linker, ray_settings
+from .arguments import CODE, KB, load_linker
 from .console import write_line
 
 if TYPE_CHECKING:
@@ -131,10 +131,6 @@ def encode_command(
     # fmt: off
     path: Path = KB,
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
-    ray: Optional[str] = RAY,
-    workers: int = WORKERS,
-    cpus_per_worker: int = CPUS,
-    gpus_per_worker: float = GPUS,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -144,30 +140,14 @@ def encode_command(
 
     Vectors of other encoders stay beside these.
 
-    With --ray, workers encode the texts. What they have encoded is kept beside the knowledge base,
-    in a folder that ends in .run, until the command is done: run
-    the same command to resume. All machines must reach the pipeline and this folder by the same
-    paths.
-
     \b
     Example:
       python -m spacy arbo kb encode kb out/model-best
-      python -m spacy arbo kb encode kb out/model-best --ray local --workers 4
     """
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people():
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
-        with ArboKB.open(path) as kb:
-            linker = load_linker(model)
-            if settings is None:
-                count = encode_with(linker, kb)
-            else:
-                from ..distributed.texts import encode_in_shards
-
-                place = path.resolve()
-                folder = place.with_name(f"{place.name}.run")
-                count = encode_in_shards(kb, linker, model, folder, settings)
+    with errors_for_people(), ArboKB.open(path) as kb:
+        count = encode_with(load_linker(model), kb)
     msg.good(f"{path}: {count} texts encoded")
 
 

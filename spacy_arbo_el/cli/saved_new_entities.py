@@ -1,8 +1,7 @@
-"""Read and write saved new entities without loading the encoder."""
+"""Read saved new entities without loading the encoder."""
 
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterator
+from typing import TYPE_CHECKING
 
 import srsly
 from spacy import util
@@ -25,25 +24,6 @@ def read_new_entities(model: Path) -> "NewEntities":
 
         return find_linker(load_pipeline(model)).new_entities
     return _read(component)
-
-
-@contextmanager
-def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
-    """The new entities that a pipeline keeps. They are saved if no error occurs.
-
-    Only they are written: the rest of the pipeline stays as it is.
-    """
-    from ..linking.component_folder import ComponentFolder
-    from ..pipelines import changing_pipeline, edit_pipeline
-
-    component = _component(model)
-    if is_pending(model):
-        with edit_pipeline(model):
-            pass
-    with changing_pipeline(component.parent):
-        new_entities = _read(component)
-        yield new_entities
-        ComponentFolder(component).write({PART: new_entities.to_bytes}, None)
 
 
 def _read(component: Path) -> "NewEntities":

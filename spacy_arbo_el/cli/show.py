@@ -1,36 +1,69 @@
-"""``arbo show``: links with their evidence, and new entities."""
+"""``arbo show``: links of documents with their evidence, and explanations of a text."""
 
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-from spacy.cli._util import Opt
+from spacy.cli._util import Arg, Opt
+from spacy.language import Language
 from spacy.tokens import Doc, Span
+from wasabi import msg
 
-from ._util import errors_for_people, plain, print_table
-from .arguments import CODE, DATA, MODEL, open_model
+from ..errors import ArboError, Errors
+from ._util import errors_for_people, plain, print_table, visible_lines
+from .arguments import CODE, MODEL, check_needs, open_model
 
 if TYPE_CHECKING:
     from ..annotations import Link
     from ..linker import ArboLinker
 
 
+PAGE = Opt(None, "--page", help="HTML page of the text's links and their evidence")
+
+
 def show_command(
     # fmt: off
     model: Path = MODEL,
-    data: Path = DATA,
+    data: Optional[Path] = Arg(None, help="Annotated .spacy file, or a folder of them"),
     limit: int = Opt(5, "--limit", "-n", help="Number of documents to show; all are linked"),
+    text: str = Opt("", "--text", help="Instead of documents: explain the links of this text"),
+    mention: str = Opt(
+        "", "--mention", help="Its mention; by default those that the pipeline finds"
+    ),
+    label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
+    kb_id: str = Opt("", "--kb-id", help="The id of the entity that you expect"),
+    page: Optional[Path] = PAGE,
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
     """Show links with their evidence.
 
-    All documents are linked in one graph. Some are shown, and all new entities.
+    All documents are linked in one graph. Some are shown, and all new entities. Or the links of a
+    text are explained, and with --kb-id also why a mention is not linked to that entity.
 
     \b
     Example:
       python -m spacy arbo show out/model-best dev.spacy --limit 3
+      python -m spacy arbo show out/model-best --text "Boats travel up the Amazon."
     """
+    with errors_for_people():
+        options = {"--mention": mention, "--label": label, "--kb-id": kb_id, "--page": page}
+        if not text:
+            given = {option: bool(value) for option, value in options.items()}
+            check_needs(given, "--text", "documents are shown without it")
+        if (data is None) != bool(text):
+            raise ArboError(Errors.E836)
+        nlp = open_model(model, data)
+        if data is not None:
+            _show_documents(nlp, data, limit)
+            return
+        doc = _linked_text(nlp, text, mention, label)
+        _explain(nlp, doc, kb_id or None)
+        if page is not None:
+            _write_page(nlp, doc, page)
+
+
+def _show_documents(nlp: Language, data: Path, limit: int) -> None:
     from rich.console import Console
     from tqdm import tqdm
 
@@ -38,15 +71,56 @@ def show_command(
     from ..linker import find_linker
 
     console = Console(width=130)
-    with errors_for_people():
-        nlp = open_model(model, data)
-        linker = find_linker(nlp)
-        examples = tqdm(MentionCorpus(data)(nlp), unit=" documents", leave=False)
-        docs = linker.corpus.link(example.predicted for example in examples)
+    linker = find_linker(nlp)
+    examples = tqdm(MentionCorpus(data)(nlp), unit=" documents", leave=False)
+    docs = linker.corpus.link(example.predicted for example in examples)
     for number, doc in enumerate(docs[:limit], 1):
         console.print(f"\n[bold]{number}.[/bold]", plain(doc.text))
         _print_links(doc, linker)
     _print_new_entities(docs, linker)
+
+
+def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
+    """Link a text's mention, or those that the pipeline finds if it is empty."""
+    from ..linker import find_linker
+    from ..mentions.getters import set_mentions
+
+    doc = nlp(text)
+    if not mention:
+        return doc
+    start = doc.text.find(mention)
+    span = doc.char_span(start, start + len(mention), alignment_mode="expand")
+    if start < 0 or span is None:
+        msg.fail(f"There is no {mention!r} in the text.", exits=1)
+    linker = find_linker(nlp)
+    # doc.ents drops entities without a label.
+    spans = [Span(doc, span.start, span.end, label=label or "MENTION")]
+    set_mentions(doc, spans, linker.mentions.getter)
+    return linker(doc)
+
+
+def _explain(nlp: Language, doc: Doc, kb_id: Optional[str]) -> None:
+    from ..linker import find_linker
+    from ..mentions.getters import find_mentions
+
+    linker = find_linker(nlp)
+    spans = find_mentions(doc, linker.mentions.getter)
+    if not spans:
+        msg.fail("The pipeline found no mention. Name one with --mention.", exits=1)
+    for span in spans:
+        print(visible_lines(linker.explain(span, kb_id)))
+
+
+def _write_page(nlp: Language, doc: Doc, path: Path) -> None:
+    from ..explanations.html import render_evidence
+    from ..linker import find_linker
+    from ..storage.files import write_file
+
+    linker = find_linker(nlp)
+    settings = {"extension": linker.cfg["extension"], "threshold": linker.threshold}
+    html = render_evidence([doc], get_spans=linker.mentions.getter, **settings)
+    write_file(path, html.encode("utf8"))
+    msg.good(f"{path}: the text with its links and their evidence")
 
 
 def _links(doc: Doc, linker: "ArboLinker") -> Iterator[Tuple[Span, "Link"]]:

@@ -1,65 +1,85 @@
 """The command ``arbo silver``: training mentions by a dictionary."""
 
-import shutil
-from contextlib import nullcontext
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    FrozenSet,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
-)
+from typing import TYPE_CHECKING, Container, ContextManager, List, Optional, Sequence
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..errors import ArboError, Errors
 from ._util import errors_for_people, visible
-from .arguments import CODE, CPUS, EXCLUDE, LANG, RAY, WORKERS, check_needs, ray_settings
+from .arguments import CODE, EXCLUDE, LANG, check_needs
 from .convert import FORMATS
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
 
-    from ..corpora.hidden import HiddenReport
-    from ..corpora.silver import Scan, SilverReport
+    from ..corpora.hidden import HiddenReport, HiddenSettings
+    from ..corpora.names import Dictionary
+    from ..corpora.silver import Scan, SilverReport, SilverSettings
+    from ..kb.knowledge_base import ArboKB
 
-# Whether a document is wanted, by its id.
-Keep = Callable[[str], bool]
 # Defaults of options that need others.
-HIDE, DEV_SHARE, SHARD = 0.5, 0.2, 1000
+HIDE, DEV_SHARE = 0.5, 0.2
+TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
+DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
+DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
+HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where names are looked for, and which.
+
+    texts: Files and folders.
+    nlp: Its tokenizer is used.
+    dictionary: The names.
+    exclude: Ids of documents to leave out.
+    held_out: The share of the dev set.
+    """
+
+    texts: Sequence[Path]
+    format: str
+    nlp: "Language"
+    dictionary: "Dictionary"
+    exclude: Container[str]
+    held_out: "HiddenSettings"
+    seed: int
+
+    def scan(self, part: str = "", hidden: Container[int] = ()) -> "ContextManager[Scan]":
+        """Find names in a part of the documents, with a progress bar. Hidden ones are left out."""
+        from tqdm import tqdm
+
+        from ..corpora.read import read_plain_documents
+        from ..corpora.silver import scanned
+
+        def keep(id_: str) -> bool:
+            return self.held_out.is_in(part, id_, self.seed)
+
+        docs = chain.from_iterable(
+            read_plain_documents(path, self.nlp, self.format, keep) for path in self.texts
+        )
+        docs = tqdm(docs, unit=" docs", leave=False)
+        return scanned(docs, self.dictionary, self.exclude, hidden)
 
 
 def silver_command(
     # fmt: off
-    texts: List[Path] = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders"),
-    kb: Path = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary"),
+    texts: List[Path] = TEXTS,
+    kb: Path = DICTIONARY,
     output: Path = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them"),
     per_name: int = Opt(20, "--per-name", help="The most mentions of one name; 0 for all"),
     exclude: Optional[Path] = EXCLUDE,
     format: str = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}"),
-    dev: Optional[Path] = Opt(
-        None, "--dev", help="Dev set to write as .spacy, with hidden and other names"
-    ),
-    hidden_kb: Optional[Path] = Opt(
-        None, "--hidden-kb", help="Folder for the knowledge base without the hidden names"
-    ),
+    dev: Optional[Path] = DEV_SET,
+    hidden_kb: Optional[Path] = HIDDEN_KB,
     hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
     dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = LANG,
     seed: int = Opt(0, "--seed", help="Seed of the random choice"),
-    ray: Optional[str] = RAY,
-    workers: int = WORKERS,
-    cpus_per_worker: int = CPUS,
-    shard: int = Opt(SHARD, "--shard", help="Documents per shard, with --ray"),
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
@@ -73,88 +93,72 @@ def silver_command(
     neither in the training mentions nor in the knowledge base --hidden-kb, which is the one to
     train with. Afterwards, "arbo kb install" gives the pipeline the whole knowledge base.
 
-    With --ray, workers find the names. What they have found is kept beside the output, in a folder
-    that ends in .run, until the command is done: run the same command to resume. All
-    machines must reach the texts, the knowledge base and this folder by the same paths.
-
     \b
     Example:
       python -m spacy arbo silver texts/ --kb kb -o silver.spacy
       python -m spacy arbo silver train.txt --format pubtator --kb kb -o silver.spacy
       python -m spacy arbo silver texts/ --kb kb -o train.spacy --dev dev.spacy --hidden-kb hidden
-      python -m spacy arbo silver texts/ --kb kb -o silver.spacy --ray local --workers 4
     """
     import spacy
 
-    from ..corpora.hidden import DEV, TRAIN, HiddenDev, HiddenSettings, without_names
+    from ..corpora.hidden import HiddenSettings
     from ..corpora.names import Dictionary
     from ..corpora.read import read_ids
-    from ..corpora.silver import SilverSettings, scanned, write_chosen
-    from ..errors import ArboError, Errors
-    from ..kb.folder import check_new
+    from ..corpora.silver import SilverSettings, write_chosen
     from ..kb.loaders import KBFromPath
 
     with errors_for_people():
         settings = SilverSettings(per_name, seed)
         held_out = HiddenSettings(dev_share, hide)
-        cluster = ray_settings(ray, workers, cpus_per_worker, 0.0, code)
-        if (dev is None) != (hidden_kb is None):
-            raise ArboError(Errors.E843)
-        if dev is None:
-            given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
-            why = "without it, no name is hidden and all documents are for training"
-            check_needs({**given, "--replace": replace}, "--dev and --hidden-kb", why)
-        if cluster is None:
-            check_needs({"--shard": shard != SHARD}, "--ray", "without it, there are no shards")
+        _check_dev(dev, hidden_kb, hide, dev_share, replace)
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
-        place = output.resolve()
-        run = place.with_name(f"{place.name}.run")
-
-        def scan(part: str, hidden: FrozenSet[int]) -> "ContextManager[Scan]":
-            """Find the names in a part of the documents. Hidden names are left out."""
-            if cluster is None:
-                ids = read_ids(exclude) if exclude else ()
-                docs = _documents(texts, nlp, format, lambda i: held_out.is_in(part, i, seed))
-                return scanned(docs, dictionary, ids, hidden)
-            from ..distributed.silver import SilverJob, scanned_in_shards
-
-            how: Dict[str, Any] = {"lang": lang, "format": format, "seed": seed}
-            how.update(size=shard, part=part, dev_share=dev_share, hidden=tuple(sorted(hidden)))
-            job = SilverJob.of(texts, kb, run / (part or "all"), exclude, **how)
-            return nullcontext(scanned_in_shards(job, dictionary, cluster))
-
+        ids: Container[str] = read_ids(exclude) if exclude else ()
+        source = _Source(texts, format, nlp, dictionary, ids, held_out, seed)
         if dev is not None and hidden_kb is not None:
-            check_new(hidden_kb, overwrite=replace)
-            with scan(DEV, frozenset()) as found:
-                hidden = HiddenDev.choose(found, settings, held_out.entities)
-                # Nothing is written where the rest of the documents has no mention.
-                with scan(TRAIN, hidden.report.hidden) as rest:
-                    hidden.write(nlp, dev)
-                    known.update(without_names(known.entities, dictionary, hidden.report.hidden))
-                    known.to_disk(hidden_kb)
-                    _show_hidden(hidden.report, dev, hidden_kb)
-                    _show(write_chosen(rest, output, settings), output)
+            _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
         else:
-            with scan("", frozenset()) as found:
+            with source.scan() as found:
                 _show(write_chosen(found, output, settings), output)
-        if cluster is not None:
-            for part in (DEV, TRAIN, "all"):
-                shutil.rmtree(run / part, ignore_errors=True)
-            run.rmdir()
 
 
-def _documents(texts: Sequence[Path], nlp: "Language", format: str, keep: Keep) -> "Iterator[Doc]":
-    """The documents of all files, with a progress bar."""
-    from tqdm import tqdm
+def _check_dev(
+    dev: Optional[Path], hidden_kb: Optional[Path], hide: float, dev_share: float, replace: bool
+) -> None:
+    """Raise ValueError for options of the dev set without one."""
+    if (dev is None) != (hidden_kb is None):
+        raise ArboError(Errors.E843)
+    if dev is None:
+        given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
+        why = "without it, no name is hidden and all documents are for training"
+        check_needs({**given, "--replace": replace}, "--dev and --hidden-kb", why)
 
-    from ..corpora.read import read_plain_documents
 
-    docs: Iterator[Doc] = chain.from_iterable(
-        read_plain_documents(path, nlp, format, keep) for path in texts
-    )
-    return iter(tqdm(docs, unit=" docs", leave=False))
+def _write_with_dev(
+    source: _Source,
+    known: "ArboKB",
+    settings: "SilverSettings",
+    output: Path,
+    dev: Path,
+    hidden_kb: Path,
+    replace: bool,
+) -> None:
+    """Write training mentions, a dev set, and the knowledge base without the hidden names."""
+    from ..corpora.hidden import DEV, TRAIN, HiddenDev, without_names
+    from ..corpora.silver import write_chosen
+    from ..kb.folder import check_new
+
+    check_new(hidden_kb, overwrite=replace)
+    with source.scan(DEV) as found:
+        hidden = HiddenDev.choose(found, settings, source.held_out.entities)
+        # Nothing is written where the rest of the documents has no mention.
+        with source.scan(TRAIN, hidden.report.hidden) as rest:
+            hidden.write(source.nlp, dev)
+            known.update(without_names(known.entities, source.dictionary, hidden.report.hidden))
+            known.to_disk(hidden_kb)
+            _show_hidden(hidden.report, dev, hidden_kb)
+            _show(write_chosen(rest, output, settings), output)
 
 
 def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:

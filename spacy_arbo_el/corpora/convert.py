@@ -9,16 +9,15 @@ from spacy.language import Language
 
 from ..errors import Warnings
 from ..kb.entity import Entity
-from ..kb.importers.medic import strip_prefix
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, unique
 from .docbin import write_docbin
 from .docs import MENTIONS_KEY, to_doc
 from .read import read
 
-# Scripts that were written for earlier versions call it so.
-read_corpus = read
-
+# NCBI Disease writes "OMIM:104300" and PubTator Central "MESH:D000544". The ids of CTD's dictionary
+# have no prefix.
+PREFIXES = ("OMIM:", "MESH:")
 COUNTED = (
     "docs",
     "mentions",
@@ -135,6 +134,15 @@ def _concept(id_: str, concept_map: Mapping[str, str]) -> str:
         return concept_map[id_]
     bare = strip_prefix(id_)
     return concept_map.get(bare, bare)
+
+
+def strip_prefix(id_: str) -> str:
+    """Strip whitespace and the prefix "OMIM:" or "MESH:"."""
+    id_ = id_.strip()
+    for prefix in PREFIXES:
+        if id_.upper().startswith(prefix):
+            return id_[len(prefix) :].strip()
+    return id_
 
 
 def concept_map_of(entities: Iterable[Entity]) -> Dict[str, str]:

@@ -29,7 +29,7 @@ from ..storage.lines import (
 )
 
 # Importing a reader registers its format.
-from . import annotation_tools, bioc, brat, conll, label_studio, pubtator, webanno  # noqa: F401
+from . import bioc, brat, conll, label_studio, prodigy, pubtator, webanno  # noqa: F401
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
@@ -41,7 +41,7 @@ from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
 # Formats of plain text or JSON, for which other files are taken by mistake.
-OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "doccano", "label-studio", "spacy-json")
+OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "label-studio")
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
 
@@ -202,34 +202,23 @@ def read_documents(
 def read_plain_documents(
     path: Path, nlp: Language, format: str = "", keep: Keep = lambda id_: True
 ) -> Iterator[Doc]:
-    """Yield documents of a file or folder without annotations. See ``plain_docs_in``.
+    """Yield documents of a file or folder with only text and id.
 
-    Raises ValueError as ``read_documents`` does, and for an unknown format.
+    Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
+    Documents without text are left out. Raises ValueError as ``read_documents`` does, and for an
+    unknown format.
 
+    nlp: Only its tokenizer and its vocabulary are used.
     format: The format of all files, a name in ``corpus_formats``; "" goes by their suffixes.
+    keep: Whether a document is wanted, by its id.
     """
     for file in files_of(path, any_suffix=bool(format)):
         source = Source(file, name=relative_name(path, file))
-        yield from plain_docs_in(source, nlp, format, keep)
-
-
-def plain_docs_in(
-    source: Source, nlp: Language, format: str = "", keep: Keep = lambda id_: True
-) -> Iterator[Doc]:
-    """Yield a file's documents with only text and id.
-
-    Each line of a ``.txt`` file is a document, so that files of any size fit into memory.
-    Documents without text are left out.
-
-    nlp: Only its tokenizer and its vocabulary are used.
-    format: A name in ``corpus_formats``; "" goes by the suffix.
-    keep: Whether a document is wanted, by its id.
-    """
-    for text in read(source.path, format) if format else read_source(source, by_line=True):
-        if text.text.strip() and keep(text.id):
-            doc = to_doc(nlp, AnnotatedText(text.id, text.text))
-            doc.spans.clear()
-            yield doc
+        for text in read(file, format) if format else read_source(source, by_line=True):
+            if text.text.strip() and keep(text.id):
+                doc = to_doc(nlp, AnnotatedText(text.id, text.text))
+                doc.spans.clear()
+                yield doc
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:

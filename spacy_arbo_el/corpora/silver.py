@@ -163,8 +163,6 @@ class Found:
     n_docs: How many documents have mentions.
     """
 
-    ARRAYS = ("docs", "starts", "ends", "names")
-
     def __init__(self) -> None:
         self.docs, self.starts, self.ends, self.names = (array("q") for _ in range(4))
         self.left_out: Counter = Counter()
@@ -177,15 +175,6 @@ class Found:
         for values, of_hits in zip((self.starts, self.ends, self.names), zip(*hits)):
             values.extend(of_hits)
         self.n_docs += 1
-
-    def extend(self, other: "Found") -> None:
-        """Add what was found in the documents that come next."""
-        self.docs.extend(number + self.n_docs for number in other.docs)
-        for name in ("starts", "ends", "names"):
-            getattr(self, name).extend(getattr(other, name))
-        self.left_out.update(other.left_out)
-        self.n_read += other.n_read
-        self.n_docs += other.n_docs
 
 
 def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:

@@ -1,7 +1,6 @@
-"""Work on corpora that are too large for one run. One map over files, by one process or by Ray.
+"""Work on corpora that are too large for one run: one map over files, by one process or by Ray.
 
-``map_files`` has workers do the shards whose output is not there yet, so a
-killed run resumes. Linking (``worker.py``), one graph (``one_graph.py``), silver mentions
-(``silver.py``) and texts of entities (``texts.py``) are this map with other workers. Nothing but
-``on_ray.py`` imports Ray.
+``map_files`` has workers do the shards whose output is not there yet, so a killed run resumes.
+Linking (``worker.py``) and one graph (``one_graph.py``) are this map with other workers. Nothing
+but ``on_ray.py`` imports Ray.
 """

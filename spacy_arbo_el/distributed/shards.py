@@ -96,11 +96,6 @@ def read_shards(path: Path) -> List[Shard]:
     return [Shard.from_json(line) for _, line in read_lines(path)]
 
 
-def path_in(corpus: Path, name: str) -> Path:
-    """The file that ``relative_name`` gave a name to."""
-    return corpus / name if corpus.is_dir() else corpus
-
-
 def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterator[Doc]:
     """Yield the documents of a shard, see ``docs_in``.
 
@@ -108,18 +103,14 @@ def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterato
     bad: Takes the errors of documents and files that cannot be read.
     """
     for name in shard.files:
-        yield from docs_in(Source(path_in(corpus, name), bad, name, shard.lines), nlp)
+        file = corpus / name if corpus.is_dir() else corpus
+        yield from docs_in(Source(file, bad, name, shard.lines), nlp)
 
 
-def borders(
-    file: Path, size: int, lines: Sequence[str] = (".jsonl",)
-) -> Iterator[Tuple[int, Optional[int], int]]:
-    """Borders of the shards of a file. First record, number behind the last, and first byte.
-
-    lines: Suffixes of files that have a record per line.
-    """
+def borders(file: Path, size: int) -> Iterator[Tuple[int, Optional[int], int]]:
+    """Yield first record, number behind the last, and first byte of each shard of a file."""
     suffix = file.suffix.lower()
-    if suffix in lines:
+    if suffix == ".jsonl":
         yield from _borders_of_lines(file, size)
         return
     count: Optional[int] = None

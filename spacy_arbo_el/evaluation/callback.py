@@ -42,7 +42,7 @@ class Calibrate:
     start_share: Transformers are saved with this share of the weights that they had before
         training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
         continues with the trained ones.
-    tune_by: Set the threshold by the score of this name on the held-out thirds, as ``arbo tune``
+    tune_by: Set the threshold by the score of this name on the held-out thirds, as ``arbo fit tune``
         does; "" leaves it. It moves from that of the config only as far as the documents show that
         another is better, see ``cautious_row``.
     """

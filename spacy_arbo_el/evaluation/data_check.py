@@ -248,7 +248,7 @@ def recommend(train: GoldCorpus, survey: KBSurvey) -> Tuple[str, str]:
     n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
     if n < ENOUGH_TO_TRAIN:
         config = (
-            "the defaults, with arbo calibrate instead of training: only "
+            "the defaults, with arbo fit calibrate instead of training: only "
             f"{counted(n, 'mention')} with a gold id"
         )
     elif 2 * len(survey.unnamed) > size:

@@ -1,16 +1,13 @@
 """Holdout entities: removed, so that their mentions become NIL."""
 
-from pathlib import Path
 from typing import Iterable, List, Set
 
 import numpy as np
 from spacy.tokens import Doc, Span
 
 from ..corpora.docs import copied
-from ..corpora.read import read_ids
 from ..errors import ArboError, Errors
 from ..kb.entity import NIL
-from ..kb.importers.jsonl import read_entities_jsonl
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker
 from ..mentions.record import ID_SEPARATOR, gold_ids
@@ -37,36 +34,6 @@ def remove_entities(
     removed = {mentioned[i] for i in chosen.tolist()}
     linker.kb.remove(sorted(removed))
     return removed
-
-
-def restrict_entities(linker: ArboLinker, labels: Path) -> int:
-    """Restrict a linker's knowledge base to a file's entities.
-
-    So the same model is scored against part of its labels, or against more (VERBALIZED, Tables 14
-    and 15). The pipeline's folder stays as it is.
-
-    labels: Ids of entities of the knowledge base, one per line. Or entities as JSONL, which may be
-        new ones.
-    RETURNS: The number of entities.
-
-    Raises ValueError where the file names no entity, or one that is not in the knowledge base.
-    """
-    kb = linker.kb
-    if labels.suffix == ".jsonl":
-        given = list(read_entities_jsonl(labels))
-        kb.add(entity for entity in given if entity.id not in kb)
-        ids = [entity.id for entity in given]
-    else:
-        ids = sorted(read_ids(labels))
-    if not ids:
-        raise ArboError(Errors.E724.format(path=labels))
-    unknown = [entity_id for entity_id in ids if entity_id not in kb]
-    if unknown:
-        some = ", ".join(unknown[:5])
-        raise ArboError(Errors.E725.format(path=labels, count=len(unknown), some=some))
-    kept = {kb.get(entity_id).id for entity_id in ids}
-    kb.remove([entity.id for entity in kb if entity.id not in kept])
-    return len(kept)
 
 
 def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> List[Doc]:

@@ -82,11 +82,6 @@ def inference_outcomes(
     return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
 
 
-def own_outcomes(nlp: Language, examples: Sequence[Example]) -> List[Outcome]:
-    """Outcomes on gold mentions for the linker as configured."""
-    return outcomes_of_stages(nlp, examples, lambda stages: {CONFIGURED: stages})[CONFIGURED]
-
-
 def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Example]:
     """Documents to evaluate on. ValueError if none of their mentions is annotated.
 

@@ -28,7 +28,7 @@ class Explanation:
     compared: The first candidate, and what it is compared with: ``expected``, or the second. Empty
         where candidates are not ranked by features.
     contributions: How much each feature of the ranker puts the first before the other, in log-odds.
-        ``spacy_arbo_el.evaluation.plots.plot_contributions`` draws them.
+        ``examples/figures.py`` draws them.
     context: How well the mention's context fits the descriptions of the two; empty where it was
         not compared, since names leave no doubt or there is no description.
     """

@@ -205,13 +205,6 @@ class EntityVectors:
         self._save_texts(texts)
         return count
 
-    def to_encode(self, verbalize: Verbalization, fingerprint: str) -> Iterator[List[Text]]:
-        """Texts that ``sync`` would encode, batch by batch."""
-        texts = self._current_texts(verbalize)
-        cache = self._cache_of_names(texts, fingerprint, True)
-        for new in self._missing(cache, texts, verbalize):
-            yield list(new.values())
-
     def cache(self, kind: str, fingerprint: str, *, lasting: bool = True) -> VectorCache:
         """The vectors of some kind of texts, to look them up and to add some.
 

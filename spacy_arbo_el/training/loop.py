@@ -227,7 +227,7 @@ def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
     if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
         yield (
             "Training has gained nothing on the dev documents: the best step is 0. Link without "
-            "training, and fit the probabilities to your documents: spacy arbo calibrate"
+            "training, and fit the probabilities to your documents: spacy arbo fit calibrate"
         )
 
 

@@ -53,7 +53,8 @@ def test_data_without_faults_have_statistics_and_a_recommendation(check):
     for what in ("mentions whose gold ids are not", "mentions without a gold id", "pairs of"):
         assert f"No {what}" in output
     assert "No mentions of dev whose entity has no training mention" in output
-    assert "Config: the defaults, with arbo calibrate" in output and "only 20 mentions" in output
+    assert "Config: the defaults, with arbo fit calibrate" in output
+    assert "only 20 mentions" in output
     assert "Encoder: the bundled" in output
 
 

@@ -10,14 +10,14 @@ SILVER = "silver texts --kb kb -o silver.spacy"
 @pytest.mark.parametrize(
     "command, option, other",
     [
+        ("show model dev.spacy --mention Amazon", "--mention", "--text"),
+        ("show model dev.spacy --page out.html", "--page", "--text"),
         ("link model texts -o out --format jsonl", "--format", "--each or --ray"),
         ("link model texts -o out --shard 7", "--shard", "--each or --ray"),
         ("link model texts -o out --part 1/2", "--part", "--each"),
         (f"{SILVER} --hide 0.1", "--hide", "--dev and --hidden-kb"),
         (f"{SILVER} --dev-share 0.1", "--dev-share", "--dev and --hidden-kb"),
         (f"{SILVER} --replace", "--replace", "--dev and --hidden-kb"),
-        (f"{SILVER} --shard 7", "--shard", "--ray"),
-        (f"{SILVER} --workers 2", "--workers", "--ray"),
     ],
 )
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
@@ -25,3 +25,8 @@ def test_options_that_need_others(command, option, other, tmp_path, monkeypatch)
     said = run(*command.split(), code=1)
     assert "E896" in said and option in said and f"needs {other}:" in said
     assert not list(tmp_path.iterdir())
+
+
+def test_show_takes_documents_or_a_text():
+    assert "E836" in run("show", "model", code=1)
+    assert "E836" in run("show", "model", "dev.spacy", "--text", "A text.", code=1)

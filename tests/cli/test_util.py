@@ -45,7 +45,6 @@ def test_messages_do_not_control_the_terminal(capsys):
 @pytest.mark.parametrize(
     "command",
     [
-        "init a.cfg out --train a.spacy --kb kb",
         "train a.cfg --output out",
         "pretrain kb.jsonl --output out",
         "distill model -c a.cfg -t train.spacy -o out",

@@ -117,9 +117,7 @@ def test_brat(tmp_path):
     [
         ("a.jsonl", '{"id": "1", "text": "x", "mentions": []}', "jsonl"),
         ("a.jsonl", '{"text": "x", "spans": []}', "prodigy"),
-        ("a.jsonl", '{"id": 1, "text": "x", "label": [[0, 1, "X"]]}', "doccano"),
         ("a.json", '[{"id": 1, "data": {"text": "x"}, "annotations": []}]', "label-studio"),
-        ("a.json", '[\n {"text": "x", "ents": []}]', "spacy-json"),
         ("a.csv", "id,text\n", "csv"),
         ("a.tsv", "id\ttext\n", "csv"),
         ("a.txt", "903|t|Blue fever.\n", "pubtator"),

@@ -11,6 +11,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_arbo_el import edit_pipeline
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
@@ -176,50 +177,27 @@ def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, saved, tmp_pat
     first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
     listed = invoke("new", "list", kept)
     assert "2 new entities" in listed and "Zorblat" in listed and first in listed
-    assert "   1  … A green [Zorblat] landed" in invoke("new", "show", kept, first)
-    off = invoke("new", "split", kept, first, "1").split()[1].strip(":")
-    assert "3 mentions" in invoke("new", "merge", kept, first, off)
-    invoke("new", "reject", kept, second)
-    accepted = invoke("new", "accept", kept, first, "--id", "E9")
-    assert f"{first} “Zorblat”, 3 mentions: accepted as E9: Zorblat" in accepted
+    table = tmp_path / "decisions.csv"
+    rows = [f"{first},accept,E9", f"{second},reject,"]
+    table.write_text("\n".join(["id,decision,kb_id", *rows]))
+    assert "1 accept, 1 reject" in " ".join(invoke("new", "apply", kept, table).split())
     again = spacy.load(kept)
     linker = again.get_pipe("arbo_linker")
-    assert not len(linker.new_entities) and len(linker.new_entities.log) == 4
+    assert not len(linker.new_entities) and len(linker.new_entities.log) == 2
     assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
     page = ["discover", kept, saved / "c.spacy", "-o", tmp_path / "n.html", "--keep", kept]
     assert "JSONL" in fail(*page)
-    assert "no new entity" in fail("new", "reject", kept, "NEW-nothing")
     # What was decided holds in the next run, until it is taken back.
     assert discover(saved, kept, kept) == []
-    assert "accept" in invoke("new", "undo", kept)
-    linker = spacy.load(kept).get_pipe("arbo_linker")
-    assert linker.new_entities.ids == [first] and "E9" not in linker.kb
-    assert len(linker.exemplars) == len(nlp.get_pipe("arbo_linker").exemplars)
-    assert "reject" in invoke("new", "undo", kept)
+    with edit_pipeline(kept) as edited:
+        linker = edited.get_pipe("arbo_linker")
+        assert linker.new_entities.undo()["action"] == "reject"
+        assert linker.new_entities.undo()["action"] == "accept"
+        assert set(linker.new_entities.ids) == {first, second} and "E9" not in linker.kb
+        assert len(linker.exemplars) == len(nlp.get_pipe("arbo_linker").exemplars)
     assert set(discover(saved, kept, kept)) == {first, second}
     assert len(discover(saved, kept, tmp_path / "other", "--replace")) == 2
     assert not spacy.load(tmp_path / "other").get_pipe("arbo_linker").new_entities.log
-
-
-@pytest.mark.slow
-def test_arbo_new_accept_asks_where_an_id_leads_to_another_entity(saved, tmp_path):
-    kept = tmp_path / "kept"
-    shutil.copytree(saved / "kept", kept)
-    first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
-    invoke("new", "merge", kept, first, second)
-    for answer in ("n\n", ""):
-        output = fail("new", "accept", kept, second, input=answer)
-        assert f"{second} was merged into {first} “Zorblat” (5 mentions)" in output
-    assert spacy.load(kept).get_pipe("arbo_linker").new_entities.ids == [first]
-    # Split again, it has its id, and the one that is named is accepted.
-    shown = invoke("new", "show", kept, first).splitlines()[1:]
-    members = [line.split()[0] for line in shown if "fizzle" in line]
-    assert second in invoke("new", "split", kept, first, *members)
-    assert f"{second} “Quimby's fizzle”, 2" in invoke("new", "accept", kept, second)
-    for _ in range(3):
-        invoke("new", "undo", kept)
-    invoke("new", "merge", kept, first, second)
-    assert "5 mentions: accepted" in invoke("new", "accept", kept, second, "--yes")
 
 
 def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from spacy_arbo_el import ArboKB, Job, save_pipeline
+from spacy_arbo_el import Job, save_pipeline
 
 from ..linker.saved import tiny_pipeline
-from ..linker.world import DEV, ENTITIES, TRAIN, parse
+from ..linker.world import DEV, TRAIN, parse
 
 N_DOCUMENTS = 24
 # Between the scores of its links, so that some mentions are NIL.
@@ -62,17 +62,3 @@ def rows_in(folder):
 
 def ordered(rows):
     return sorted(rows, key=lambda row: (row["document"], row["start"], row["end"]))
-
-
-def make_kb(path):
-    """A knowledge base without vectors."""
-    with ArboKB.create(path) as kb:
-        kb.add(ENTITIES)
-    return path
-
-
-def vectors(path):
-    """The vectors of a knowledge base, whose they are, and the encoder they are of."""
-    kb = ArboKB.for_reading(path)
-    assert kb.in_sync and kb.fingerprint
-    return kb.rows.array().tobytes(), kb.vectors.owners().tolist(), kb.fingerprint

@@ -4,7 +4,6 @@ All tests with Ray are here, since they share one cluster: starting one takes se
 """
 
 import os
-import re
 import signal
 import sys
 from dataclasses import replace
@@ -15,26 +14,16 @@ pytest.importorskip("ray", reason="the extra ray is not installed: pip install '
 import ray  # noqa: E402
 import ray.data  # noqa: E402
 
-from spacy_arbo_el import (  # noqa: E402
-    ArboKB,
-    find_linker,
-    link_in_shards,
-    load_pipeline,
-)
-from spacy_arbo_el.cli.kb_edit import encode_with  # noqa: E402
+from spacy_arbo_el import link_in_shards  # noqa: E402
 from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
 
 from ..commands import run  # noqa: E402
-from ..linker.world import ENTITIES  # noqa: E402
 from .conftest import (  # noqa: E402
     GRAPH_THRESHOLD,
     N_DOCUMENTS,
-    make_kb,
     rows_in,
-    vectors,
 )
-from .silver_texts import contents, write_dictionary, write_texts  # noqa: E402
 
 pytestmark = [
     pytest.mark.slow,
@@ -107,25 +96,6 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     assert ours == theirs
 
 
-@pytest.mark.nightly
-def test_names_are_found_by_two_workers(tmp_path):
-    kb, texts = write_dictionary(tmp_path / "entities.jsonl"), tmp_path / "texts"
-    texts.mkdir()
-    write_texts(texts)
-    results = []
-    for name, options in (("one", []), ("ray", ["--ray", "local", "--workers", 2, "--shard", 5])):
-        out = tmp_path / name
-        out.mkdir()
-        arguments = ["silver", texts, "--kb", kb, "--output", out / "silver.spacy"]
-        held_out = ["--dev", out / "dev.spacy", "--hidden-kb", out / "kb", "--dev-share", 0.5]
-        printed = run(*arguments, "--per-name", 3, *held_out, *options)
-        files = contents(out / "silver.spacy"), contents(out / "dev.spacy")
-        counts = re.findall(r"\d+ (?:documents|mentions|hidden names|entities|names)\b", printed)
-        results.append((files, counts))
-        assert {p.name for p in out.iterdir()} == {"silver.spacy", "dev.spacy", "kb"}
-    assert results[0] == results[1] and all(results[0]) and len(results[0][1]) > 5
-
-
 REGISTERING = """
 import os
 from pathlib import Path
@@ -142,17 +112,6 @@ def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
     run("link", model, corpus, "--output", out, "--shard", 3, "--ray", "local", "--code", code)
     processes = {int(path.suffix[1:]) for path in tmp_path.glob("code.*") if path != code}
     assert processes - {os.getpid()}
-
-
-@pytest.mark.nightly
-def test_texts_of_entities_are_encoded_by_two_workers(tmp_path, model):
-    path = make_kb(tmp_path / "kb")
-    printed = run("kb", "encode", path, model, "--ray", "local", "--workers", 2)
-    assert f"{len(ENTITIES)} texts encoded" in printed
-    with ArboKB.open(make_kb(tmp_path / "other")) as kb:
-        encode_with(find_linker(load_pipeline(model)), kb)
-    assert vectors(path) == vectors(tmp_path / "other")
-    assert not (tmp_path / "kb.run").exists()
 
 
 def test_settings_are_checked():

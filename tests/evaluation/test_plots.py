@@ -8,21 +8,13 @@ import pytest
 from spacy_arbo_el.evaluation.plots import (
     THRESHOLD_LINES,
     inline_svg,
-    plot_cluster_sizes,
-    plot_contributions,
-    plot_map,
     plot_recall,
     plot_reliability,
     plot_thresholds,
-    principal_plane,
     save_figure,
 )
 from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.evaluation.report import as_page
-from spacy_arbo_el.explanations.explanation import Explanation
-
-from ..linker.conftest import build
-from ..linker.world import TRAIN, annotated
 
 ROWS = [
     {"threshold": t, **{key: abs(t - i / 10) for i, key in enumerate(THRESHOLD_LINES)}}
@@ -73,38 +65,6 @@ def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"spacy_arbo_el\[plots\]"):
         plot_thresholds(ROWS, best=1)
-
-
-def test_cluster_sizes():
-    lines = lines_of(plot_cluster_sizes({"gold": [1, 5, 2]}))
-    assert lines["gold"].tolist() == [[5, 1], [2, 2], [1, 3]]
-
-
-def test_contributions_lead_from_nothing_to_the_sum():
-    parts = {"words": -0.5, "name": 2.0}
-    why = Explanation("x", None, titles={"a": "A"}, compared=("a", "b"), contributions=parts)
-    (axes,) = plot_contributions(why).axes
-    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
-    assert bars == [(0.0, 2.0), (2.0, -0.5), (0.0, 1.5)]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["name", "words", "sum"]
-    with pytest.raises(ValueError, match="E837.*arbo calibrate"):
-        plot_contributions(Explanation("x", None))
-
-
-def test_the_plane_keeps_the_two_largest_spreads():
-    points = np.array([[3.0, 0, 0], [-3.0, 0, 0], [0, 0, 1.0], [0, 0, -1.0]])
-    assert np.abs(principal_plane(points)) == pytest.approx(np.abs(points[:, [0, 2]]))
-    assert principal_plane(np.ones((2, 1))).tolist() == [[0, 0], [0, 0]]
-
-
-def test_map_has_each_mention_and_names_the_most_frequent_entities():
-    nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
-    linker.refresh()
-    docs = [annotated(nlp, text) for text in TRAIN]
-    (axes,) = plot_map(linker, docs, n_entities=2).axes
-    sizes = [len(points.get_offsets()) for points in axes.collections]
-    assert sizes == [14, 3, 1, 3, 1] and len(axes.texts) == 2
 
 
 def test_page_has_tables_and_figures_and_loads_nothing():

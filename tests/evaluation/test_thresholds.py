@@ -1,6 +1,5 @@
 """Sweeps over thresholds: each row against linking or grouping at that threshold."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,6 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.discovery.same_names import number_names
 from spacy_arbo_el.evaluation.holdout import (
     remove_entities,
-    restrict_entities,
     with_removed_as_nil,
 )
 from spacy_arbo_el.evaluation.report import CONFIGURED
@@ -85,46 +83,6 @@ def test_mentions_of_removed_entities_are_nil(nlp):
     assert remove_entities(build(train=[]).get_pipe("arbo_linker"), docs, 0.5, seed=1) == removed
     with pytest.raises(ValueError, match="between 0 and 1"):
         remove_entities(linker, docs, 2)
-
-
-def test_labels_are_the_only_entities_to_link_to(nlp, tmp_path):
-    linker = nlp.get_pipe("arbo_linker")
-    kept = sorted(entity.id for entity in linker.kb)[:2]
-    docs = docs_of(nlp)
-    (tmp_path / "ids.txt").write_text("\n".join([*kept, "", kept[0]]))
-    assert restrict_entities(linker, tmp_path / "ids.txt") == len(linker.kb) == 2
-    linked = list(nlp.pipe([without_links(doc) for doc in docs]))
-    assert {ent.kb_id_ for doc in linked for ent in doc.ents} <= {*kept, "NIL"}
-    gold = {ent.kb_id_ for doc in with_removed_as_nil(docs, linker.kb) for ent in doc.ents}
-    assert gold <= {*kept, "NIL"}
-
-
-def test_labels_may_be_new_entities(nlp, tmp_path):
-    linker = nlp.get_pipe("arbo_linker")
-    one = next(iter(linker.kb)).id
-    lines = [{"id": one}, {"id": "zorblat", "title": "Zorblat"}]
-    (tmp_path / "labels.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    assert restrict_entities(linker, tmp_path / "labels.jsonl") == 2
-    assert linker.kb.get(one).title != "" and linker.kb.get("zorblat").title == "Zorblat"
-    doc = nlp(without_links(annotated(nlp, "The [Zorblat|zorblat] landed.")))
-    assert [ent.kb_id_ for ent in doc.ents] == ["zorblat"]
-
-
-@pytest.mark.parametrize(
-    "name, text, match",
-    [
-        ("ids.txt", "nobody\nnothing\n", r"ids.txt has 2 ids .* such as nobody, nothing"),
-        ("ids.txt", "\n", "has no labels"),
-        ("labels.jsonl", "", "has no labels"),
-        ("labels.jsonl", '{"title": "no id"}', "line 1"),
-    ],
-)
-def test_labels_that_are_none_change_nothing(nlp, tmp_path, name, text, match):
-    linker = nlp.get_pipe("arbo_linker")
-    (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=match):
-        restrict_entities(linker, tmp_path / name)
-    assert len(linker.kb) == len(ENTITIES)
 
 
 def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
@@ -311,7 +269,8 @@ def test_the_number_of_neighbours_is_tuned_too():
 def test_tune_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
-    arguments = ["tune", tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "tuned"]
+    arguments = ["fit", "tune", tmp_path / "model", tmp_path / "dev.spacy"]
+    arguments += ["-o", tmp_path / "tuned"]
     arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv"]
     arguments += ["--plot", tmp_path / "curve.svg", "--n-neighbors", 2]
     said = run(*arguments)
@@ -322,5 +281,5 @@ def test_tune_command(nlp, tmp_path):
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
     assert config["discovery"]["n_neighbors"] == 2
     assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
-    assert "no score 'beauty'" in run(*arguments[:3], "--score", "beauty", code=1)
-    assert "E832" in run(*arguments[:3], "--plot", "curve.gif", code=1)
+    assert "no score 'beauty'" in run(*arguments[:4], "--score", "beauty", code=1)
+    assert "E832" in run(*arguments[:4], "--plot", "curve.gif", code=1)

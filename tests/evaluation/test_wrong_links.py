@@ -13,7 +13,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
 from spacy_arbo_el.evaluation.outcomes import outcomes
-from spacy_arbo_el.evaluation.report import own_outcomes
+from spacy_arbo_el.evaluation.report import CONFIGURED, inference_outcomes
 from spacy_arbo_el.evaluation.wrong_links import (
     WrongLink,
     as_csv,
@@ -152,13 +152,14 @@ def test_the_command_writes_a_page_and_a_table(tmp_path):
     nlp.to_disk(model)
     write_docbin([annotated(nlp, text) for text in DEV], dev)
     page, table = tmp_path / "errors.html", tmp_path / "errors.csv"
-    said = run("errors", model, dev, "-o", page, "-o", table)
-    expected = [one for one in own_outcomes(nlp, examples(nlp, DEV)) if not one.is_correct]
+    said = run("evaluate", model, dev, "--errors", page, "--errors", table)
+    linked = inference_outcomes(nlp, examples(nlp, DEV))[CONFIGURED]
+    expected = [one for one in linked if not one.is_correct]
     count = f"{len(expected)} wrong links on {len(DEV)} mentions"
     assert 0 < len(expected) < len(DEV) and count in said
     rows = list(csv.DictReader(table.open(encoding="utf8", newline="")))
     assert [*rows[0]] == list(kinds.COLUMNS)
     assert {row["sentence"] for row in rows} == {one.span.doc.text for one in expected}
     assert page.read_text(encoding="utf8").count("class='item'") == len(rows)
-    assert count in run("evaluate", model, dev)
-    assert "E835" in run("errors", model, dev, "-o", tmp_path / "errors.txt", code=1)
+    assert "E835" in run("evaluate", model, dev, "--errors", tmp_path / "errors.txt", code=1)
+    assert "E838" in run("evaluate", model, model, dev, "--errors", page, code=1)

@@ -10,6 +10,7 @@ from spacy.tokens import DocBin
 from spacy.util import import_file
 
 from spacy_arbo_el.corpora.convert import concept_map_of
+from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
@@ -89,3 +90,23 @@ def test_ids_of_medic_half_lead_to_its_concepts():
 def test_numbers_of_real_mentions(read, file, docs, mentions):
     texts = list(read(DATA / file))
     assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
+
+
+def test_ctd_diseases_become_entities(tmp_path):
+    text = (
+        "# Fields:\n# DiseaseName\tDiseaseID\n"
+        "Fever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1|C23/2\t\tPyrexia|Fevers\tX\n"
+    )
+    path = tmp_path / "ctd.tsv"
+    path.write_text(text)
+    report = ImportReport()
+    (fever,) = readers.read_medic(path, report)
+    assert fever == Entity(
+        "D1",
+        "Fever",
+        "Hot.",
+        ("Pyrexia", "Fevers"),
+        ("Disease",),
+        meta={"ids": ["D1", "7", "C9"], "tree": ["C23/1", "C23/2"]},
+    )
+    assert report.redirects == {"7": "D1", "C9": "D1"}

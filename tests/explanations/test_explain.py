@@ -121,7 +121,7 @@ def test_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     text = "Boats travel up the Amazon."
 
-    command = "explain", tmp_path / "model", text
+    command = "show", tmp_path / "model", "--text", text
     assert "river (Amazon)" in run(*command, "--mention", "Amazon", "--kb-id", "shop")
     assert "found no mention" in run(*command, code=1)
     assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
@@ -166,8 +166,9 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
 def test_the_command_writes_the_page(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     arguments = [
-        "explain",
+        "show",
         tmp_path / "model",
+        "--text",
         "Boats travel up the Amazon.",
         "--mention",
         "Amazon",

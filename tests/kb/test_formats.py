@@ -14,7 +14,6 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
     ImportReport,
     read_entities_jsonl,
-    read_medic_tsv,
     read_obo,
     read_spacy_kb,
     read_table,
@@ -247,10 +246,12 @@ def test_wikidata_items_become_entities(tmp_path, pack):
 
 
 def test_types_of_wikidata_are_names_where_these_are_wanted(write):
-    person = item("Q5", label="human", kinds=[("Q9", "normal")])
-    subclass = {"P279": [{"mainsnak": {"datavalue": {"value": {"id": "Q5"}}}}]}
-    poet = json.dumps({"id": "Q8", "labels": {"en": {"value": "poet"}}, "claims": subclass})
-    path = write("\n".join([*WIKIDATA[:1], person, poet]), "dump.json")
+    def subclass(id_, label, parent):
+        claims = {"P279": [{"mainsnak": {"datavalue": {"value": {"id": parent}}}}]}
+        return json.dumps({"id": id_, "labels": {"en": {"value": label}}, "claims": claims})
+
+    lines = [*WIKIDATA[:1], subclass("Q5", "human", "Q9"), subclass("Q8", "poet", "Q5")]
+    path = write("\n".join(lines), "dump.json")
     found = {entity.id: entity.types for entity in read_wikidata(path, type_names=True)}
     assert found == {"Q1": ("human",), "Q5": (), "Q8": ("human",)}
     (ada,) = read_wikidata(path, types=("Q5",), type_names=True)
@@ -292,24 +293,6 @@ def test_rows_of_tables_become_entities(write):
     assert only == Entity("a", "A", aliases=("x", "y"))
 
 
-def test_ctd_diseases_become_entities(write):
-    text = (
-        "# Fields:\n# DiseaseName\tDiseaseID\n"
-        "Fever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1|C23/2\t\tPyrexia|Fevers\tX\n"
-    )
-    report = ImportReport()
-    (fever,) = read_medic_tsv(write(text, "ctd.tsv"), report)
-    assert fever == Entity(
-        "D1",
-        "Fever",
-        "Hot.",
-        ("Pyrexia", "Fevers"),
-        ("Disease",),
-        meta={"ids": ["D1", "7", "C9"], "tree": ["C23/1", "C23/2"]},
-    )
-    assert report.redirects == {"7": "D1", "C9": "D1"}
-
-
 def test_entities_of_spacys_knowledge_base(tmp_path):
     kb = InMemoryLookupKB(Vocab(), entity_vector_length=2)
     kb.add_entity("Q1", 7, [0.0, 1.0])
@@ -340,7 +323,6 @@ INVALID = {
         *((f"{ITEM}{line}\n", "line 2: no ") for line in ("{", "[1]", '"x"')),
         (ITEM + '{"id": "Q5", "labels": {"en": 3}}', "line 2: no Wikidata item"),
     ],
-    "medic": [("a\tb\n", "line 1: expected 8 columns separated by tabs, got 2")],
     "table": [
         ("", "line 1: the file is empty"),
         ("name\nx\n", "line 1: there is no column 'id'. Columns: name."),

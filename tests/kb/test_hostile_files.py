@@ -20,7 +20,6 @@ from spacy_arbo_el.kb.loaders import import_into
 
 from .test_formats import OBO, UMLS, WIKIDATA
 
-CTD = b"# comment\nFever\tMESH:D1\tOMIM:7|MESH:C9\tHot.\t\tC23/1\t\tPyrexia|Fevers\tX\n"
 ENTITY = {"id": "a", "title": "A", "description": "d", "aliases": ["x"], "types": ["T"]}
 FILES = {
     "jsonl": {"kb.jsonl": json.dumps({**ENTITY, "frequency": 2, "meta": {"k": [1]}}).encode()},
@@ -30,7 +29,6 @@ FILES = {
     "wikidata": {"kb.json": "\n".join(WIKIDATA).encode()},
     "wikidata gz": {"kb.json.gz": gzip.compress("\n".join(WIKIDATA).encode())},
     "wikidata bz2": {"kb.json.bz2": bz2.compress("\n".join(WIKIDATA).encode())},
-    "medic": {"kb.tsv": CTD},
 }
 SNIPPETS = [
     *(b"\0", b"\\u0000", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\r", b"\n", b"\x1a", b"\x1b[2J"),
@@ -123,7 +121,6 @@ BAD = [b"\0", b"\xff", b"\xed\xa0\xbd"]
         ("table", "kb.csv", b'id,title\na,"%s"'),
         ("obo", "kb.obo", b"[Term]\nid: a\nname: a%s"),
         ("wikidata", "kb.json", WIKIDATA[0].encode().replace(b"Ada", b"%s")),
-        ("medic", "kb.tsv", CTD.replace(b"Fever", b"%s")),
     ],
 )
 def test_characters_that_cannot_be_stored_are_named_with_file_and_line(
@@ -173,7 +170,6 @@ LONG = b"x" * 10_000_000
         ("obo", "kb.obo", b'[Term]\nid: a\nname: a\ndef: "%s" []\n'),
         ("obo", "kb.obo", b"[Term]\nid: a\n%s\n"),
         ("wikidata", "kb.json", b'{"id": "a", "labels": {}, "x": "%s"}'),
-        ("medic", "kb.tsv", b"%s\n"),
         ("umls", "MRCONSO.RRF", b"C01|%s\n"),
     ],
 )

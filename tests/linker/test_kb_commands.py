@@ -1,7 +1,6 @@
-"""``arbo kb …`` and ``arbo index`` on a knowledge base that a pipeline encodes."""
+"""``arbo kb …`` on a knowledge base that a pipeline encodes."""
 
 import json
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -125,47 +124,20 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
     assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
 
 
-def test_index_compares_and_stores_search_indexes(kb, model, tmp_path):
-    lists = ("--index", "IVF256,PQ4x4fs nprobe=2")
-    assert "has no vectors yet" in fail("index", kb, *lists)
+def test_kb_index_stores_a_search_index(kb, model, tmp_path):
+    lists = "IVF256,PQ4x4fs nprobe=2"
+    assert "E306" in fail("kb", "index", kb, lists)
     succeed("kb", "encode", kb, model)
-    assert "Exact search is best" in succeed("index", kb, "--model", model, *lists)
+    assert "Exact search is best" in succeed("kb", "index", kb, lists, "--model", model)
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:
         many.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
         many.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
         many.remove(["e5", "e7"])
-    more = ("--index", "IVF256,PQ4x4fs  nprobe=64", "--index", "HNSW32 efSearch=64")
-    table = succeed("index", tmp_path / "many", "--queries", "50", *lists, *more)
-    assert "IVF256,PQ4x4fs nprobe=64" in table and "HNSW32 efSearch=64" in table
-    assert "Stored" in succeed("index", tmp_path / "many", "--queries", "50", *lists, "--keep")
-    stored = ArboKB.for_reading(tmp_path / "many")
-    assert (
-        stored.vectors.index.about["rows"] == 12_000
-        and stored.vectors.index.source.suffix == ".faiss"
-    )
-    succeed("index", tmp_path / "many", "--queries", "50", "--index", "HNSW32 ", "--keep")
+    assert "over 12000 vectors" in succeed("kb", "index", tmp_path / "many", lists)
+    stored = ArboKB.for_reading(tmp_path / "many").vectors.index
+    assert stored.about["rows"] == 12_000 and stored.source.suffix == ".faiss"
+    succeed("kb", "index", tmp_path / "many", "HNSW32 ")
     assert len(list((tmp_path / "many").glob("index-*.faiss"))) == 1
     assert "HNSW32 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
-    assert "takes one --index" in fail("index", tmp_path / "many", "--keep", *lists, *more)
-    assert "could not parse" in fail("index", tmp_path / "many", "--index", "zip")
-
-
-def test_index_compares_search_indexes_for_the_exemplars_of_a_pipeline(model, tmp_path):
-    graph = ("--index", "HNSW32 efSearch=64")
-    assert "Exact search is best" in succeed("index", "--exemplars", "--model", model, *graph)
-    nlp = spacy.load(model)
-    linker = find_linker(nlp)
-    exemplars = linker.datastore.exemplars
-    records, n = exemplars.records, 12_000
-    copies = [replace(records[i % len(records)], key=(f"copy {i}", 0, 1)) for i in range(n)]
-    rows = np.arange(n) % len(records)
-    rng = np.random.default_rng(0)
-    vectors = rng.standard_normal((n, exemplars.vectors.shape[1])).astype(np.float32)
-    linker.datastore.add_exemplars(copies, exemplars.inputs.take(rows), vectors)
-    nlp.to_disk(tmp_path / "many")
-    many = ("--model", tmp_path / "many", "--queries", "50")
-    assert "HNSW32 efSearch=64" in succeed("index", "--exemplars", *many, *graph)
-    assert "takes a pipeline by --model" in fail("index", "--exemplars", *graph)
-    assert "takes a pipeline by --model" in fail("index", "kb", "--exemplars", *many, *graph)
-    assert "Give the folder" in fail("index", *many, *graph)
+    assert "could not parse" in fail("kb", "index", tmp_path / "many", "zip")

@@ -115,12 +115,13 @@ def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
         output = run(command, dev, model, "--output", out, code=1)
         assert "is a pipeline, not documents" in output or "not a pipeline" in output
         assert "arbo COMMAND MODEL DATA" in output
-    for command in ("evaluate", "tune", "calibrate", "show"):
-        assert "not a pipeline. The pipeline comes first" in run(command, dev, model, code=1)
-        assert "is a pipeline, not documents" in run(command, model, model, code=1)
+    for command in ("evaluate", "fit tune", "fit calibrate", "show"):
+        words = command.split()
+        assert "not a pipeline. The pipeline comes first" in run(*words, dev, model, code=1)
+        assert "is a pipeline, not documents" in run(*words, model, model, code=1)
         texts = folder / "texts" / "deep" / "b.jsonl"
-        assert "arbo convert" in run(command, model, texts, code=1)
-    assert "not a pipeline" in run("explain", dev, "A text.", code=1)
+        assert "arbo convert" in run(*words, model, texts, code=1)
+    assert "not a pipeline" in run("show", dev, "--text", "A text.", code=1)
 
 
 def test_hints_where_nothing_can_be_linked(folder, tmp_path, shared_nlp):

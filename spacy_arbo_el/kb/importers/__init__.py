@@ -3,7 +3,6 @@
 from ...formats import entity_formats
 from .common import ImportReport
 from .jsonl import read_entities_json, read_entities_jsonl, write_entities_jsonl
-from .medic import read_medic_tsv
 from .obo import read_obo
 from .skos import read_skos
 from .spacy_kb import entities_of, read_spacy_kb
@@ -20,7 +19,6 @@ __all__ = [
     "entities_of",
     "read_entities_json",
     "read_entities_jsonl",
-    "read_medic_tsv",
     "read_obo",
     "read_skos",
     "read_spacy_kb",

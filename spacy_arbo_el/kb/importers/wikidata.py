@@ -4,7 +4,7 @@ import json
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ...formats import entity_formats
 from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
@@ -39,7 +39,8 @@ def read_wikidata(
         counts. Names in ``mul``, which are for all languages, are joined with them.
     types: Only items of these types are imported; empty for all.
     type_names: Whether types are names of classes: of those in P31 and P279 ("subclass of") that
-        the file has. It is then read three times. Models can read names, ids say nothing to them.
+        the file has, where these are subclasses of others. It is then read twice. Models can read
+        names, ids say nothing to them.
     """
     path, report = check_exists(path), report or ImportReport()
     names = _names_of_classes(path, languages) if type_names else None
@@ -136,15 +137,11 @@ def _classes(item: Dict[str, Any]) -> List[str]:
 
 
 def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
-    """Names of items that serve as classes, by id."""
-    classes: Set[str] = set()
-    for number, item in _items(path):
-        with _as_item(path, number):
-            classes.update(_classes(item))
+    """Names by id of all items that are subclasses of others."""
     names: Dict[str, str] = {}
     for number, item in _items(path):
         with _as_item(path, number):
-            if item.get("id") in classes:
+            if _values(item.get("claims") or {}, "P279"):
                 labels = _in_languages(item.get("labels"), languages)
                 names.update((item["id"], label["value"]) for label in labels[:1])
     return names

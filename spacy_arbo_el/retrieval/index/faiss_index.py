@@ -42,8 +42,8 @@ TRIAL_WIDTH = 512
 class FaissIndex:
     """Approximate search with FAISS, for 100,000 vectors or more.
 
-    The page on knowledge bases has settings for several sizes. ``spacy arbo index`` measures them
-    on your vectors::
+    The page on knowledge bases has settings for several sizes. ``benchmarks/search.py`` measures
+    them on your vectors::
 
         [components.arbo_linker.retriever.index]
         @misc = "spacy-arbo-el.FaissIndex.v1"

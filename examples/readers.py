@@ -1,11 +1,6 @@
-"""Formats of annotation tools: Prodigy, doccano, and spaCy's JSON.
+"""Readers of formats that the package does not read: doccano, and JSON of spaCy.
 
-Prodigy, as ``prodigy db-out`` writes it: JSONL. Where a task is about the entity of one span, its
-id is what was chosen in ``accept``. Tasks with the same text are one document. Only tasks whose
-answer is "accept" are read::
-
-    {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
-     "answer": "accept"}
+    python -m spacy arbo convert train.jsonl train.spacy --format doccano --code examples/readers.py
 
 doccano, as its projects of sequence labelling are exported: JSONL. It has no ids of entities. A
 label may hold one behind a colon, ``PERSON:Q7259``; a ``kb_id`` may be added to the file::
@@ -14,22 +9,19 @@ label may hold one behind a colon, ``PERSON:Q7259``; a ``kb_id`` may be added to
     {"id": 1, "text": "Ada met Bo.", "entities": [{"start_offset": 0, "end_offset": 3,
         "label": "PERSON", "kb_id": "Q7259"}]}
 
-spaCy's JSON: what ``doc.to_json`` gives, and training data of spaCy 2, one or a list of them in a
+spacy-json: what ``doc.to_json`` gives, and training data of spaCy 2, one or a list of them in a
 file, or one per line::
 
     {"text": "Ada met Bo.", "ents": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}]}
     ["Ada met Bo.", {"entities": [[0, 3, "PERSON"]], "links": {"0,3": {"Q7259": 1.0}}}]
 """
 
-from collections import Counter
 from dataclasses import replace
 from functools import partial
-from typing import Any, Dict, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Tuple
 
-from ..formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, throw
-from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .json_documents import (
+from spacy_arbo_el.corpora.annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from spacy_arbo_el.corpora.json_documents import (
     Problem,
     Source,
     check_object,
@@ -40,60 +32,9 @@ from .json_documents import (
     read_each,
     string,
 )
-from .offsets import CHARACTERS, Given, places_in
-
-# How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
-NIL_CHOICE = "NIL_"
-
-
-@corpus_formats("prodigy")
-def read_prodigy(
-    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
-    by_text: Dict[str, AnnotatedText] = {}
-
-    def parse(record: Dict[str, Any], id_: str) -> Optional[AnnotatedText]:
-        if record.get("answer", "accept") != "accept":
-            if counts is not None:
-                counts["excluded"] += 1
-            return None
-        text = _of_task(record, id_, offsets)
-        earlier = by_text.get(text.text)
-        by_text[text.text] = text if earlier is None else _joined(earlier, text)
-        return text if earlier is None else None
-
-    for _ in read_each(Source(path, bad), parse):
-        pass
-    yield from by_text.values()
-
-
-def _of_task(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
-    text = string(record, "text", empty=True)
-    mentions = mentions_in(record.get("spans"), "spans", text, offsets)
-    meta, chosen = record.get("meta"), record.get("accept")
-    if chosen is not None and len(mentions) == 1:
-        if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
-            raise Problem("'accept' must be a list of ids.")
-        ids = "|".join(one for one in chosen if not one.startswith(NIL_CHOICE))
-        mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
-    return AnnotatedText(id_in(meta, "id", id_) if isinstance(meta, dict) else id_, text, mentions)
-
-
-def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
-    """The mentions of two tasks about a text. A span of one may have its entity in the other."""
-    by_span = {(m.start, m.end, m.label): m for m in earlier.mentions}
-    for mention in later.mentions:
-        key = (mention.start, mention.end, mention.label)
-        known = by_span.setdefault(key, mention)
-        if known.kb_ids and mention.kb_ids and known.kb_ids != mention.kb_ids:
-            raise Problem(
-                f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
-                f"to {mention.end} is {mention.kb_id}, and {known.kb_id} in an earlier task. "
-                "Leave out one of the two tasks."
-            )
-        by_span[key] = known if known.kb_ids else mention
-    return replace(earlier, mentions=tuple(by_span.values()))
+from spacy_arbo_el.corpora.offsets import CHARACTERS, Given, places_in
+from spacy_arbo_el.formats import corpus_formats
+from spacy_arbo_el.storage.lines import OnBad, PathLike, throw
 
 
 @corpus_formats("doccano")

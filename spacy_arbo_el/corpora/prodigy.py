@@ -1,0 +1,77 @@
+"""Annotations of Prodigy, as ``prodigy db-out`` writes them: JSONL.
+
+Where a task is about the entity of one span, its id is what was chosen in ``accept``. Tasks with
+the same text are one document. Only tasks whose answer is "accept" are read::
+
+    {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
+     "answer": "accept"}
+"""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Dict, Iterator, Optional
+
+from ..formats import corpus_formats
+from ..storage.lines import OnBad, PathLike, throw
+from .annotated import AnnotatedText, split_ids
+from .json_documents import (
+    Problem,
+    Source,
+    id_in,
+    mentions_in,
+    read_each,
+    string,
+)
+
+# How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
+NIL_CHOICE = "NIL_"
+
+
+@corpus_formats("prodigy")
+def read_prodigy(
+    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
+) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
+    by_text: Dict[str, AnnotatedText] = {}
+
+    def parse(record: Dict[str, Any], id_: str) -> Optional[AnnotatedText]:
+        if record.get("answer", "accept") != "accept":
+            if counts is not None:
+                counts["excluded"] += 1
+            return None
+        text = _of_task(record, id_, offsets)
+        earlier = by_text.get(text.text)
+        by_text[text.text] = text if earlier is None else _joined(earlier, text)
+        return text if earlier is None else None
+
+    for _ in read_each(Source(path, bad), parse):
+        pass
+    yield from by_text.values()
+
+
+def _of_task(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
+    text = string(record, "text", empty=True)
+    mentions = mentions_in(record.get("spans"), "spans", text, offsets)
+    meta, chosen = record.get("meta"), record.get("accept")
+    if chosen is not None and len(mentions) == 1:
+        if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
+            raise Problem("'accept' must be a list of ids.")
+        ids = "|".join(one for one in chosen if not one.startswith(NIL_CHOICE))
+        mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
+    return AnnotatedText(id_in(meta, "id", id_) if isinstance(meta, dict) else id_, text, mentions)
+
+
+def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
+    """The mentions of two tasks about a text. A span of one may have its entity in the other."""
+    by_span = {(m.start, m.end, m.label): m for m in earlier.mentions}
+    for mention in later.mentions:
+        key = (mention.start, mention.end, mention.label)
+        known = by_span.setdefault(key, mention)
+        if known.kb_ids and mention.kb_ids and known.kb_ids != mention.kb_ids:
+            raise Problem(
+                f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
+                f"to {mention.end} is {mention.kb_id}, and {known.kb_id} in an earlier task. "
+                "Leave out one of the two tasks."
+            )
+        by_span[key] = known if known.kb_ids else mention
+    return replace(earlier, mentions=tuple(by_span.values()))
