@@ -163,7 +163,7 @@ class Errors(metaclass=_Coded):
         "again."
     )
     E051 = (
-        "{path} has no manifest.json: saving was interrupted, or an earlier version saved it. "
+        "{path} has no manifest.json: saving was interrupted. "
         "Restore it from a copy, or save the pipeline again with spacy_arbo_el.save_pipeline(nlp, "
         "path), which replaces it in one step."
     )
@@ -732,10 +732,6 @@ class Errors(metaclass=_Coded):
     E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
 
-    # Removed parts: E99x
-    E990 = "spacy-arbo-el.{name} was removed. {instead}"
-    E991 = "{place} has settings that were removed. Delete them. {settings}"
-
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
@@ -796,10 +792,6 @@ class Warnings(metaclass=_Coded):
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
         "mentions still teach which mentions belong together, but no link can be made to their ids."
     )
-    W502 = (
-        "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
-        "a new one: spacy arbo calibrate."
-    )
     W503 = (
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
         "and the config has {present}. Fit that one: spacy arbo calibrate, or spacy arbo rerank."
@@ -857,7 +849,6 @@ class Warnings(metaclass=_Coded):
         "The knowledge base of {name!r} is empty, so arbo_names finds nothing. Give it entities "
         "with set_kb or kb.add."
     )
-    W549 = "linker.{name} has moved: call linker.{path}. The old name goes in the next release."
     W546 = (
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
         "scores of links are 0. Check that it is the knowledge base of these documents, and that "

@@ -41,7 +41,6 @@ from .linking.stream import Stream
 from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .moved import Moved
 from .pages import html_table
 from .reranking.protocol import Reranker, cached
 from .retrieval.datastore import Datastore
@@ -336,20 +335,6 @@ class ArboLinker(TrainablePipe):
         corrections, stored = self.stages.corrections, self.streaming.new_entities
         said = corrections.forget_outdated, corrections.is_learned
         return Acceptance(self.datastore, *said, stored, require_ready)
-
-    # Old names of methods of the facets, for one release
-
-    learn = Moved("feedback.learn")
-    reject_link = Moved("feedback.reject_link")
-    forget = Moved("feedback.forget")
-    add_exemplars = Moved("feedback.add_exemplars")
-    remove_exemplars = Moved("feedback.remove_exemplars")
-    link_corpus = Moved("corpus.link")
-    link_stream = Moved("corpus.link_stream")
-    discover = Moved("corpus.discover")
-    discover_stream = Moved("corpus.discover_stream")
-    accept = Moved("new_entities.accept")
-    undo = Moved("new_entities.undo")
 
     # Training
 

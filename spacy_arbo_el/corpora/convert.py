@@ -16,9 +16,6 @@ from .docbin import write_docbin
 from .docs import MENTIONS_KEY, to_doc
 from .read import read
 
-# Scripts that were written for earlier versions call it so.
-read_corpus = read
-
 COUNTED = (
     "docs",
     "mentions",

@@ -251,7 +251,7 @@ class FeatureRanker:
         return b"" if self.weights is None else self.weights.to_bytes()
 
     def from_bytes(self, data: bytes) -> "FeatureRanker":
-        """The ranker with what it has learned. Without where another version has saved it."""
+        """Return the ranker with the weights that ``to_bytes`` gave."""
         return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
 
 

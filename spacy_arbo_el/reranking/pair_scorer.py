@@ -142,8 +142,7 @@ class PairScorer:
     def from_bytes(cls, data: bytes) -> "PairScorer":
         """Load the result of ``to_bytes``. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
-        # One that reads several candidates together is of an earlier version.
-        if content["format"] != FORMAT or content.get("of_sets"):
+        if content["format"] != FORMAT:
             raise ValueError(
                 "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
             )
