@@ -116,11 +116,10 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
-    for kind, discovery in (("same_mention", Discovery()), ("same_new_entity", stages.discovery)):
-        if discovery is not None:
-            features = discovery.features(batch.encoded, batch.normalized)
-            edges = same_entity_edges(discovery, features, similarity, identities)
-            stages = _with_curve(stages, kind, edges)
+    if stages.discovery is not None:
+        features = stages.discovery.features(batch.encoded, batch.normalized)
+        edges = same_entity_edges(stages.discovery, features, similarity, identities)
+        stages = _with_curve(stages, "same_new_entity", edges)
     return Fitted(stages.calibration, uncached(reranker))
 
 

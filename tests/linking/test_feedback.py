@@ -136,7 +136,7 @@ def test_corrections_do_not_depend_on_batches(nlp):
     assert together == [ids(nlp, text) for text in texts] == [["cat"], ["cat", "cat"], ["cat"]]
 
 
-@pytest.mark.parametrize("kind", ["Independent", "Consensus"])
+@pytest.mark.parametrize("kind", ["Independent", "Clustering"])
 def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
     linker = nlp.get_pipe("arbo_linker")
