@@ -1,6 +1,6 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
 from .display import counted
-from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
+from .encoders.kept_results import KeptResults
 from .errors import ArboError, Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
@@ -42,7 +42,7 @@ from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .pages import html_table
-from .reranking.protocol import Reranker, cached
+from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
@@ -198,27 +198,13 @@ class ArboLinker(TrainablePipe):
         self.cfg["calibration"] = value.to_config()
         self.stages = replace(self.stages, calibration=value)
 
-    @contextmanager
-    def cached_encoder(self) -> Iterator["ArboLinker"]:
-        """Cache the vectors of mentions for repeated linking.
+    def keeping_stages(self) -> LinkingStages:
+        """Return the linker's stages with kept results, for linking the same mentions many times.
 
-        So are the scores of a cross-encoder. The weights must stay unchanged.
+        The weights must stay unchanged meanwhile.
         """
         self.encoder.require_ready(self.name)
-        if isinstance(self.datastore.encoder, CachedEncoder):
-            yield self
-            return
-        encoder, reranker = CachedEncoder(self.encoder), self.reranker
-        remembering = cached(reranker)
-        self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)
-        self.datastore.encoder = encoder
-        try:
-            yield self
-        finally:
-            self.stages = self.stages.with_encoder(self.encoder)
-            if self.reranker is remembering:
-                self.reranker = reranker
-            self.datastore.encoder = self.encoder
+        return replace(self.stages, kept=KeptResults())
 
     # Knowledge base and feedback
 
