@@ -434,7 +434,10 @@ class Errors(metaclass=_Coded):
         "start_share averages transformers, but no linker of the pipeline has one. Set "
         "training.before_to_disk.start_share = 0.0."
     )
-    E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
+    E618 = (
+        "OverDistances.v1 can't learn the scale of its loss: give it the loss without "
+        "LearnedScale.v1."
+    )
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
         "training.batcher.n_concepts to {count} or less."
