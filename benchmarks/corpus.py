@@ -12,7 +12,6 @@ import argparse
 import json
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import accumulate, count, islice
 from pathlib import Path
 from typing import Dict, Iterator
@@ -24,29 +23,12 @@ from spacy_arbo_el import graph
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery import grouping
 from spacy_arbo_el.discovery.entities import to_html
-from spacy_arbo_el.encoders.cached import CachedEncoder
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
 SAMPLE = 1000
-
-
-@dataclass(frozen=True)
-class StoredVectors(CachedEncoder):
-    """An encoder that returns stored vectors of mentions one after the other.
-
-    vectors: (m, width) float32.
-    rows: The rows to return next.
-    """
-
-    vectors: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    rows: Iterator[int] = field(default_factory=count)
-
-    def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        return self.vectors[list(islice(self.rows, len(inputs)))]
 
 
 @contextmanager
@@ -93,8 +75,9 @@ def main() -> None:
     vectors = encoded(linker, docs, options.corpus.with_suffix(".vectors.npy"))[:n_mentions]
     linker.datastore.exemplars = ExemplarStore()
     linker.set_kb(lambda vocab: ArboKB(vocab))
-    stored = StoredVectors(linker.encoder, vectors=vectors)
-    linker.stages = linker.stages.with_encoder(stored)
+    # The encoder gives the stored vectors of mentions one after the other.
+    rows = count()
+    linker.encoder.encode_mentions = lambda inputs: vectors[list(islice(rows, len(inputs)))]
     linker.refresh()
     # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
@@ -115,11 +98,11 @@ def main() -> None:
     prepared = linker.similarity.prepare(vectors)
     nearest = nearest_in_corpus(prepared, 4, linker.similarity)
     size = min(SAMPLE, n_mentions)
-    rows = np.random.default_rng(0).choice(n_mentions, size=size, replace=False)
-    exact = linker.similarity.blocks(prepared[rows], prepared)
-    exact[np.arange(len(rows)), rows] = -np.inf
+    drawn = np.random.default_rng(0).choice(n_mentions, size=size, replace=False)
+    exact = linker.similarity.blocks(prepared[drawn], prepared)
+    exact[np.arange(len(drawn)), drawn] = -np.inf
     fourth = -np.partition(-exact, 3, axis=1)[:, 3:4]
-    recall = float((nearest.scores[rows] >= fourth - 1e-5).mean())
+    recall = float((nearest.scores[drawn] >= fourth - 1e-5).mean())
     print(f"{n_mentions} mentions in {len(docs)} documents: {len(entities)} new entities")
     print(f"end to end {total:.1f} s, of which")
     print(f"  neighbours {seconds['nearest_in_corpus']:.1f} s (recall@4 {recall:.3f})")

@@ -143,7 +143,7 @@ def entry_points() -> Iterator[Tuple[str, str, str]]:
 
 
 def parts() -> List[Part]:
-    """All registered parts that are not removed, in the order of setup.cfg."""
+    """All registered parts, in the order of setup.cfg."""
     return [
         Part(
             name,
@@ -152,7 +152,7 @@ def parts() -> List[Part]:
             load(place),
         )
         for kind, name, place in entry_points()
-        if kind not in OTHER and ".removed:" not in place
+        if kind not in OTHER
     ]
 
 

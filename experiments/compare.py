@@ -64,20 +64,22 @@ def outcomes_in_one_graph(
     linker, found = find_linker(nlp), defaultdict(list)
     extension, threshold = linker.cfg["extension"], linker.threshold
     parts = [examples[i::folds] for i in range(folds)] or [examples]
-    with linker.cached_encoder():
-        for i, part in enumerate(parts):
-            rest = [eg for j, other in enumerate(parts) if j != i for eg in other]
-            stages = linker.stages
-            if rest:
-                fitted = fit_calibration(linker, [eg.reference for eg in rest], from_scratch=True)
-                stages = replace(stages, **fitted._asdict())
-            for name, variant in variants(stages).items():
-                documents = DocumentLinker(variant, threshold, extension, linker.cfg["overwrite"])
-                docs = [example.predicted.copy() for example in (*part, *rest)]
-                corpus = CorpusLinker(variant, documents, NewEntities())
-                linked = corpus.link(docs, threshold=threshold)
-                pairs = [Example(doc, eg.reference) for doc, eg in zip(linked, part)]
-                found[name] += outcomes(pairs, linker.mentions.getter, extension, linker.kb)
+    keeping = linker.keeping_stages()
+    for i, part in enumerate(parts):
+        rest = [eg for j, other in enumerate(parts) if j != i for eg in other]
+        stages = keeping
+        if rest:
+            fitted = fit_calibration(
+                linker, [eg.reference for eg in rest], stages=stages, from_scratch=True
+            )
+            stages = replace(stages, **fitted._asdict())
+        for name, variant in variants(stages).items():
+            documents = DocumentLinker(variant, threshold, extension, linker.cfg["overwrite"])
+            docs = [example.predicted.copy() for example in (*part, *rest)]
+            corpus = CorpusLinker(variant, documents, NewEntities())
+            linked = corpus.link(docs, threshold=threshold)
+            pairs = [Example(doc, eg.reference) for doc, eg in zip(linked, part)]
+            found[name] += outcomes(pairs, linker.mentions.getter, extension, linker.kb)
     return found
 
 

@@ -234,7 +234,7 @@ def edges(
     }
     features = stages.discovery.features(alone.batch.encoded, alone.batch.normalized)
     same = same_entity_edges(stages.discovery, features, linker.similarity, alone.identities)
-    return {**found, "same_mention": same, "same_new_entity": same}
+    return {**found, "same_new_entity": same}
 
 
 def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Optional[Curve], int]]:

@@ -159,27 +159,26 @@ def _score(
     linker: ArboLinker, dev: List[Doc], other: List[Doc], withheld: List[Doc]
 ) -> Dict[str, Any]:
     seen, default = seen_by(linker), 0.3
-    with linker.cached_encoder():
-        fitted = fit_calibration(linker, dev, from_scratch=True)
-        stages = replace(linker.stages, **fitted._asdict())
-        parts = [dev[i::FOLDS] for i in range(FOLDS)]
-        found: List[Outcome] = []
-        sweeps = []
-        for i, part in enumerate(parts):
-            rest = [doc for j, docs in enumerate(parts) if j != i for doc in docs]
-            held_out = replace(
-                linker.stages, **fit_calibration(linker, rest, from_scratch=True)._asdict()
-            )
-            found += linked_outcomes(linker, held_out, _examples(part), default)
-            sweeps.append(sweep_linking(linker, part, stages=held_out))
-        rows = pooled_rows(sweeps)
-        threshold = float(rows[best_row(rows, "nel_micro_f")]["threshold"])
-        judged = {"dev": first_candidates(found, seen), "threshold": threshold}
-        for name, docs in (("other", other), ("withheld", withheld)):
-            results = linked_outcomes(linker, stages, _examples(docs), default)
-            judged[name] = first_candidates(results, seen)
-            results = linked_outcomes(linker, stages, _examples(docs), threshold)
-            judged[name + "_tuned"] = first_candidates(results, seen)
+    keeping = linker.keeping_stages()
+    fitted = fit_calibration(linker, dev, stages=keeping, from_scratch=True)
+    stages = replace(keeping, **fitted._asdict())
+    parts = [dev[i::FOLDS] for i in range(FOLDS)]
+    found: List[Outcome] = []
+    sweeps = []
+    for i, part in enumerate(parts):
+        rest = [doc for j, docs in enumerate(parts) if j != i for doc in docs]
+        refitted = fit_calibration(linker, rest, stages=keeping, from_scratch=True)
+        held_out = replace(keeping, **refitted._asdict())
+        found += linked_outcomes(linker, held_out, _examples(part), default)
+        sweeps.append(sweep_linking(linker, part, stages=held_out))
+    rows = pooled_rows(sweeps)
+    threshold = float(rows[best_row(rows, "nel_micro_f")]["threshold"])
+    judged = {"dev": first_candidates(found, seen), "threshold": threshold}
+    for name, docs in (("other", other), ("withheld", withheld)):
+        results = linked_outcomes(linker, stages, _examples(docs), default)
+        judged[name] = first_candidates(results, seen)
+        results = linked_outcomes(linker, stages, _examples(docs), threshold)
+        judged[name + "_tuned"] = first_candidates(results, seen)
     return judged
 
 

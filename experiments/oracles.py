@@ -25,7 +25,6 @@ from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions
 from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.reranking.best_evidence import log_odds_by_vectors
 from spacy_arbo_el.reranking.cross_encoder import CrossEncoder
-from spacy_arbo_el.reranking.protocol import cached
 from spacy_arbo_el.training.candidates import TrainingCandidates
 
 # Candidates of each retriever in a union (§3.4).
@@ -151,7 +150,7 @@ def oracle_scores(
     linker: ArboLinker, candidates: OracleCandidates, docs: Sequence[Doc]
 ) -> OracleScores:
     """The scores of a linker's trained cross-encoder on candidates of documents."""
-    reranker = cached(linker.reranker)
+    reranker = linker.reranker
     assert isinstance(reranker, CrossEncoder) and reranker.scorer is not None
     valid = candidates.table.candidates >= 0
     scores = np.full(valid.shape, -np.inf, dtype=np.float32)

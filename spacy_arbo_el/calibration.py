@@ -21,7 +21,7 @@ MIN_POINTS = 10
 MOST = 40.0
 # A (slope, offset) by kind, as configs hold them.
 CurveSettings = Mapping[str, Sequence[float]]
-KINDS = ("entity", "exemplar", "mention", "same_mention", "same_new_entity")
+KINDS = ("entity", "exemplar", "mention", "same_new_entity")
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,13 @@ class Calibration:
     entity: That a mention is the entity with this text.
     exemplar: That a mention is the entity of this exemplar.
     mention: That a mention is the entity of another mention of the document.
-    same_mention: That two mentions of any documents are the same entity, by their vectors.
-    same_new_entity: The same for mentions that no entity fits, by what ``Discovery`` compares.
+    same_new_entity: That two mentions that no entity fits are one new entity, by what
+        ``Discovery`` compares.
     """
 
     entity: Curve = (12.0, -6.0)
     exemplar: Curve = (12.0, -6.0)
     mention: Curve = (12.0, -8.0)
-    same_mention: Curve = (12.0, -9.0)
     same_new_entity: Curve = (12.0, -9.0)
 
     @classmethod

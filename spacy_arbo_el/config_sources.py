@@ -17,7 +17,6 @@ from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
 from .errors import ArboError, Errors
-from .removed import drop_removed
 
 FOLDER = Path(__file__).parent / "configs"
 # The complete settings of the component.
@@ -41,7 +40,7 @@ def complete_config(
     path = _source(system)
     try:
         text = path.read_text(encoding="utf8")
-        merged = default_training().merge(drop_removed(read_partial(text), path))
+        merged = default_training().merge(read_partial(text))
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise ArboError(Errors.E796.format(path=path, error=_reason(error))) from error

@@ -163,7 +163,7 @@ class Errors(metaclass=_Coded):
         "again."
     )
     E051 = (
-        "{path} has no manifest.json: saving was interrupted, or an earlier version saved it. "
+        "{path} has no manifest.json: saving was interrupted. "
         "Restore it from a copy, or save the pipeline again with spacy_arbo_el.save_pipeline(nlp, "
         "path), which replaces it in one step."
     )
@@ -441,7 +441,10 @@ class Errors(metaclass=_Coded):
         "objective.contexts trains whole texts, which the encoder of '{name}' can't read. Set "
         "objective.contexts = null."
     )
-    E618 = "OverDistances.v1 can't learn the scale of its loss: set loss.loss.learned = false."
+    E618 = (
+        "OverDistances.v1 can't learn the scale of its loss: give it the loss without "
+        "LearnedScale.v1."
+    )
     E615 = (
         "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
         "training.batcher.n_concepts to {count} or less."
@@ -731,10 +734,6 @@ class Errors(metaclass=_Coded):
     E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
 
-    # Removed parts: E99x
-    E990 = "spacy-arbo-el.{name} was removed. {instead}"
-    E991 = "{place} has settings that were removed. Delete them. {settings}"
-
 
 class Warnings(metaclass=_Coded):
     # Reading files: W1xx
@@ -795,10 +794,6 @@ class Warnings(metaclass=_Coded):
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
         "mentions still teach which mentions belong together, but no link can be made to their ids."
     )
-    W502 = (
-        "The ranker of '{name}' was fitted by another version of this package and is left out. Fit "
-        "a new one: spacy arbo fit calibrate."
-    )
     W503 = (
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
         "and the config has {present}. Fit that one: spacy arbo fit calibrate, or arbo rerank."
@@ -856,7 +851,6 @@ class Warnings(metaclass=_Coded):
         "The knowledge base of {name!r} is empty, so arbo_names finds nothing. Give it entities "
         "with set_kb or kb.add."
     )
-    W549 = "linker.{name} has moved: call linker.{path}. The old name goes in the next release."
     W546 = (
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
         "scores of links are 0. Check that it is the knowledge base of these documents, and that "
@@ -870,7 +864,7 @@ class Warnings(metaclass=_Coded):
     W550 = (
         "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity. If that "
         "is too many or too few, label 50 to 100 mentions and fit the probabilities to them: "
-        "python -m spacy arbo calibrate MODEL DOCS."
+        "python -m spacy arbo fit calibrate MODEL DOCS."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

@@ -1,6 +1,6 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,8 @@ from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
 from .display import counted
-from .encoders.cached import CachedEncoder
 from .encoders.dual import DualEncoder
+from .encoders.kept_results import KeptResults
 from .errors import ArboError, Errors, Warnings
 from .explanations.explain import Explainer
 from .explanations.explanation import Explanation
@@ -41,10 +41,9 @@ from .linking.stream import Stream
 from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .moved import Moved
 from .pages import html_table
 from .reranking.feature_ranker import FeatureRanker
-from .reranking.protocol import Reranker, cached
+from .reranking.protocol import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
@@ -201,27 +200,13 @@ class ArboLinker(TrainablePipe):
         self.cfg["calibration"] = value.to_config()
         self.stages = replace(self.stages, calibration=value)
 
-    @contextmanager
-    def cached_encoder(self) -> Iterator["ArboLinker"]:
-        """Cache the vectors of mentions for repeated linking.
+    def keeping_stages(self) -> LinkingStages:
+        """Return the linker's stages with kept results, for linking the same mentions many times.
 
-        So are the scores of a cross-encoder. The weights must stay unchanged.
+        The weights must stay unchanged meanwhile.
         """
         self.encoder.require_ready(self.name)
-        if isinstance(self.datastore.encoder, CachedEncoder):
-            yield self
-            return
-        encoder, reranker = CachedEncoder(self.encoder), self.reranker
-        remembering = cached(reranker)
-        self.stages = replace(self.stages.with_encoder(encoder), reranker=remembering)
-        self.datastore.encoder = encoder
-        try:
-            yield self
-        finally:
-            self.stages = self.stages.with_encoder(self.encoder)
-            if self.reranker is remembering:
-                self.reranker = reranker
-            self.datastore.encoder = self.encoder
+        return replace(self.stages, kept=KeptResults())
 
     # Knowledge base and feedback
 
@@ -341,20 +326,6 @@ class ArboLinker(TrainablePipe):
         corrections, stored = self.stages.corrections, self.streaming.new_entities
         said = corrections.forget_outdated, corrections.is_learned
         return Acceptance(self.datastore, *said, stored, require_ready)
-
-    # Old names of methods of the facets, for one release
-
-    learn = Moved("feedback.learn")
-    reject_link = Moved("feedback.reject_link")
-    forget = Moved("feedback.forget")
-    add_exemplars = Moved("feedback.add_exemplars")
-    remove_exemplars = Moved("feedback.remove_exemplars")
-    link_corpus = Moved("corpus.link")
-    link_stream = Moved("corpus.link_stream")
-    discover = Moved("corpus.discover")
-    discover_stream = Moved("corpus.discover_stream")
-    accept = Moved("new_entities.accept")
-    undo = Moved("new_entities.undo")
 
     # Training
 

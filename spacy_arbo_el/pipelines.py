@@ -14,19 +14,11 @@ import srsly
 from filelock import FileLock
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
-from spacy.util import (
-    SimpleFrozenList,
-    dict_to_dot,
-    get_model_meta,
-    load_config,
-    load_model_from_config,
-)
+from spacy.util import SimpleFrozenList, load_config
 from spacy.vocab import Vocab
-from thinc.api import ConfigValidationError
 
 from .errors import ArboError, Errors, code_of
 from .kb import folder as kb_folder
-from .removed import drop_removed
 from .serve.journal import journal_path
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
@@ -180,25 +172,12 @@ def _load(path: Union[str, Path], **settings: Any) -> Language:
     except Exception as error:  # each file has its own reader, with its own errors
         if code_of(error):
             raise
-        if isinstance(error, ConfigValidationError) and (Path(path) / CONFIG).is_file():
-            return _load_older(Path(path), **settings)
         for file, problem in _unreadable(Path(path)):
             raise ArboError(Errors.E056.format(path=file, problem=problem)) from error
         if isinstance(error, (ValueError, OSError, ImportError)):
             raise
         kind = type(error).__name__
         raise ArboError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
-
-
-def _load_older(
-    path: Path, *, config: Any = None, exclude: Iterable[str] = (), **settings: Any
-) -> Language:
-    """Load without removed settings that have no effect. As ``spacy.load``."""
-    overrides = dict_to_dot(config or {}, for_overrides=True)
-    kept = drop_removed(load_config(path / CONFIG, overrides=overrides), path / CONFIG)
-    meta = get_model_meta(path)
-    nlp = load_model_from_config(kept, meta=meta, exclude=exclude, **settings)
-    return nlp.from_disk(path, exclude=exclude, overrides=overrides)
 
 
 def _prepare(nlp: Language, path: Path) -> None:

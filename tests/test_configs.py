@@ -72,7 +72,6 @@ def test_restated_settings_are_found():
         [components.arbo_linker.objective.loss]
         @losses = "spacy-arbo-el.CrossEntropy.v1"
         scale = 20.0
-        learned = true
         [components.arbo_linker.objective.negatives]
         @misc = "spacy-arbo-el.HardNegatives.v1"
         k = 3

@@ -39,7 +39,6 @@ def train_command(
     from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
 
-    from ..removed import drop_removed
     from ..settings import check_count
     from ..training.evaluation import EVAL_ENTITIES
     from ..training.loop import train
@@ -50,7 +49,6 @@ def train_command(
     with errors_for_people(only_coded=True):
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)
-        drop_removed(settings, config)
         # spaCy's schema of this section has no such setting.
         names = settings["training"].pop("eval_entities", EVAL_ENTITIES)
         check_count("training.eval_entities", names)

@@ -51,12 +51,6 @@ class PassageReader:
         check_size("text", self.text_size)
         check_count("max_mentions", self.max_mentions, least=1)
 
-    def __repr__(self) -> str:
-        # Part of the encoder's fingerprint: one that was saved before a setting existed is kept.
-        markers = ", markers=True" if self.markers else ""
-        sizes = f"size={self.size}, text_size={self.text_size}, max_mentions={self.max_mentions}"
-        return f"PassageReader({sizes}{markers})"
-
     @property
     def text_identity(self) -> str:
         """Identify all that the vector of an entity's text depends on."""

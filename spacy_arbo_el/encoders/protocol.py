@@ -13,7 +13,7 @@ Text = Tuple[str, str]
 class Encoder(Protocol):
     """Encodes mentions and entity texts in one vector space.
 
-    ``DualEncoder`` is one over any two towers, ``CachedEncoder`` another that wraps one.
+    ``DualEncoder`` is one over any two towers.
     """
 
     @property

@@ -51,11 +51,6 @@ class WindowReader:
         if self.text_size:
             check_size("text", self.text_size)
 
-    def __repr__(self) -> str:
-        # Part of the encoder's fingerprint: one that was saved before a setting existed is kept.
-        text = f", text_size={self.text_size}" if self.text_size else ""
-        return f"WindowReader(size={self.size}{text})"
-
     @property
     def text_identity(self) -> str:
         """Identify all that the vector of an entity's text depends on.

@@ -15,7 +15,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
 from ..mentions.record import MentionBatch
 from ..reranking.feature_ranker import FeatureRanker
-from ..reranking.protocol import Ranking, Reranker, cached, uncached, unfitted
+from ..reranking.protocol import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
@@ -76,7 +76,12 @@ class AnnotatedMentions(NamedTuple):
 
 
 def fit_calibration(
-    linker: ArboLinker, docs: Iterable[Doc], *, from_scratch: bool = False, batch_size: int = 64
+    linker: ArboLinker,
+    docs: Iterable[Doc],
+    *,
+    stages: Optional[LinkingStages] = None,
+    from_scratch: bool = False,
+    batch_size: int = 64,
 ) -> Fitted:
     """Fit the curves from similarities to probabilities, and the reranker. The linker is unchanged.
 
@@ -89,15 +94,15 @@ def fit_calibration(
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
+    stages: The stages to fit; by default ``linker.keeping_stages()``.
     from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
         Otherwise it stays as it is.
     batch_size: The number of documents per batch.
     """
-    linker.encoder.require_ready(linker.name)
-    stages = linker.stages
+    # The same candidates are ranked once more, after the fit.
+    stages = stages or linker.keeping_stages()
     if from_scratch:
-        reranker = unfitted(stages.reranker)
-        stages = replace(stages, calibration=Calibration(), reranker=reranker)
+        stages = replace(stages, calibration=Calibration())
     with stages.datastore.reading():
         return _fit(stages, docs, batch_size)
 
@@ -109,19 +114,17 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
         return Fitted(stages.calibration, stages.reranker)
     batch, neighbours, gold, identities = mentions
     stages = replace(stages, calibration=fit_evidence(neighbours, gold, stages.calibration))
-    # The same candidates are ranked once more, after the fit.
-    reranker = cached(stages.reranker).fit(batch, neighbours, gold, stages.context)
+    reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
     stages = replace(stages, reranker=reranker)
     ranked = stages.rerank(batch, neighbours)
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
-    for kind, discovery in (("same_mention", Discovery()), ("same_new_entity", stages.discovery)):
-        if discovery is not None:
-            features = discovery.features(batch.encoded, batch.normalized)
-            edges = same_entity_edges(discovery, features, similarity, identities)
-            stages = _with_curve(stages, kind, edges)
-    return Fitted(stages.calibration, uncached(reranker))
+    if stages.discovery is not None:
+        features = stages.discovery.features(batch.encoded, batch.normalized)
+        edges = same_entity_edges(stages.discovery, features, similarity, identities)
+        stages = _with_curve(stages, "same_new_entity", edges)
+    return Fitted(stages.calibration, reranker)
 
 
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -12,6 +12,7 @@ from spacy.util import ensure_path, registry
 from ..corpora.docbin import read_docs
 from ..corpora.docs import unlinked
 from ..linker import ArboLinker, linkers_of
+from ..linking.stages import LinkingStages
 from ..settings import check_share
 from ..training.averaging import averaged_copy
 from .calibrate import fit_calibration, install
@@ -42,9 +43,9 @@ class Calibrate:
     start_share: Transformers are saved with this share of the weights that they had before
         training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
         continues with the trained ones.
-    tune_by: Set the threshold by the score of this name on the held-out thirds, as ``arbo fit tune``
-        does; "" leaves it. It moves from that of the config only as far as the documents show that
-        another is better, see ``cautious_row``.
+    tune_by: Set the threshold by the score of this name on the held-out thirds; "" leaves it. It
+        moves from that of the config only as far as the documents show that another is better, see
+        ``cautious_row``.
     """
 
     path: Path
@@ -85,13 +86,13 @@ class Calibrate:
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted, scored = {}, {}
             for name, linker in linkers.items():
-                with linker.cached_encoder():
-                    # As the parts that choose the threshold: the curves that a linker begins with
-                    # are those of an encoder without training.
-                    fitted[name] = fit_calibration(linker, docs, from_scratch=True)
-                    if self.tune_by:
-                        linker.threshold = self._priors.setdefault(name, linker.threshold)
-                    scored[name] = score_held_out(linker, docs, self.tune_by)
+                stages = linker.keeping_stages()
+                # As the parts that choose the threshold: the curves that a linker begins with are
+                # those of an encoder without training.
+                fitted[name] = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+                if self.tune_by:
+                    linker.threshold = self._priors.setdefault(name, linker.threshold)
+                scored[name] = score_held_out(linker, docs, self.tune_by, stages)
             self._last.update(state=state, fitted=fitted, scored=scored)
         for name, linker in linkers.items():
             install(nlp, name, linker, self._last["fitted"][name])
@@ -102,13 +103,17 @@ class Calibrate:
 
 
 def score_held_out(
-    linker: ArboLinker, docs: Sequence[Doc], tune_by: str
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    tune_by: str,
+    stages: Optional[LinkingStages] = None,
 ) -> Tuple[float, Dict[str, Any]]:
     """Score each part with a linker calibrated on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
+    stages: The stages to fit; by default ``linker.keeping_stages()``.
     RETURNS: The threshold, and the scores with it. Where there are fewer than two documents with
         annotated mentions, the present threshold and no scores.
     """
@@ -117,19 +122,19 @@ def score_held_out(
     if folds < 2:
         return linker.threshold, {}
     parts = [docs[i::folds] for i in range(folds)]
-    with linker.cached_encoder():
-        stages = []
-        for i in range(folds):
-            others = [doc for j, part in enumerate(parts) if j != i for doc in part]
-            fitted = fit_calibration(linker, others, from_scratch=True)
-            stages.append(replace(linker.stages, **fitted._asdict()))
-        threshold = linker.threshold
-        if tune_by:
-            sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, stages)]
-            row = cautious_row(sweeps, tune_by, threshold)
-            threshold = float(sweeps[0].rows[row]["threshold"])
-        results = []
-        for part, one in zip(parts, stages):
-            examples = [Example(unlinked(doc), doc) for doc in part]
-            results += linked_outcomes(linker, one, examples, threshold)
+    stages = stages or linker.keeping_stages()
+    by_fold = []
+    for i in range(folds):
+        others = [doc for j, part in enumerate(parts) if j != i for doc in part]
+        fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
+        by_fold.append(replace(stages, **fitted._asdict()))
+    threshold = linker.threshold
+    if tune_by:
+        sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, by_fold)]
+        row = cautious_row(sweeps, tune_by, threshold)
+        threshold = float(sweeps[0].rows[row]["threshold"])
+    results = []
+    for part, one in zip(parts, by_fold):
+        examples = [Example(unlinked(doc), doc) for doc in part]
+        results += linked_outcomes(linker, one, examples, threshold)
     return threshold, scores_of(linker, results)

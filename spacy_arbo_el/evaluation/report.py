@@ -150,22 +150,21 @@ def outcomes_of_stages(
     linker = find_linker(nlp)
     parts = [examples] if folds < 2 else [examples[i::folds] for i in range(folds)]
     results: Dict[str, List[Outcome]] = {}
-    with linker.cached_encoder():
-        for i, part in enumerate(parts):
-            stages = linker.stages
-            others = [eg.reference for j, p in enumerate(parts) if j != i for eg in p]
-            if folds >= 2:
-                fitted = fit_calibration(linker, others, from_scratch=True)
-                stages = replace(stages, **fitted._asdict())
-            for name, variant in variants(stages).items():
-                threshold = linker.threshold
-                if tune_by:
-                    sweep = sweep_linking(linker, others, stages=variant)
-                    row = cautious_row([sweep], tune_by, linker.threshold)
-                    threshold = sweep.rows[row]["threshold"]
-                results.setdefault(name, []).extend(
-                    linked_outcomes(linker, variant, part, threshold)
-                )
+    keeping = linker.keeping_stages()
+    for i, part in enumerate(parts):
+        stages = keeping
+        others = [eg.reference for j, p in enumerate(parts) if j != i for eg in p]
+        if folds >= 2:
+            fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
+            stages = replace(stages, **fitted._asdict())
+        for name, variant in variants(stages).items():
+            threshold = linker.threshold
+            if tune_by:
+                sweep = sweep_linking(linker, others, stages=variant)
+                row = cautious_row([sweep], tune_by, linker.threshold)
+                threshold = sweep.rows[row]["threshold"]
+            found = linked_outcomes(linker, variant, part, threshold)
+            results.setdefault(name, []).extend(found)
     return results
 
 

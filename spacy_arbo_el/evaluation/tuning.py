@@ -110,28 +110,29 @@ def tune(
     if n_neighbors and linker.discovery is None:
         raise ArboError(Errors.E728)
     fitted = None
-    with linker.cached_encoder():
-        if drop:
-            remove_entities(linker, docs, drop, seed)
-            docs = with_removed_as_nil(docs, linker.kb)
-            fitted = fit_calibration(linker, docs, from_scratch=True)
-            fitted.install(linker)
-        stages, tried = linker.stages, {}
-        for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
-            if counts:
-                tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
-                stages = _with_count(stages, name, _best_count(tried[name]))
-        linking = sweep_linking(linker, docs, stages=stages)
-        best = cautious_row([linking], score, linker.threshold)
-        if linker.discovery is None:
-            return TuningResult(linking.rows, best, None, 0, fitted, tried)
-        numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]
-        # The first of the best is taken, so the smallest number of equal scores.
-        discoveries = [
-            replace(linker.discovery, n_neighbors=number, ngram_weight=weight)
-            for number, weight in product(numbers, NGRAM_WEIGHTS)
-        ]
-        sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
+    stages = linker.keeping_stages()
+    if drop:
+        remove_entities(linker, docs, drop, seed)
+        docs = with_removed_as_nil(docs, linker.kb)
+        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+        fitted.install(linker)
+        stages = replace(stages, **fitted._asdict())
+    tried = {}
+    for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
+        if counts:
+            tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
+            stages = _with_count(stages, name, _best_count(tried[name]))
+    linking = sweep_linking(linker, docs, stages=stages)
+    best = cautious_row([linking], score, linker.threshold)
+    if linker.discovery is None:
+        return TuningResult(linking.rows, best, None, 0, fitted, tried)
+    numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]
+    # The first of the best is taken, so the smallest number of equal scores.
+    discoveries = [
+        replace(linker.discovery, n_neighbors=number, ngram_weight=weight)
+        for number, weight in product(numbers, NGRAM_WEIGHTS)
+    ]
+    sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
     best_rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
     scores = [sweep.rows[row]["ari"] for sweep, row in zip(sweeps, best_rows)]
     i = int(np.argmax(scores))

@@ -152,7 +152,7 @@ class Explainer:
             return "excluded by a correction; linker.feedback.forget(span) undoes it"
         return (
             f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
-            "stands in a similar context; linker.forget of that mention undoes it"
+            "stands in a similar context; linker.feedback.forget of that mention undoes it"
         )
 
     def _not_chosen(self, link: Link, rank: int) -> str:

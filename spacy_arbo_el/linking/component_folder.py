@@ -34,10 +34,9 @@ TRIES = 20
 # Seconds to wait for another program that is saving into the folder.
 PATIENCE = 60.0
 
-# Names with a number were given by earlier versions to what they had not saved in full.
 SAVED = FolderKind(
     "a saved linker",
-    lambda folder: rf"manifest\.json|(old|{KB}|{'|'.join(PARTS)})(\.[0-9a-f]{{32}})?",
+    lambda folder: rf"manifest\.json|{KB}|{'|'.join(PARTS)}",
     nested=True,
 )
 

@@ -198,8 +198,6 @@ class Serializer:
             warnings.warn(Warnings.W503.format(name=name, **shown))
             learned = b""
         reranker = present.from_bytes(learned)
-        if learned and not reranker.to_bytes():
-            warnings.warn(Warnings.W502.format(name=name))
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
 
     def _load_corrections(self, data: bytes) -> None:

@@ -12,6 +12,7 @@ from ..calibration import Calibration, log_odds
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
 from ..encoders.inputs import SpanInputs
+from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference
 from ..mentions.reader import MentionReader
@@ -73,6 +74,7 @@ class LinkingStages:
     inference: Ranked candidates -> links.
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
+    kept: Keeps vectors and scores, for stages that link the same mentions again; None to keep none.
     """
 
     reader: MentionReader
@@ -83,16 +85,13 @@ class LinkingStages:
     inference: Inference
     discovery: Optional[Discovery]
     calibration: Calibration
-
-    def with_encoder(self, encoder: Encoder) -> "LinkingStages":
-        """The same stages with another encoder for mentions. Its vectors must be comparable."""
-        return replace(self, encoder=encoder, reader=replace(self.reader, encoder=encoder))
+    kept: Optional[KeptResults] = None
 
     @property
     def context(self) -> RankingContext:
         """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
-        return RankingContext(self.datastore, self.calibration, n_candidates)
+        return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
 
     # The stages
 
@@ -102,19 +101,17 @@ class LinkingStages:
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
         """The batch with its vectors."""
-        known, vectors = self.datastore.known_vectors(batch)
-        if not len(known):
-            return batch.with_vectors(self.encode_inputs(batch.inputs))
-        encoded = np.empty((len(batch), vectors.shape[1]), dtype=np.float32)
-        encoded[known] = self.datastore.settings.similarity.prepare(vectors)
-        rest = np.setdiff1d(np.arange(len(batch)), known)
-        if len(rest):
-            encoded[rest] = self.encode_inputs(batch.inputs.take(rest))
-        return batch.with_vectors(encoded)
+        return batch.with_vectors(self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
         """Spans of mentions -> (n, width) float32, prepared for comparing."""
-        vectors = self.encoder.encode_mentions(inputs)
+        encode = self.encoder.encode_mentions
+        if self.kept is None:
+            vectors = encode(inputs)
+        else:
+            vectors = self.kept.of(
+                "mentions", inputs.keys(), lambda new: encode(inputs.take(np.array(new, np.int64)))
+            )
         return self.datastore.settings.similarity.prepare(vectors)
 
     def retrieve(

@@ -1,8 +1,8 @@
 """MOLEMAN (FitzGerald et al. 2021): mentions on both sides of a dual encoder.
 
 Exemplars are searched, texts of entities are pseudo-mentions told apart by a token type
-(``text_type``), and ``ExemplarVote.v1`` of ``biocom.py`` links. Here: the nearest mention as
-positive, and the negatives of a batch, both kinds at once, and limited by frequency (§3.2.2).
+(``text_type``), and ``ExemplarVote.v1`` links. Here: the nearest mention as positive, and
+negatives of two kinds at once, limited by frequency (§3.2.2).
 
 Other than in the paper, mentions are of one language, a hard negative is limited on average, not
 by a count over the corpus, and the encoder is smaller.
@@ -18,7 +18,7 @@ from .. import graph
 from ..settings import check_positive
 from ..training.cache import EmbeddingCache
 from ..training.negatives import Negatives
-from ..training.positives import mentions_of, parents
+from ..training.positives import parents
 from ..training.queries import random_generator
 from ..training.table import GoldTable
 
@@ -51,21 +51,6 @@ def _nearest_mentions(
 ) -> np.ndarray:
     """``graph.gold_parents_1nn`` without entities: the parent is the nearest gold mention."""
     return graph.gold_parents_1nn(vectors, np.full_like(similarity, -np.inf), offsets, **kwargs)
-
-
-@registry.misc("spacy-arbo-el.InBatchMentionNegatives.v1")
-@dataclass(frozen=True)
-class InBatchMentionNegatives:
-    """The step's mentions of other entities (BioCoM, §3.2).
-
-    It needs no search and no texts of entities. Use it for linking by contexts alone::
-
-        [components.arbo_linker.objective.negatives]
-        @misc = "spacy-arbo-el.InBatchMentionNegatives.v1"
-    """
-
-    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        return np.where(table.same_entity(mentions_of(queries, table)), -1, queries)
 
 
 @registry.misc("spacy-arbo-el.BothNegatives.v1")

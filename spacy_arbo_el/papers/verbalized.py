@@ -24,7 +24,7 @@ from ..mentions.record import MentionBatch
 from ..reranking.protocol import RankedMentions
 from ..settings import check_count, check_part
 from ..training.cache import EmbeddingCache
-from ..training.losses import Loss, LossAndGradient
+from ..training.losses import LearnsScale, Loss, LossAndGradient
 from ..training.negatives import Negatives
 from ..training.step import RevisedInputs
 from ..training.table import GoldTable
@@ -55,17 +55,16 @@ class OverDistances:
         @losses = "spacy-arbo-el.CrossEntropy.v1"
         scale = 1.0
 
-    loss: The loss. Its scale must not be learned.
+    loss: The loss, without ``LearnedScale.v1``.
     """
 
     loss: Loss
 
     scale = 1.0
     offset = 0.0
-    learned = False
 
     def __post_init__(self) -> None:
-        if self.loss.learned:
+        if isinstance(self.loss, LearnsScale):
             raise ArboError(Errors.E618)
 
     def __call__(

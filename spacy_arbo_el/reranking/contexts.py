@@ -5,11 +5,12 @@ is compared with the description of an entity, both encoded whole. Names need no
 that, and where several entities share a name, nothing else tells them apart.
 """
 
-from typing import List, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from ..arrays import AppendOnly, take_or, unit
+from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
 from ..kb.entity import Entity
 from ..kb.texts import keys_of
@@ -118,25 +119,35 @@ def description_text(entity: Entity) -> str:
 
 
 def read_contexts(
-    records: Sequence[MentionRecord], candidates: CandidateFeatures, datastore: Datastore
+    records: Sequence[MentionRecord],
+    candidates: CandidateFeatures,
+    datastore: Datastore,
+    kept: Optional[KeptResults] = None,
 ) -> CandidateFeatures:
-    """Candidates of mentions with the features of their contexts."""
+    """Return candidates of mentions with the features of their contexts.
+
+    kept: Keeps the vectors of contexts for the next call; None to keep none.
+    """
     columns = candidates.worth_describing()
     some = np.take_along_axis(candidates.entities, columns, axis=1)
     fit = np.zeros(candidates.entities.shape, dtype=np.float32)
     described = np.zeros(candidates.entities.shape, dtype=bool)
-    for whole, part in zip((fit, described), fits(datastore, records, some)):
+    for whole, part in zip((fit, described), fits(datastore, records, some, kept)):
         np.put_along_axis(whole, columns, part, axis=1)
     return candidates.with_contexts(fit, described)
 
 
 def fits(
-    datastore: Datastore, records: Sequence[MentionRecord], entities: np.ndarray
+    datastore: Datastore,
+    records: Sequence[MentionRecord],
+    entities: np.ndarray,
+    kept: Optional[KeptResults] = None,
 ) -> Tuple[np.ndarray, np.ndarray]:
     """The similarity of mentions' contexts to the descriptions of candidates.
 
     records: The m mentions.
     entities: (m, c) int64 positions of the candidates to look at, -1 for none.
+    kept: As in ``read_contexts``.
     RETURNS: (m, c) float32, the cosines; and (m, c) bool, where there is a description.
     """
     similarity = np.zeros(entities.shape, dtype=np.float32)
@@ -150,15 +161,19 @@ def fits(
     if not len(mentions):
         return similarity, described
     read = np.unique(mentions)
-    contexts = _contexts(datastore.encoder, [records[row].passage for row in read.tolist()])
+    texts = [records[row].passage for row in read.tolist()]
+    contexts = _contexts(datastore.encoder, texts, kept)
     place = np.searchsorted(read, mentions)
     similarity[mentions, columns] = np.einsum("nd,nd->n", contexts[place], vectors[rows])
     described[mentions, columns] = True
     return similarity, described
 
 
-def _contexts(encoder: Encoder, texts: List[str]) -> np.ndarray:
+def _contexts(encoder: Encoder, texts: List[str], kept: Optional[KeptResults]) -> np.ndarray:
     """(n, width) float32 of length 1. Equal contexts are encoded once."""
-    number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-    vectors = encoder.encode_passages("mention", list(number), CONTEXT_PIECES)
-    return unit(vectors)[[number[text] for text in texts]]
+
+    def encode(places: List[int]) -> np.ndarray:
+        passages = [texts[place] for place in places]
+        return unit(encoder.encode_passages("mention", passages, CONTEXT_PIECES))
+
+    return (kept or KeptResults()).of("contexts", texts, encode)

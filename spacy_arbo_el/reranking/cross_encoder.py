@@ -24,7 +24,7 @@ from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
 from .pair_inputs import PairFormat
 from .pair_scorer import PairScorer
-from .protocol import Ranking, RankingContext, Reranker, unfitted
+from .protocol import Ranking, RankingContext, Reranker
 
 # What separates candidates with equal scores, in log-odds.
 TIE = 1e-5
@@ -114,7 +114,7 @@ class CrossEncoder:
             assert self.scorer is not None
             self._warn_of_other_retriever(context)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
-            scores[valid] = self.scorer(pairs)
+            scores[valid] = self.scorer(pairs, context.kept)
             if self.vector_curves is not None:
                 scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
         return Scored(before, first, scores)
@@ -235,18 +235,6 @@ class CrossEncoder:
         if fitted.weights is not None:
             log.info("Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy)
         return replace(plain, fitted=fitted)
-
-    def unfitted(self) -> "CrossEncoder":
-        """The same without what ``fit`` has learned. What was trained stays."""
-        return replace(self, ranker=unfitted(self.ranker), fitted=CrossEncoderFit())
-
-    def cached(self) -> "CrossEncoder":
-        """The same reranker with cached scores. They hold while weights stay unchanged."""
-        return self if self.scorer is None else replace(self, scorer=self.scorer.cached())
-
-    def uncached(self) -> "CrossEncoder":
-        """The reranker as it was before ``cached``."""
-        return self if self.scorer is None else replace(self, scorer=self.scorer.uncached())
 
     def to_bytes(self) -> bytes:
         ranker = self.ranker.to_bytes()

@@ -114,7 +114,7 @@ class FeatureRanker:
         if not len(doubtful):
             return candidates, logits
         some = [records[row] for row in doubtful.tolist()]
-        read = read_contexts(some, candidates.take(doubtful), context.datastore)
+        read = read_contexts(some, candidates.take(doubtful), context.datastore, context.kept)
         logits[doubtful] = weights.logits(read)
         return candidates.replaced(doubtful, read), logits
 
@@ -240,7 +240,7 @@ class FeatureRanker:
         if self.context and context.datastore.encoder.reads_passages:
             # Half of the weight of a mention is on its names alone: most are ranked by these.
             records = [batch.records[row] for row in rows.tolist()]
-            read = read_contexts(records, candidates, context.datastore)
+            read = read_contexts(records, candidates, context.datastore, context.kept)
             described = np.flatnonzero(read.column("described").any(axis=1))
             candidates = CandidateFeatures.concat([candidates, read.take(described)])
             shares[described] /= 2
@@ -257,7 +257,7 @@ class FeatureRanker:
         return b"" if self.weights is None else self.weights.to_bytes()
 
     def from_bytes(self, data: bytes) -> "FeatureRanker":
-        """The ranker with what it has learned. Without where another version has saved it."""
+        """Return the ranker with the weights that ``to_bytes`` gave."""
         return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
 
 

@@ -1,6 +1,6 @@
 """The model of a cross-encoder. A transformer over pairs, and a linear layer."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
@@ -9,6 +9,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..encoders.inputs import SpanInputs
+from ..encoders.kept_results import KeptResults
 from ..encoders.pooling import ClsPooling
 from ..encoders.serialization import load_transformer
 from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
@@ -29,12 +30,10 @@ class PairScorer:
 
     model: The two as a thinc model: pairs -> (p, 1).
     retriever: The fingerprint of the linker's encoder when this was trained.
-    memory: The scores of pairs that were read; None to read each pair each time.
     """
 
     model: Model
     retriever: str
-    memory: Optional[Dict[Any, np.float32]] = field(default=None, repr=False)
 
     @classmethod
     def create(
@@ -89,23 +88,19 @@ class PairScorer:
         """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
-    def cached(self) -> "PairScorer":
-        """The same, with scores that are remembered. Its weights must stay unchanged."""
-        return replace(self, memory={})
+    def __call__(self, pairs: SpanInputs, kept: Optional[KeptResults] = None) -> np.ndarray:
+        """Return scores, (p,) float32, comparable among the candidates of a mention.
 
-    def uncached(self) -> "PairScorer":
-        """The same, which remembers no score."""
-        return replace(self, memory=None)
+        kept: Keeps the scores for the next call; None to keep none.
 
-    def __call__(self, pairs: SpanInputs) -> np.ndarray:
-        """(p,) float32, comparable among the candidates of a mention. Errors: E873 for NaN."""
-        if self.memory is None:
+        Errors: E873 for NaN.
+        """
+        if kept is None:
             return self._read(pairs)
-        keys = pairs.keys()
-        new = {key: i for i, key in enumerate(keys) if key not in self.memory}
-        scores = self._read(pairs.take(np.array(list(new.values()), dtype=np.int64)))
-        self.memory.update(zip(new, scores))
-        return np.array([self.memory[key] for key in keys], dtype=np.float32)
+        kind = "pairs", self.model.id
+        return kept.of(
+            kind, pairs.keys(), lambda new: self._read(pairs.take(np.array(new, np.int64)))
+        )
 
     def _read(self, pairs: SpanInputs) -> np.ndarray:
         if not len(pairs):
@@ -142,8 +137,7 @@ class PairScorer:
     def from_bytes(cls, data: bytes) -> "PairScorer":
         """Load the result of ``to_bytes``. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
-        # One that reads several candidates together is of an earlier version.
-        if content["format"] != FORMAT or content.get("of_sets"):
+        if content["format"] != FORMAT:
             raise ValueError(
                 "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
             )

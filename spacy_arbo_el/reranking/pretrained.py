@@ -66,8 +66,6 @@ class PretrainedWeights:
             vectors = arrays["vectors"]
         except Exception as error:  # zipfile and NumPy raise errors of many kinds
             raise ValueError(f"{type(error).__name__}: {error}") from error
-        if weights is None:
-            raise ValueError("the weights are for other features")
         if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != 2 * len(PROBES):
             raise ValueError(f"the probes have the type {vectors.dtype}, shape {vectors.shape}")
         return cls(weights, vectors)

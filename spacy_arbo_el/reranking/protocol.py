@@ -1,12 +1,13 @@
 """Rankings of candidates, and what a reranker is."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Sequence, runtime_checkable
+from typing import Any, Optional, Protocol, Sequence, runtime_checkable
 
 import numpy as np
 
 from ..arrays import TopK, concat_tables, first_of_each, take_or
 from ..calibration import Calibration
+from ..encoders.kept_results import KeptResults
 from ..mentions.record import MentionBatch
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
@@ -113,11 +114,13 @@ class RankingContext:
     datastore: The knowledge base and the exemplars.
     calibration: Curves from similarity to log-odds.
     n_candidates: How many candidates a ranking has at most.
+    kept: Keeps vectors and scores that are needed again; None to keep none.
     """
 
     datastore: Datastore
     calibration: Calibration
     n_candidates: int
+    kept: Optional[KeptResults] = None
 
 
 @runtime_checkable
@@ -139,7 +142,9 @@ class Reranker(Protocol):
         gold: np.ndarray,
         context: RankingContext,
     ) -> "Reranker":
-        """Learn from annotated mentions. A reranker with nothing to learn returns itself.
+        """Learn from annotated mentions, and forget what an earlier call has learned from others.
+
+        A reranker with nothing to learn returns itself.
 
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
@@ -152,22 +157,3 @@ class Reranker(Protocol):
     def from_bytes(self, data: bytes) -> Any:
         """The reranker with what ``to_bytes`` gave. Without anything learned for empty bytes."""
         ...
-
-
-# Of rerankers, only one with a cross-encoder has these methods. It needs torch, so it is imported
-# only where a pipeline has one.
-
-
-def cached(reranker: Any) -> Any:
-    """The reranker with cached pair scores, where it reads pairs."""
-    return reranker.cached() if hasattr(reranker, "cached") else reranker
-
-
-def uncached(reranker: Any) -> Any:
-    """The reranker as it was before ``cached``."""
-    return reranker.uncached() if hasattr(reranker, "uncached") else reranker
-
-
-def unfitted(reranker: Any) -> Any:
-    """The reranker without what ``fit`` has learned. The weights of a cross-encoder stay."""
-    return reranker.unfitted() if hasattr(reranker, "unfitted") else reranker.from_bytes(b"")

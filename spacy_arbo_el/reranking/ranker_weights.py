@@ -113,17 +113,17 @@ class RankerWeights:
         return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
 
     @classmethod
-    def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> Optional["RankerWeights"]:
-        """The weights that ``to_bytes`` gave. None where another version had other features.
+    def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> "RankerWeights":
+        """Load the result of ``to_bytes``.
 
         n_features: How many features they are for.
 
-        Raises ValueError where an array has another shape or type, or is not finite.
+        Raises ValueError where an array is of other features, has another type, or is not finite.
         """
         arrays = unpack_arrays(data)
         names = {field.name for field in fields(cls)}
         if set(arrays) != names or arrays["mean"].shape != (2 * n_features,):
-            return None
+            raise ValueError("the weights are for other features")
         accuracy = float(arrays.pop("accuracy"))
         width, size = arrays["hidden"].shape
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}

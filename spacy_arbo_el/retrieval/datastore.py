@@ -14,7 +14,6 @@ from typing import (
     List,
     Optional,
     Sequence,
-    Tuple,
     TypeVar,
 )
 
@@ -40,7 +39,6 @@ from .entity_search import AllowedEntities
 from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore
 from .retriever import Retriever
-from .reuse import KnownForms
 from .settings import RetrieverSettings
 
 # The entities of its exact name that a mention which the encoder can't read may have.
@@ -350,24 +348,6 @@ class Datastore:
         return encode_texts(self.encoder, texts)
 
     # What the search for a batch needs
-
-    def known_vectors(self, batch: MentionBatch) -> Tuple[np.ndarray, np.ndarray]:
-        """Mentions that need not be read; see ``RetrieverSettings.reuse_vectors``.
-
-        RETURNS: (k,) int64 their numbers in the batch, and (k, width) float32 their raw vectors.
-        """
-        least = self.settings.reuse_vectors
-        if not least or not len(self.exemplars):
-            return np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
-        with self.reading():
-            exemplars = self.exemplars
-            known = self.derived(
-                "known forms",
-                lambda: KnownForms(exemplars.records, exemplars.entities(self.kb), least),
-            )
-            mentions, rows = known.find(batch.records)
-            readable = exemplars.readable[rows]
-            return mentions[readable], exemplars.vectors[rows[readable]]
 
     def allowed_entities(self, batch: MentionBatch) -> Optional[AllowedEntities]:
         """Entities that each mention may be linked to. None where types do not count.

@@ -31,8 +31,6 @@ class RetrieverSettings:
         (MOLEMAN, §3). These come after the nearest exemplars, of whatever entities, that the
         inference procedure asks for. 0 for these alone. Set it where entities have no texts: each
         mention then has up to this many candidate entities.
-    reuse_vectors: The number of exemplars of a surface form, all of one entity, from which on its
-        mentions are not read: they have the vector of the first of these. 0 to read all mentions.
     """
 
     verbalization: Verbalization
@@ -41,9 +39,7 @@ class RetrieverSettings:
     n_candidates: int = 64
     match_types: bool = False
     n_exemplar_entities: int = 0
-    reuse_vectors: int = 0
 
     def __post_init__(self) -> None:
         check_count("retriever.n_candidates", self.n_candidates, least=1)
         check_count("retriever.n_exemplar_entities", self.n_exemplar_entities)
-        check_count("retriever.reuse_vectors", self.reuse_vectors)

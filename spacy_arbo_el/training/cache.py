@@ -2,7 +2,7 @@
 mentions.
 """
 
-from typing import Any, Dict, NamedTuple
+from typing import Any, Dict, Protocol
 
 import numpy as np
 
@@ -10,23 +10,15 @@ from ..devices import default_device, torch
 from ..retrieval.similarity import Similarity
 
 
-class KeptPairs(NamedTuple):
-    """Pairs of mentions and texts, kept over refreshes. A part of the objective keeps them.
+class Renumbered(Protocol):
+    """What a part of the objective keeps over refreshes about mentions and texts."""
 
-    refresh: How many refreshes there were when it last sought some.
-    pairs: (2, p) int64, numbers of mentions and of texts.
-    """
+    def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> Any:
+        """Return the same for other numbers of mentions and texts.
 
-    refresh: int = 0
-    pairs: np.ndarray = np.zeros((2, 0), dtype=np.int64)
-
-    def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> "KeptPairs":
-        """The same for other numbers of mentions and texts. Pairs without one are left out.
-
-        mentions, texts: For each new number the one that it had here, -1 for none.
+        mentions, texts: For each new number the one that it had before, -1 for none.
         """
-        new = np.stack([_new(self.pairs[0], mentions), _new(self.pairs[1], texts)])
-        return self._replace(pairs=np.unique(new[:, (new >= 0).all(axis=0)], axis=1))
+        ...
 
 
 class EmbeddingCache:
@@ -46,7 +38,7 @@ class EmbeddingCache:
     def __init__(self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray):
         self.similarity = similarity
         self.refreshes = 0
-        self.kept: Dict[str, KeptPairs] = {}
+        self.kept: Dict[str, Renumbered] = {}
         self.load(texts, mentions)
 
     def load(self, texts: np.ndarray, mentions: np.ndarray) -> None:
@@ -95,7 +87,7 @@ class EmbeddingCache:
         """
         self.refreshes = earlier.refreshes
         kept = earlier.kept.items()
-        self.kept = {name: pairs.renumbered(mentions, texts) for name, pairs in kept}
+        self.kept = {name: one.renumbered(mentions, texts) for name, one in kept}
         if keep:
             self.texts[texts >= 0] = earlier.texts[texts[texts >= 0]]
             self.mentions[mentions >= 0] = earlier.mentions[mentions[mentions >= 0]]
@@ -122,12 +114,3 @@ class EmbeddingCache:
 def _on_device(array: np.ndarray) -> Any:
     # On a CPU, tensor and array share their memory.
     return torch.from_numpy(array).to(default_device())
-
-
-def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
-    """The new number of each value, -1 for none. old_numbers: As in ``KeptPairs.renumbered``."""
-    size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
-    new = np.full(size, -1, dtype=np.int64)
-    kept = np.flatnonzero(old_numbers >= 0)
-    new[old_numbers[kept]] = kept
-    return new[values]

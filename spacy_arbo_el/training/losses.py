@@ -1,8 +1,7 @@
 """Losses over logits of queries and their targets. Positives and negatives.
 
-Logits are ``scale * similarity + offset``, see ``scalars.py``. A loss says with which scale and
-offset training begins, and whether they are learned. It is called with three arrays for ``b``
-queries of ``n`` targets each:
+Logits are ``scale * similarity + offset``; a loss says with which scale and offset. It is called
+with three arrays for ``b`` queries of ``n`` targets each:
 
 logits: (b, n) float32.
 positive: (b, n) bool, which targets are positives; the others are negatives.
@@ -12,14 +11,16 @@ It gives the loss of each query, (b,), and its gradient with respect to the logi
 """
 
 from dataclasses import dataclass
-from typing import Protocol, Tuple, runtime_checkable
+from typing import Callable, Protocol, Tuple, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
+from thinc.api import Model
 
 from ..settings import check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
+Backward = Callable[[np.ndarray], np.ndarray]
 
 
 @runtime_checkable
@@ -32,12 +33,30 @@ class Loss(Protocol):
     @property
     def offset(self) -> float: ...
 
-    @property
-    def learned(self) -> bool: ...
-
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient: ...
+
+
+@runtime_checkable
+class LearnsScale(Protocol):
+    """A loss whose scale and offset are parameters of the dual encoder.
+
+    number: Which objective of the sum it belongs to. Each has parameters of its own.
+    """
+
+    def attach(self, model: Model, number: int) -> None:
+        """Give the dual encoder the parameters, unless it has them."""
+        ...
+
+    def begin_update(
+        self, model: Model, number: int, similarities: np.ndarray
+    ) -> Tuple[np.ndarray, Backward]:
+        """Return logits, and a function from their gradient to that of the similarities.
+
+        The function leaves the gradients of the parameters in the model.
+        """
+        ...
 
 
 @registry.losses("spacy-arbo-el.SoftmaxPositiveNegative.v1")
@@ -53,11 +72,9 @@ class SoftmaxPositiveNegative:
 
     scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
         suits cosine similarity; use about 1 or less for inner products and squared distances.
-    learned: Whether the scale is trained as well.
     """
 
     scale: float = 20.0
-    learned: bool = False
 
     # A softmax does not depend on it.
     offset = 0.0
@@ -85,11 +102,9 @@ class CrossEntropy:
 
     scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
         suits cosine similarity; use about 1 or less for inner products and squared distances.
-    learned: Whether the scale is trained as well.
     """
 
     scale: float = 20.0
-    learned: bool = False
 
     # A softmax does not depend on it.
     offset = 0.0

@@ -10,7 +10,7 @@ from ..arrays import first_of_each, take_or
 from ..retrieval.index.exact import Forbid, forbid_mask, forbid_pairs, nearest
 from ..settings import check_count, check_share
 from .cache import EmbeddingCache
-from .positives import gold_texts
+from .positives import gold_texts, mentions_of
 from .table import GoldTable
 
 # (queries (q,), table, cache) -> (q, k) int64 nodes, -1 for none; queries are nodes
@@ -112,3 +112,18 @@ class InBatchNegatives:
         in_batch[in_batch] = texts[column[in_batch]] == own_text[in_batch]
         nodes[row[in_batch], column[in_batch]] = -1
         return nodes
+
+
+@registry.misc("spacy-arbo-el.InBatchMentionNegatives.v1")
+@dataclass(frozen=True)
+class InBatchMentionNegatives:
+    """The step's mentions of other entities (BioCoM, §3.2).
+
+    It needs no search and no texts of entities. Use it for linking by contexts alone::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.InBatchMentionNegatives.v1"
+    """
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        return np.where(table.same_entity(mentions_of(queries, table)), -1, queries)

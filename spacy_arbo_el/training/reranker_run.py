@@ -14,7 +14,6 @@ from ..config_sources import FOLDER
 from ..errors import ArboError, Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.record import MentionBatch
-from ..removed import drop_removed
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
@@ -157,7 +156,7 @@ class RerankerRun:
 
 def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
     """The config of a training. path: A file; None for that of the package."""
-    return drop_removed(Config().from_disk(path or _CONFIG, overrides=overrides), path)
+    return Config().from_disk(path or _CONFIG, overrides=overrides)
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:

@@ -9,8 +9,7 @@ from thinc.api import Model
 
 from ..encoders.inputs import SpanInputs
 from ..retrieval.similarity import Similarity
-from . import scalars
-from .losses import Loss
+from .losses import Backward, LearnsScale, Loss
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Term:
     batch: Its queries and targets; at least one query.
     loss: Its loss over the logits.
     weight: What the mean loss of the queries is multiplied by.
-    number: Which of the objectives it is: their scalars are learned each for itself.
+    number: Which of the objectives it is.
     """
 
     batch: Batch
@@ -109,7 +108,7 @@ def train_step(
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
     however many objectives use it.
 
-    model: The dual encoder, with scalars (see ``scalars.attach_scalars``).
+    model: The dual encoder.
     terms: The objectives with their queries and targets.
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
@@ -157,7 +156,7 @@ def _loss_of(
     positive = np.zeros(targets.shape, dtype=bool)
     positive[:, : batch.positives.shape[1]] = True
     similarities = similarity.paired(queries, target_vectors)
-    logits, backprop = scalars.begin_update(model, term.number, term.loss, similarities)
+    logits, backprop = _logits(term, model, similarities)
     losses, d_logits = term.loss(logits, positive, valid)
     d_similarities = backprop(d_logits * (term.weight / len(losses))).astype(np.float32)
     d_queries, d_targets = similarity.paired_backward(queries, target_vectors, d_similarities)
@@ -167,6 +166,14 @@ def _loss_of(
         len(nodes),
     )
     return term.weight * float(losses.mean()), gradient
+
+
+def _logits(term: Term, model: Model, similarities: np.ndarray) -> Tuple[np.ndarray, Backward]:
+    """Return the logits of similarities and their backprop."""
+    loss = term.loss
+    if isinstance(loss, LearnsScale):
+        return loss.begin_update(model, term.number, similarities)
+    return loss.scale * similarities + loss.offset, lambda d_logits: loss.scale * d_logits
 
 
 def _begin_update(

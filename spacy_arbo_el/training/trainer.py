@@ -31,10 +31,10 @@ from ..log import log
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
+from .losses import LearnsScale
 from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh, refresh_texts
-from .scalars import attach_scalars
 from .step import RevisedInputs, Term, train_step
 from .table import GoldTable
 
@@ -85,7 +85,10 @@ class Trainer:
         datastore: Datastore,
         objective: TrainingObjective,
     ):
-        attach_scalars(model, len(objective.terms))
+        contexts = [] if objective.contexts is None else [objective.contexts]
+        for number, term in enumerate([*objective.terms, *contexts]):
+            if isinstance(term.loss, LearnsScale):
+                term.loss.attach(model, number)
         self.name = name
         self.model = model
         self.datastore = datastore

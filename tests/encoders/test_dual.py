@@ -10,7 +10,6 @@ from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
 
 from spacy_arbo_el.arrays import has_vector
-from spacy_arbo_el.encoders.cached import CachedEncoder
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling
@@ -176,36 +175,6 @@ def test_fingerprint_is_the_same_for_a_copy(tiny_bert):
     for duplicate in (copy.deepcopy, lambda model: pickle_loads(pickle_dumps(model))):
         again = DualEncoder(duplicate(encoder.model))
         assert again.fingerprint == encoder.fingerprint
-
-
-@pytest.mark.parametrize("picked", [[], [1], [2, 2, 0], [3, 2, 1, 0, 3]])
-def test_cached_encoder_encodes_each_mention_once(encoder, picked):
-    inputs = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
-    expected = encoder.encode_mentions(inputs)
-    encoded = []
-    encode = encoder.encode_mentions
-    encoder.encode_mentions = lambda inputs: encoded.extend(inputs.keys()) or encode(inputs)
-    cached = CachedEncoder(encoder)
-    for rows in (picked, [0, 1], [0, 1, 2, 3], picked):
-        vectors = cached.encode_mentions(inputs.take(np.array(rows, dtype=np.int64)))
-        assert vectors.dtype == np.float32
-        np.testing.assert_allclose(vectors, expected[rows], rtol=1e-5, atol=1e-6)
-    assert len(encoded) == len(set(encoded)) == 4
-
-
-def test_cached_encoder_is_otherwise_the_encoder_inside(encoder):
-    cached = CachedEncoder(encoder)
-    assert cached.is_ready and cached.fingerprint == encoder.fingerprint
-    for ours, theirs in (
-        (
-            cached.read_mentions(TEXTS, TEXT_OF, OFFSETS),
-            encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS),
-        ),
-        (cached.read_texts(ENTITIES), encoder.read_texts(ENTITIES)),
-    ):
-        assert ours.keys() == theirs.keys()
-    texts = encoder.read_texts(ENTITIES)
-    np.testing.assert_array_equal(cached.encode_texts(texts), encoder.encode_texts(texts))
 
 
 def test_unreadable_spans_have_no_vector_and_do_not_change_others(bundled):

@@ -2,7 +2,10 @@
 
 import pytest
 
+from spacy_arbo_el.encoders.dual import DualEncoder
+from spacy_arbo_el.evaluation.callback import score_held_out
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.reranking.pair_scorer import PairScorer
 
 from ..linker.conftest import build_tiny
 from ..linker.world import DEV, TRAIN, examples
@@ -26,6 +29,34 @@ def test_a_linker_with_a_cross_encoder_has_rows_without_it(nlp):
     expected = compare_inference(plain, examples(plain, [*DEV, *TRAIN]), folds=2)
     assert rows["without the cross-encoder"] == expected["as configured"]
     assert rows["names alone"] == expected["names alone"]
+
+
+def test_folds_encode_each_mention_and_context_and_score_each_pair_once(nlp, monkeypatch):
+    read = {"mentions": [], "contexts": [], "pairs": []}
+    encode, encode_passages = DualEncoder.encode_mentions, DualEncoder.encode_passages
+    score = PairScorer._read
+
+    def counted_mentions(encoder, inputs):
+        read["mentions"] += inputs.keys()
+        return encode(encoder, inputs)
+
+    def counted_passages(encoder, tower, texts, size):
+        read["contexts"] += texts if tower == "mention" else []
+        return encode_passages(encoder, tower, texts, size)
+
+    def counted_pairs(scorer, pairs):
+        read["pairs"] += pairs.keys()
+        return score(scorer, pairs)
+
+    data = examples(nlp, [*DEV, *TRAIN])
+    linker = find_linker(nlp)
+    linker.refresh()
+    monkeypatch.setattr(DualEncoder, "encode_mentions", counted_mentions)
+    monkeypatch.setattr(DualEncoder, "encode_passages", counted_passages)
+    monkeypatch.setattr(PairScorer, "_read", counted_pairs)
+    score_held_out(linker, [eg.reference for eg in data], "arbo_acc")
+    for kind, keys in read.items():
+        assert keys and len(keys) == len(set(keys)), kind
 
 
 def model_of(nlp):

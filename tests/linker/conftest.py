@@ -3,7 +3,6 @@ import spacy
 from thinc.api import Config
 
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.training.scalars import scalars_of
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .world import ENTITIES, TRAIN, examples
@@ -59,9 +58,9 @@ def build_tiny(folder, *args, **config):
 
 
 def learned_scalars(linker):
-    """Scale and offset of each objective of a linker."""
+    """Scale and offset of each objective of a linker, all by ``LearnedScale.v1``."""
     terms = linker.trainer.objective.terms
-    return [scalars_of(linker.model, i, term.loss) for i, term in enumerate(terms)]
+    return [term.loss.scalars(linker.model, i) for i, term in enumerate(terms)]
 
 
 @pytest.fixture(scope="session")

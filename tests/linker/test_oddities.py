@@ -23,12 +23,6 @@ REFUSED = {
     "Retriever.v1": {"n_candidates": [0, *COUNTS]},
     "Independent.v1": {"n_exemplars": COUNTS},
     "Clustering.v1": {"n_exemplars": COUNTS, "n_mentions": COUNTS, "method": ["", "x", None]},
-    "Consensus.v1": {
-        "n_exemplars": COUNTS,
-        "n_mentions": COUNTS,
-        "threshold": SHARES,
-        "weight": SHARES,
-    },
     "ExemplarVote.v1": {"n_exemplars": [0, *COUNTS], "temperature": [0.0, -1.0, NAN, INF]},
     "Discovery.v1": {
         "threshold": SHARES,
@@ -137,8 +131,6 @@ SANE = [
     {"inference": {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 10_000}},
     {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 10_000}},
     {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "temperature": 1e-30}},
-    {"inference": {"@misc": "spacy-arbo-el.Consensus.v1", "threshold": 0.0, "weight": 1.0}},
-    {"inference": {"@misc": "spacy-arbo-el.Consensus.v1", "threshold": 1.0, "weight": 0.0}},
     {"discovery": {"threshold": 0.0, "n_neighbors": 10_000}, "threshold": 1.0},
     {"discovery": {"threshold": 1.0, "n_neighbors": 0}, "threshold": 1.0},
     {"discovery": {"threshold": 0.5, "ngram_weight": 1.0}, "threshold": 1.0},

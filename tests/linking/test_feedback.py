@@ -136,7 +136,7 @@ def test_corrections_do_not_depend_on_batches(nlp):
     assert together == [ids(nlp, text) for text in texts] == [["cat"], ["cat", "cat"], ["cat"]]
 
 
-@pytest.mark.parametrize("kind", ["Independent", "Consensus"])
+@pytest.mark.parametrize("kind", ["Independent", "Clustering"])
 def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
     linker = nlp.get_pipe("arbo_linker")
@@ -197,13 +197,3 @@ def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp):
     linker.threshold = 1.0
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"] and ids(nlp, OTHER) == ["NIL", "NIL"]
-
-
-def test_old_names_of_methods_warn_and_work(nlp):
-    linker, span = nlp.get_pipe("arbo_linker"), linked(nlp, TEXT).ents[0]
-    with pytest.warns(DeprecationWarning, match="call linker.feedback.learn"):
-        linker.learn(span, "cat")
-    with pytest.warns(DeprecationWarning, match="linker.corpus.discover"):
-        new_entities = linker.discover([linked(nlp, TEXT)])
-    with pytest.warns(DeprecationWarning), pytest.raises(ValueError, match="no decision"):
-        linker.undo(source=new_entities)

@@ -13,13 +13,14 @@ from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.papers.deer import (
     KEPT,
+    KeptPairs,
     NegativesOfRounds,
     PositivesInRounds,
     nearer_than_gold,
     texts_of,
 )
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
-from spacy_arbo_el.training.cache import EmbeddingCache, KeptPairs
+from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.table import GoldTable
 
 from ..linker.conftest import build, learned_scalars
@@ -135,7 +136,10 @@ def rounds_objective():
             "@misc": "spacy-arbo-el.Objective.v1",
             "positives": {"@misc": f"spacy-arbo-el.{positives}.v1"},
             "negatives": {"@misc": f"spacy-arbo-el.{negatives}.v1"},
-            "loss": {"@losses": f"spacy-arbo-el.{loss}.v1", "learned": True, **settings},
+            "loss": {
+                "@losses": "spacy-arbo-el.LearnedScale.v1",
+                "loss": {"@losses": f"spacy-arbo-el.{loss}.v1", **settings},
+            },
         }
 
     return {
@@ -174,8 +178,8 @@ def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
     # 20 mentions a step, and 40 a round.
     assert numbers == [0, 0, 1, 1, 2, 2, 3, 3] and pairs[-1] > 0
     softmax, logistic = learned_scalars(linker)
-    assert softmax.scale != begin[0].scale and logistic.scale != begin[1].scale
-    assert logistic.offset != begin[1].offset
+    assert softmax[0] != begin[0][0]
+    assert logistic[0] != begin[1][0] and logistic[1] != begin[1][1]
 
 
 def test_rounds_continue_when_an_entity_is_added(nlp):

@@ -19,7 +19,6 @@ from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.reranking.pair_scorer import PairScorer, check_scores
-from spacy_arbo_el.reranking.protocol import cached
 
 from ..encoders.numpy_tower import build_hashed_encoder
 from ..linker.conftest import build_tiny
@@ -389,28 +388,12 @@ def test_n_process(fitted):
     assert links(fitted.pipe(docs_of(fitted), n_process=2, batch_size=3)) == expected
 
 
-def test_scores_are_remembered_while_an_encoder_is_cached(nlp):
-    linker = find_linker(nlp)
-    before = linker.reranker
-    expected, _ = ranked(nlp, TRAIN)
-    with linker.cached_encoder():
-        assert linker.reranker.scorer.memory is not None
-        for _ in range(2):
-            found, _ = ranked(nlp, TRAIN)
-            assert (found.candidates.ids == expected.candidates.ids).all()
-    assert linker.reranker is before
-    assert cached(BestEvidence()) == BestEvidence()
-
-
 # Fitting and explaining
 
 
-def test_fitting_keeps_what_was_trained_and_unfitted_forgets_the_rest(fitted):
+def test_fitting_keeps_what_was_trained(fitted):
     reranker = find_linker(fitted).reranker
     assert reranker.fitted.weights is not None and reranker.ranker.weights is not None
-    bare = reranker.unfitted()
-    assert bare.scorer is reranker.scorer
-    assert bare.fitted.weights is None and bare.ranker.weights is None
     nothing = reranker.from_bytes(b"")
     assert nothing.scorer is None and nothing.vector_curves is None
 

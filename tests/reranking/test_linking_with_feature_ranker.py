@@ -160,7 +160,7 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
 
 
 @pytest.mark.parametrize("is_fitted", [True, False])
-@pytest.mark.parametrize("kind", ["Clustering", "Consensus", "Independent"])
+@pytest.mark.parametrize("kind", ["Clustering", "Independent"])
 def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
     nlp = fitted() if is_fitted else build(train=TRAIN[:4], reranker=FEATURE_RANKER)
     linker = nlp.get_pipe("arbo_linker")

@@ -5,15 +5,14 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from thinc.api import Adam, with_debug
+from thinc.api import Adam, Linear, chain, with_debug
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.papers.biocom import MultiSimilarity
-from spacy_arbo_el.papers.deer import Logistic
+from spacy_arbo_el.papers.deer import NODE, LearnedScale, Logistic
 from spacy_arbo_el.papers.verbalized import OverDistances
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
-from spacy_arbo_el.training import scalars
 from spacy_arbo_el.training.losses import (
     CrossEntropy,
     SoftmaxPositiveNegative,
@@ -21,8 +20,7 @@ from spacy_arbo_el.training.losses import (
     set_loss,
     softmax_positive_negative,
 )
-from spacy_arbo_el.training.scalars import attach_scalars, scalars_of
-from spacy_arbo_el.training.step import Batch, Term, train_step
+from spacy_arbo_el.training.step import Batch, Term, _logits, train_step
 
 from ..conftest import BUNDLED
 from ..tiny import dual_encoder
@@ -69,24 +67,33 @@ LOSSES = [
     SoftmaxPositiveNegative(scale=7.5),
     CrossEntropy(scale=7.5),
     Logistic(scale=7.5, offset=-2.0),
+    LearnedScale(Logistic(scale=7.5, offset=-2.0)),
     MultiSimilarity(),
 ]
 
 
+def with_parameters(loss):
+    """A model with the parameters of two objectives, and a term of the second one."""
+    model = chain(Linear(), Linear())
+    for number in range(2):
+        if isinstance(loss, LearnedScale):
+            loss.attach(model, number)
+    return model, Term(None, loss, number=1)
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
-def test_gradients_include_the_scalars_by_finite_differences(loss):
+def test_gradients_include_the_scale_by_finite_differences(loss):
     rng = np.random.default_rng(0)
     similarities = rng.normal(size=(4, 5))
     valid = rng.random((4, 5)) < 0.8
     positive = np.zeros((4, 5), bool)
     positive[:, 0] = valid[:, 0] = True
-    model = dual_encoder(BUNDLED).model
-    attach_scalars(model, 2)
+    model, term = with_parameters(loss)
 
     def losses_of(similarities):
-        return loss(scalars.begin_update(model, 1, loss, similarities)[0], positive, valid)[0]
+        return loss(_logits(term, model, similarities)[0], positive, valid)[0]
 
-    logits, backward = scalars.begin_update(model, 1, loss, similarities)
+    logits, backward = _logits(term, model, similarities)
     gradient = backward(loss(logits, positive, valid)[1])
     step = 1e-6
     for row, column in np.ndindex(4, 5):
@@ -94,41 +101,37 @@ def test_gradients_include_the_scalars_by_finite_differences(loss):
         change[row, column] = step
         slope = (losses_of(similarities + change) - losses_of(similarities - change))[row]
         assert gradient[row, column] == pytest.approx(slope / (2 * step), rel=1e-5, abs=1e-7)
-    node = model.get_ref(scalars.NODE)
-    assert node.has_grad("scale") == node.has_grad("offset") == loss.learned
 
 
 @pytest.mark.parametrize("name", ["scale", "offset"])
 def test_gradients_of_learned_scalars_by_finite_differences(name):
     rng = np.random.default_rng(0)
     similarities, positive = rng.normal(size=(4, 5)), np.eye(4, 5, dtype=bool)
-    valid, loss = np.ones((4, 5), dtype=bool), Logistic()
-    model = dual_encoder(BUNDLED).model
-    attach_scalars(model, 2)
-    logits, backward = scalars.begin_update(model, 1, loss, similarities)
+    valid, loss = np.ones((4, 5), dtype=bool), LearnedScale(Logistic())
+    model, term = with_parameters(loss)
+    logits, backward = _logits(term, model, similarities)
     backward(loss(logits, positive, valid)[1])
-    node, totals = model.get_ref(scalars.NODE), []
+    node, totals = model.get_ref(NODE.format(number=1)), []
     gradient = node.get_grad(name)
     for change in (1e-6, -1e-6):
-        node.set_param(name, np.array([0.0, change]))
-        logits, _ = scalars.begin_update(model, 1, loss, similarities)
+        node.set_param(name, np.array([change]))
+        logits, _ = _logits(term, model, similarities)
         totals.append(loss(logits, positive, valid)[0].sum())
-    assert gradient[0] == 0
-    assert gradient[1] == pytest.approx((totals[0] - totals[1]) / 2e-6, rel=1e-4)
+    assert gradient[0] == pytest.approx((totals[0] - totals[1]) / 2e-6, rel=1e-4)
+    assert not model.get_ref(NODE.format(number=0)).has_grad(name)
 
 
 def test_learned_scalars_move_with_the_optimizer_and_others_stay():
-    model = dual_encoder(BUNDLED).model
-    attach_scalars(model, 2)
-    assert scalars_of(model, 0, Logistic()) == scalars_of(model, 1, Logistic()) == (20.0, -10.0)
+    loss = LearnedScale(Logistic())
+    model, term = with_parameters(loss)
+    assert loss.scalars(model, 0) == loss.scalars(model, 1) == (20.0, -10.0)
     similarities = np.array([[0.9, 0.2]])
     positive, valid = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
-    logits, backward = scalars.begin_update(model, 1, Logistic(), similarities)
-    backward(Logistic()(logits, positive, valid)[1])
-    optimizer = Adam(1e-4)
-    model.get_ref(scalars.NODE).finish_update(optimizer)
-    assert scalars_of(model, 0, Logistic()) == (20.0, -10.0)
-    scale, offset = scalars_of(model, 1, Logistic())
+    logits, backward = _logits(term, model, similarities)
+    backward(loss(logits, positive, valid)[1])
+    model.get_ref(NODE.format(number=1)).finish_update(Adam(1e-4))
+    assert loss.scalars(model, 0) == (20.0, -10.0)
+    scale, offset = loss.scalars(model, 1)
     assert abs(scale / 20.0 - 1) == pytest.approx(0.01, rel=0.1)
     assert abs(offset + 10.0) == pytest.approx(0.01, rel=0.1)
 
@@ -162,7 +165,7 @@ def over_distances(naive):
     [
         (MultiSimilarity(), naive_multi_similarity),
         (Logistic(), naive_logistic),
-        (OverDistances(Logistic(2.0, -1.0, learned=False)), over_distances(naive_logistic)),
+        (OverDistances(Logistic(2.0, -1.0)), over_distances(naive_logistic)),
     ],
 )
 def test_losses_of_single_targets_equal_autograd(loss, naive, seed):
@@ -264,7 +267,6 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     windows = encoder.read_mentions(documents, np.arange(3), offsets)
     # Nodes: texts 0 to 2, mentions 3 to 5. Two queries share targets, one is a target too. The
     # query of the second objective is a text.
-    attach_scalars(encoder.model, 2)
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 4, -1], [0, 3, 5]]))
     names = Batch(np.array([0]), np.array([[1]]), np.array([[4, -1]]))
     terms = [
@@ -316,7 +318,6 @@ def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, los
     assert (shared.passages, copies.passages, len(shared), len(copies)) == (1, 2, 2, 2)
     # Nodes: texts 0 to 2, mentions 3 and 4. The first mention is a negative of the second.
     batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 2], [2, 3]]))
-    attach_scalars(encoder.model, 2)
     passages, results = [], []
     with_debug(tower, on_forward=lambda model, inputs, is_train: passages.append(inputs.passages))
     for mentions in (shared, copies):
@@ -336,8 +337,8 @@ def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances
         OverDistances(CrossEntropy())(np.array([[0.5, -1.0]]), positive, some)
     losses, gradient = OverDistances(CrossEntropy())(np.zeros((1, 2)), positive, some)
     assert losses[0] == pytest.approx(np.log(2)) and np.isfinite(gradient).all()
-    with pytest.raises(ValueError, match="learned = false"):
-        OverDistances(Logistic())
+    with pytest.raises(ValueError, match="E618"):
+        OverDistances(LearnedScale(Logistic()))
 
 
 @given(st.data())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.calibration import Calibration, probability
-from spacy_arbo_el.papers.biocom import ExemplarVote
+from spacy_arbo_el.inference.exemplar_vote import ExemplarVote
 
 from ..inference.examples import decide, neighbours_of, nothing
 
