@@ -85,10 +85,12 @@ class Trainer:
         datastore: Datastore,
         objective: TrainingObjective,
     ):
-        contexts = [] if objective.contexts is None else [objective.contexts]
-        for number, term in enumerate([*objective.terms, *contexts]):
-            if isinstance(term.loss, LearnsScale):
-                term.loss.attach(model, number)
+        losses = [term.loss for term in objective.terms]
+        if objective.contexts is not None:
+            losses.append(objective.contexts.loss)
+        for number, loss in enumerate(losses):
+            if isinstance(loss, LearnsScale):
+                loss.attach(model, number)
         self.name = name
         self.model = model
         self.datastore = datastore
