@@ -16,8 +16,9 @@ from ..linking.stages import LinkingStages
 from ..settings import check_share
 from ..training.averaging import averaged_copy
 from .calibrate import fit_calibration, install
-from .report import linked_outcomes, scores_of
+from .report import linked_outcomes, scores_of, seen_by
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
+from .uncertainty import ERRORS, standard_errors
 
 FOLDS = 3
 
@@ -114,8 +115,9 @@ def score_held_out(
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
     stages: The stages to fit; by default ``linker.keeping_stages()``.
-    RETURNS: The threshold, and the scores with it. Where there are fewer than two documents with
-        annotated mentions, the present threshold and no scores.
+    RETURNS: The threshold, and the scores with it, with their standard errors at ``ERRORS``. Where
+        there are fewer than two documents with annotated mentions, the present threshold and no
+        scores.
     """
     docs = [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
     folds = min(FOLDS, len(docs))
@@ -137,4 +139,5 @@ def score_held_out(
     for part, one in zip(parts, by_fold):
         examples = [Example(unlinked(doc), doc) for doc in part]
         results += linked_outcomes(linker, one, examples, threshold)
-    return threshold, scores_of(linker, results)
+    errors = standard_errors(results, seen_by(linker))
+    return threshold, {**scores_of(linker, results), ERRORS: errors}

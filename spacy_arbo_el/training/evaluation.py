@@ -14,6 +14,7 @@ from spacy.training.loop import create_evaluation_callback
 
 from ..arrays import concat_tables
 from ..errors import Warnings
+from ..evaluation.uncertainty import ERRORS
 from ..linker import ArboLinker, find_linker, linkers_of
 from ..mentions.labels import gold_positions
 from .candidates import annotated_mentions
@@ -22,6 +23,8 @@ from .memory import release_memory
 
 # Entities near a mention that evaluations search: as many as it has candidates.
 NEAREST = 64
+# The standard error of the score that models are chosen by, among the other scores.
+ERROR = "score_error"
 # Names of entities that evaluations search, unless ``training.eval_entities`` says otherwise.
 EVAL_ENTITIES = 20_000
 
@@ -131,9 +134,11 @@ def create_evaluation(
         if held_out:
             known = {name: value for name, value in held_out.items() if value is not None}
             scores.update({name: value for name, value in known.items() if name in scores})
-            score = sum(
-                scores.get(name, 0.0) * weight for name, weight in weights.items() if weight
-            )
+            used = {name: weight for name, weight in weights.items() if weight}
+            score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
+            errors = held_out.get(ERRORS, {})
+            # Of scores that vary together: the largest error that the sum can have.
+            scores[ERROR] = sum(errors.get(name, 0.0) * abs(used[name]) for name in used)
         release_memory()
         _check_scores(score, scores, [name for name, weight in weights.items() if weight])
         return score, scores

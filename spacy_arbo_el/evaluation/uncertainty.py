@@ -1,0 +1,68 @@
+"""Standard errors of scores over documents, whose mentions are often right or wrong together."""
+
+from typing import Dict, List, Optional, Sequence
+
+import numpy as np
+
+from ..kb.entity import NIL
+from .outcomes import Outcome
+from .seen import Seen
+
+# Where the standard errors stand among scores, by the scores' names.
+ERRORS = "arbo_standard_errors"
+
+
+def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
+    """The standard errors of the scores that a model is chosen by, by the scores' names.
+
+    Each is a ratio of two sums over documents. Its error is that of the first-order change which a
+    document makes to it (linearization, as for ratio estimators in surveys). A score that is not
+    here, or of one document alone, has no known error.
+
+    results: Outcomes of several documents.
+    seen: What training has shown.
+    """
+    documents = np.unique([id(r.span.doc) for r in results if r.span], return_inverse=True)[1]
+    if not len(documents) or not documents.any():
+        return {}
+    gold = np.array([result.gold is not None for result in results])
+    right = np.array([result.is_correct for result in results])
+    has_entity = np.array([bool(result.gold) for result in results])
+    known = np.array([bool(seen.ids & set(result.gold or ())) for result in results])
+    linked = np.array([result.predicted not in (None, NIL) for result in results])
+    first = np.array([_is_first(result) for result in results])
+    parts = [
+        _change(right & part, part, documents) for part in (has_entity & known, has_entity & ~known)
+    ]
+    there = [part for part in parts if part is not None]
+    changes: Dict[str, Optional[np.ndarray]] = {
+        "arbo_acc": _change(right & gold, gold, documents),
+        "arbo_balanced_acc": np.mean(there, axis=0) if there else None,
+        "arbo_acc_seen": parts[0],
+        "arbo_acc_unseen": parts[1],
+        "arbo_recall_at_1": _change(first & has_entity, has_entity, documents),
+        "nel_micro_f": _change(2.0 * (right & has_entity), 1.0 * linked + has_entity, documents),
+    }
+    return {
+        name: float(np.sqrt((change**2).sum()))
+        for name, change in changes.items()
+        if change is not None
+    }
+
+
+def _is_first(result: Outcome) -> bool:
+    candidates: List[str] = list(result.link.ids[:1]) if result.link else []
+    return bool(set(candidates) & set(result.gold or ()))
+
+
+def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> Optional[np.ndarray]:
+    """What each document changes at the ratio of two sums: (documents,). None for nothing.
+
+    part, whole: (m,), the terms of the sums.
+    documents: (m,) int64.
+    """
+    total = float(whole.sum())
+    if not total:
+        return None
+    ratio = float(part.sum()) / total
+    return np.bincount(documents, part - ratio * whole) / total

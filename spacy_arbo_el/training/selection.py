@@ -1,0 +1,22 @@
+"""Choice of the best model of a training."""
+
+import math
+from typing import Sequence
+
+from .checkpoint import Evaluation
+from .evaluation import ERROR
+
+
+def is_chosen(evaluations: Sequence[Evaluation]) -> bool:
+    """Return whether the last evaluated model takes the place of the best one.
+
+    The later of two models is taken where their scores differ by no more than the standard error of
+    the difference. Dev sets have few mentions of unseen entities, and on these training goes on to
+    gain where dev scores only vary by chance (docs/results.md, "Training").
+
+    evaluations: Those of the training so far, at least one: each score with all others.
+    """
+    score, scores = evaluations[-1]
+    best, of_best = max(evaluations, key=lambda one: one[0])
+    noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
+    return score >= best - noise
