@@ -24,10 +24,10 @@ from spacy.util import (
 from spacy.vocab import Vocab
 from thinc.api import ConfigValidationError
 
+from .decisions.journal import journal_path
 from .errors import ArboError, Errors, code_of
 from .kb import folder as kb_folder
 from .removed import drop_removed
-from .serve.journal import journal_path
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
     LOCK,
@@ -167,7 +167,7 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     """
     nlp = _load(path, **settings)
     if journal_path(Path(path)).is_file():
-        from .serve.decisions import replay  # it needs the linker
+        from .decisions.deciding import replay  # it needs the linker
 
         replay(nlp, Path(path))
     return nlp

@@ -65,9 +65,9 @@ def serve_command(
             from ..serve.app import create_app
         except ModuleNotFoundError as error:
             raise ImportError(Errors.E910) from error
+        from ..decisions.journal import adopt as adopt_journal
         from ..pipelines import changing_pipeline
         from ..serve.exchange import take_over
-        from ..serve.journal import adopt as adopt_journal
         from ..serve.links import Links
         from ..serve.review import Review
         from ..serve.running import listening, run

@@ -1,0 +1,1 @@
+"""What people decided on new entities, links and entities: the journal, and its replay."""
