@@ -1,1 +1,1 @@
-"""What people decided on new entities, links and entities: the journal, and its replay."""
+"""The journal of decisions on new entities, links and entities, and its replay."""

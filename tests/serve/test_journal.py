@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import edit_pipeline, load_pipeline
 from spacy_arbo_el.decisions.journal import Journal, Recorded, journal_path
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
@@ -91,7 +91,8 @@ def test_a_journal_goes_on_over_saves_by_others(start, model):
     browser = start()
     ids = ids_by_name(browser.review)
     browser.post("/decide/reject", id=ids["Quorn"])
-    run("new", "reject", model, ids["Vexil"])
+    with edit_pipeline(model) as nlp:
+        find_linker(nlp).new_entities.reject(ids["Vexil"])
     again = start()
     again.post("/decide/reject", id=ids["zorb"])
     assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil", "zorb"}
