@@ -413,10 +413,6 @@ class Errors(metaclass=_Coded):
         "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E614 = (
-        "The component '{name}' has a separate encoder for entities. Pretrain with model.entity = "
-        "null, and give both encoders the result."
-    )
     E617 = (
         "NegativesWithinBudget.v1 counts the word pieces of texts, but some of its negatives are "
         "mentions. Set mention_share = 0.0 in HardNegatives.v1."
@@ -424,10 +420,6 @@ class Errors(metaclass=_Coded):
     E616 = (
         "OverDistances.v1 needs negative squared distances, but a similarity is {largest:.3f}. Set "
         "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
-    )
-    E619 = (
-        "The encoder of '{name}' is not a transformer, so it can't be written as one. Pretrain "
-        "with TransformerEncoder.v1."
     )
     E620 = (
         "An objective in ObjectiveSum.v1 sets refresh or contexts, which belong to the whole sum. "

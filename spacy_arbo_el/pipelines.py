@@ -17,9 +17,9 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList, load_config
 from spacy.vocab import Vocab
 
+from .decisions.journal import journal_path
 from .errors import ArboError, Errors, code_of
 from .kb import folder as kb_folder
-from .serve.journal import journal_path
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
     LOCK,
@@ -159,7 +159,7 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     """
     nlp = _load(path, **settings)
     if journal_path(Path(path)).is_file():
-        from .serve.decisions import replay  # it needs the linker
+        from .decisions.deciding import replay  # it needs the linker
 
         replay(nlp, Path(path))
     return nlp

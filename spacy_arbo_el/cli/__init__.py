@@ -16,7 +16,6 @@ from .fit import fit_cli
 from .init_config import init_config_command
 from .kb import kb_cli
 from .new import new_cli
-from .pretrain import pretrain_command
 from .rerank import rerank_command
 from .serve import serve_command
 from .show import show_command
@@ -32,7 +31,6 @@ arbo_cli.command("init-config")(init_config_command)
 # Settings of the config are overridden by options of their names.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
-arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("evaluate")(evaluate_command)

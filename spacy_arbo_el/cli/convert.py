@@ -16,28 +16,30 @@ FORMATS = (
 )
 
 
+FORMAT = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}")
+LABELS = Opt("", "--labels", "-l", help="Labels to keep, separated by commas")
+CONCEPTS = Opt(
+    None, "--concepts", "-c", help="Knowledge base whose further ids are mapped to the main ones"
+)
+OFFSETS = Opt(
+    "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
+)
+SKIP_BAD = Opt(
+    False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
+)
+
+
 def convert_command(
-    # fmt: off
     source: Path = Arg(..., help="Corpus to read"),
     output: Path = Arg(..., help="The .spacy file to write"),
-    format: str = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}"),
-    labels: str = Opt("", "--labels", "-l", help="Labels to keep, separated by commas"),
-    concepts: Optional[Path] = Opt(
-        None,
-        "--concepts",
-        "-c",
-        help="Knowledge base whose further ids are mapped to the main ones",
-    ),
+    format: str = FORMAT,
+    labels: str = LABELS,
+    concepts: Optional[Path] = CONCEPTS,
     exclude: Optional[Path] = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
-    offsets: str = Opt(
-        "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
-    ),
-    skip_bad: bool = Opt(
-        False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
-    ),
+    offsets: str = OFFSETS,
+    skip_bad: bool = SKIP_BAD,
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Convert an annotated corpus to .spacy.
 

@@ -5,7 +5,7 @@ import shutil
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional
 
 from spacy.cli._util import Opt
 from spacy.tokens import Doc
@@ -50,22 +50,22 @@ from .shards import (
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
+    from ..distributed.job import Job
+    from ..distributed.on_ray import RaySettings
     from ..linker import ArboLinker
 
+LINKED = Opt(
+    ..., "--output", "-o", help="What to write: a .spacy, .jsonl or .csv file, or a folder"
+)
 THRESHOLD = Opt(None, "--threshold", "-t", help="Threshold for links; by default the linker's")
 
 
 def link_command(
-    # fmt: off
     model: Path = MODEL,
     data: Path = DOCUMENTS,
-    output: Path = Opt(
-        ...,
-        "--output",
-        "-o",
-        help="What to write: a .spacy, .jsonl or .csv file, or a folder",
-    ),
+    output: Path = LINKED,
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
@@ -80,7 +80,6 @@ def link_command(
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Link all documents in one graph.
 
@@ -88,8 +87,8 @@ def link_command(
     as CSV with one mention per line.
 
     With --each, each document is linked for itself. With --each or --ray, the output is a folder of
-    shards with one row per mention, and the command resumes. All machines must
-    reach the pipeline, the documents and the output by the same paths.
+    shards with one row per mention, and the command resumes. All machines must reach the pipeline,
+    the documents and the output by the same paths.
 
     \b
     Example:
@@ -104,18 +103,9 @@ def link_command(
         check_options(each, part, format, shard, settings is not None)
         if each or settings is not None:
             how.check_at_once()
-            job = make_job(
-                model,
-                data,
-                output,
-                one_graph=not each,
-                format=format,
-                threshold=threshold,
-                find=find,
-                labels=labels_of(labels),
-                size=shard,
-            )
-            link_shards(job, part, settings)
+            options = {"threshold": threshold, "find": find, "labels": labels_of(labels)}
+            options.update(one_graph=not each, format=format, size=shard)
+            link_shards(make_job(model, data, output, **options), part, settings)
             return
     link_at_once(model, data, output, threshold, how)
 
@@ -171,92 +161,117 @@ def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iter
         yield doc
 
 
+NEW = Opt(..., "--output", "-o", help="JSONL file of the new entities")
+PAGE = Opt(None, "--page", help="HTML page; by default next to the JSONL file")
+MIN_MENTIONS = Opt(
+    1, "--min-mentions", help="Write only new entities with at least so many mentions"
+)
+KEEP = Opt(
+    None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
+)
+REPLACE = Opt(
+    False, "--replace", help="Discard the new entities of the pipeline, and all decisions on them"
+)
+
+
 def discover_command(
-    # fmt: off
     model: Path = MODEL,
     data: Path = DOCUMENTS,
-    output: Path = Opt(..., "--output", "-o", help="JSONL file of the new entities"),
-    page: Optional[Path] = Opt(None, "--page", help="HTML page; by default next to the JSONL file"),
+    output: Path = NEW,
+    page: Optional[Path] = PAGE,
     threshold: Optional[float] = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
-    min_mentions: int = Opt(
-        1, "--min-mentions", help="Write only new entities with at least so many mentions"
-    ),
-    keep: Optional[Path] = Opt(
-        None, "--keep", help="Save a pipeline with these and earlier new entities, for `arbo new`"
-    ),
-    replace: bool = Opt(
-        False,
-        "--replace",
-        help="Discard the new entities of the pipeline, and all decisions on them",
-    ),
+    min_mentions: int = MIN_MENTIONS,
+    keep: Optional[Path] = KEEP,
+    replace: bool = REPLACE,
     ray: Optional[str] = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
     shard: int = SHARD,
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Group unlinked mentions into new entities.
 
-    They are written as JSONL and as an HTML page. What was decided on them holds: merged
-    mentions stay together, split ones apart, and rejected or accepted ones are left out.
-
-    With --ray, what workers have read is kept beside the JSONL file, in a folder that ends in .run,
-    until the command is done: run the same command to resume.
+    They are written as JSONL and HTML. Earlier decisions hold. With --ray, the command resumes.
 
     \b
     Example:
       python -m spacy arbo discover out/model-best corpus.spacy --output new.jsonl --keep with_new
-      python -m spacy arbo discover MODEL texts/ --find pipeline --min-mentions 2 --output new.jsonl
     """
-    from ..discovery.entities import to_html
-    from ..distributed.runs import discover_in_shards
-    from ..linker import find_linker
-    from ..pipelines import changing_pipeline, save_pipeline
-    from ..storage.files import write_file
+    from ..pipelines import changing_pipeline
 
-    page = page or output.with_suffix(".html")
+    page, how = page or output.with_suffix(".html"), Reading(find, labels, encoding, skip_bad)
     if page == output:
         msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
-    how = Reading(find, labels, encoding, skip_bad)
-    changing = nullcontext() if keep is None else changing_pipeline(keep)
-    with errors_for_people(), changing:
+    with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
         check_data(data)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
-        if settings is not None and replace:
-            why = "workers read the pipeline as it is in its folder"
-            raise ArboError(Errors.E896.format(option="--ray", other="no --replace", why=why))
-        if settings is None:
-            why = "without it, documents are not read in shards"
-            check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
+        _check_shards(settings is not None, replace, shard)
         nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
-            how.check_at_once()
             options = {"threshold": threshold, "find": find, "labels": labels_of(labels)}
-            run = output.with_suffix(".run")
-            job = make_job(model, data, run, one_graph=True, format="jsonl", size=shard, **options)
-            new_entities = discover_in_shards(job, settings)
+            options.update(one_graph=True, format="jsonl", size=shard)
+            job = make_job(model, data, output.with_suffix(".run"), **options)
+            found = _discovered_in_shards(job, settings, how)
         elif nlp is not None:
-            new_entities = discover_at_once(nlp, data, threshold, how, replace)
-        written = [one for one in new_entities if len(one.members) >= min_mentions]
-        lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
-        write_file(output, "".join(lines).encode("utf8"))
-        write_file(page, to_html(written).encode("utf8"))
-        if keep is not None and nlp is not None:
-            find_linker(nlp).new_entities.update(new_entities)
-            save_pipeline(nlp, keep)
+            found = discover_at_once(nlp, data, threshold, how, replace)
+        written = _write_new(found, output, page, min_mentions)
+        _keep(nlp, found, keep)
         if settings is not None:
             shutil.rmtree(job.folder)
+    _say(found, written, f"{output}, {page}", min_mentions)
+
+
+def _check_shards(on_ray: bool, replace: bool, shard: int) -> None:
+    """Raise ValueError for options that Ray does not have, or that only Ray has."""
+    if on_ray and replace:
+        why = "workers read the pipeline as it is in its folder"
+        raise ArboError(Errors.E896.format(option="--ray", other="no --replace", why=why))
+    if not on_ray:
+        why = "without it, documents are not read in shards"
+        check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
+
+
+def _discovered_in_shards(job: "Job", ray: "RaySettings", how: Reading) -> "NewEntities":
+    from ..distributed.runs import discover_in_shards
+
+    how.check_at_once()
+    return discover_in_shards(job, ray)
+
+
+def _write_new(
+    found: "NewEntities", output: Path, page: Path, min_mentions: int
+) -> "List[NewEntity]":
+    """Write those with enough mentions, which are returned."""
+    from ..discovery.entities import to_html
+    from ..storage.files import write_file
+
+    written = [one for one in found if len(one.members) >= min_mentions]
+    lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
+    write_file(output, "".join(lines).encode("utf8"))
+    write_file(page, to_html(written).encode("utf8"))
+    return written
+
+
+def _keep(nlp: "Optional[Language]", found: "NewEntities", keep: Optional[Path]) -> None:
+    """Save the pipeline with these and earlier new entities."""
+    from ..linker import find_linker
+    from ..pipelines import save_pipeline
+
+    if nlp is not None and keep is not None:
+        find_linker(nlp).new_entities.update(found)
+        save_pipeline(nlp, keep)
+
+
+def _say(found: "NewEntities", written: "List[NewEntity]", paths: str, min_mentions: int) -> None:
     mentions = sum(len(one.members) for one in written)
-    counts = f"{len(written)} new entities, {mentions} mentions"
-    msg.good(f"{output}, {page}: {counts}")
-    if len(written) < len(new_entities):
-        smaller = len(new_entities) - len(written)
+    msg.good(f"{paths}: {len(written)} new entities, {mentions} mentions")
+    if len(written) < len(found):
+        smaller = len(found) - len(written)
         msg.info(f"Left out: {smaller} new entities with fewer than {min_mentions} mentions")
 
 

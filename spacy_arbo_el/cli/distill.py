@@ -1,7 +1,8 @@
 """The command ``arbo distill``: train an n-gram student."""
 
+from itertools import chain
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 import typer
 from spacy.cli._util import Opt
@@ -9,6 +10,12 @@ from wasabi import msg
 
 from ._util import config_overrides, errors_for_people
 from .arguments import CODE, MODEL, open_model
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from thinc.api import Model
+
+    from ..training.distillation import DistillationReport, DistillationSettings
 
 
 def distill_command(
@@ -40,39 +47,52 @@ def distill_command(
       python -m spacy arbo distill out/model-best -c student.cfg -t raw.jsonl -o encoder
       python -m spacy arbo distill out/model-best -c student.cfg -t train.spacy -t raw.jsonl -o enc
     """
-    from itertools import chain
-
-    from spacy.util import load_config, registry
-    from tqdm import tqdm
-
-    from ..corpora.names import spans_to_read
-    from ..corpora.read import read_documents
     from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
-    from ..linker import find_linker
     from ..storage.folders import check_replaceable
-    from ..training.distillation import DistillationSettings, check_student, distill
+    from ..training.distillation import DistillationSettings
 
-    overrides = config_overrides(ctx)
     with errors_for_people(only_coded=True):
         check_replaceable(output, NGRAM_ENCODER)
         settings = DistillationSettings(target, steps, mentions=mentions)
-        components = load_config(config, overrides=overrides, interpolate=True)["components"]
-        section = components["arbo_linker"]["model"]
-        student = registry.resolve({"model": section})["model"]
-        check_student(student)
-        student.initialize()
-        nlp = open_model(model)
-        docs = chain.from_iterable(read_documents(path, nlp) for path in texts)
-        linker = find_linker(nlp)
-        spans = spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter, settings.seed)
-        with tqdm(total=steps, unit=" steps", leave=False) as bar:
-            report = distill(linker, student, spans, settings, lambda step, loss: _show(bar, loss))
+        student = _student(config, config_overrides(ctx))
+        report = _distilled(open_model(model), student, texts, settings)
         save_encoder(student, output)
     what = "mean cosine" if target == "vectors" else "correlation of similarities"
     msg.good(
         f"{output}: from {report.mentions} mentions and {report.names} names; {what} with the "
         f"teacher {report.before:.4f} before, {report.after:.4f} after"
     )
+
+
+def _student(config: Path, overrides: Dict[str, Any]) -> "Model":
+    """The untrained encoder of a config."""
+    from spacy.util import load_config, registry
+
+    from ..training.distillation import check_student
+
+    components = load_config(config, overrides=overrides, interpolate=True)["components"]
+    student = registry.resolve({"model": components["arbo_linker"]["model"]})["model"]
+    check_student(student)
+    student.initialize()
+    return student
+
+
+def _distilled(
+    nlp: "Language", student: "Model", texts: Sequence[Path], settings: "DistillationSettings"
+) -> "DistillationReport":
+    """Train the student on the texts, with a progress bar."""
+    from tqdm import tqdm
+
+    from ..corpora.names import spans_to_read
+    from ..corpora.read import read_documents
+    from ..linker import find_linker
+    from ..training.distillation import distill
+
+    linker = find_linker(nlp)
+    docs = chain.from_iterable(read_documents(path, nlp) for path in texts)
+    spans = spans_to_read(docs, nlp, linker.kb.entities, linker.mentions.getter, settings.seed)
+    with tqdm(total=settings.steps, unit=" steps", leave=False) as bar:
+        return distill(linker, student, spans, settings, lambda step, loss: _show(bar, loss))
 
 
 def _show(bar: Any, loss: float) -> None:

@@ -48,7 +48,7 @@ ERRORS = Opt(
 
 @dataclass
 class _Results:
-    """What is printed and written: rows of scores, reliabilities and notes, by pipeline."""
+    """Rows of scores, reliabilities and notes of all pipelines."""
 
     title: str
     rows: Dict[str, Dict[str, Any]] = field(default_factory=dict)

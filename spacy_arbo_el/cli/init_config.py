@@ -52,8 +52,7 @@ def init_config_command(
             check_language(lang)
         text = complete_config(system, lang=lang, encoder=encoder)
         write_file(output, text.encode("utf8"))
-    command = f"pretrain kb --config {output}" if system == "pretrain" else f"train {output}"
-    msg.good(f"{output}: train with python -m spacy arbo {command} --output out")
+    msg.good(f"{output}: train with python -m spacy arbo train {output} --output out")
 
 
 def check_language(lang: str) -> None:

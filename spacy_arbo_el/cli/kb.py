@@ -28,7 +28,6 @@ add_edit_commands(kb_cli)
 
 @kb_cli.command("build")
 def build_command(
-    # fmt: off
     source: Path = Arg(..., help="File or folder to read entities from"),
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
@@ -48,53 +47,36 @@ def build_command(
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Build a knowledge base from entities.
 
     Options for several values may be repeated: names of several columns are joined, and rows may
-    have any value that --where names for a column. Without --model, a pipeline computes the vectors
-    when it loads the knowledge base.
+    have any value that --where names. Without --model, a pipeline computes vectors on loading it.
 
     \b
     Example:
       python -m spacy arbo kb build entities.jsonl kb
-      python -m spacy arbo kb build companies.csv kb --column id=Key
       python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --separator ,
       python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
 
-    options: Dict[str, Any] = {
-        "separator": ESCAPED.get(separator, separator),
-        "delimiter": ESCAPED.get(delimiter, delimiter),
-        "header": tuple(name.strip() for name in header.split(",")) if header else (),
-        "encoding": encoding,
-        "skip_bad": skip_bad,
-        "columns": _pairs(columns),
-        "where": _pairs(where),
-        "languages": tuple(languages),
-        "sources": tuple(sources),
-        "types": tuple(types),
-        "type_names": type_names,
-        "scopes": tuple(scopes),
-    }
+    options: Dict[str, Any] = {"skip_bad": skip_bad, "type_names": type_names}
+    options.update(encoding=encoding, columns=_pairs(columns), where=_pairs(where))
+    several = {"languages": languages, "sources": sources, "types": types, "scopes": scopes}
+    options.update((name, tuple(values)) for name, values in several.items())
+    marks = {"separator": separator, "delimiter": delimiter}
+    options.update((name, ESCAPED.get(mark, mark)) for name, mark in marks.items())
+    options["header"] = tuple(name.strip() for name in header.split(",") if header)
     with errors_for_people():
-        report = build(
-            output,
-            source,
-            format,
-            dtype=dtype,
-            overwrite=replace,
-            finish=_encode_with(model) if model else lambda kb: None,
-            watch=progress,
-            **{name: value for name, value in options.items() if value},
-        )
+        given = {"watch": progress, **{name: one for name, one in options.items() if one}}
+        given["finish"] = _encode_with(model) if model else lambda kb: None
+        report = build(output, source, format, dtype=dtype, overwrite=replace, **given)
         kb = ArboKB.for_reading(output)
     show_skipped(report)
-    names = kb.get_size_aliases()
-    msg.good(f"{output}: {len(kb)} entities, {names} names, {len(kb.rows)} vectors")
+    counts = f"{len(kb)} entities, {kb.get_size_aliases()} names, {len(kb.rows)} vectors"
+    msg.good(f"{output}: {counts}")
 
 
 def _pairs(options: Iterable[str]) -> Dict[str, List[str]]:

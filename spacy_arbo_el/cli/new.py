@@ -1,7 +1,7 @@
 """The command ``arbo new``: decide on stored new entities by a table."""
 
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -9,9 +9,11 @@ from wasabi import msg
 
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, check_model
-from .decisions import described, write_decisions
-from .saved_new_entities import read_new_entities
 
+if TYPE_CHECKING:
+    from ..discovery.new_entities import NewEntities
+
+PART = "new_entities"
 new_cli = typer.Typer(
     name="new",
     help="List new entities, and decide on them.",
@@ -38,6 +40,8 @@ def list_command(
     Example:
       python -m spacy arbo new list with_new --output decisions.csv
     """
+    from ..decisions.table import described, write_decisions
+
     with errors_for_people():
         new_entities = read_new_entities(model)
         if output is not None:
@@ -67,9 +71,9 @@ def apply_command(
     Example:
       python -m spacy arbo new apply with_new decisions.csv
     """
+    from ..decisions.table import apply_all, read_decisions
     from ..linker import find_linker
     from ..pipelines import edit_pipeline
-    from .decisions import apply_all, read_decisions
 
     with errors_for_people():
         check_model(model)
@@ -78,3 +82,38 @@ def apply_command(
             counts = apply_all(decisions, rows, find_linker(nlp).new_entities)
     made = ", ".join(f"{count} {name}" for name, count in counts.items()) or "no decisions"
     msg.good(visible(f"{model}: {made}"))
+
+
+def read_new_entities(model: Path) -> "NewEntities":
+    """The new entities that a pipeline keeps, read without its encoder."""
+    from ..decisions.journal import is_pending
+    from ..discovery.new_entities import NewEntities
+    from ..linking.component_folder import ComponentFolder
+
+    component = _component(model)
+    if is_pending(model):
+        from ..linker import find_linker
+        from ..pipelines import load_pipeline  # which makes the decisions
+
+        return find_linker(load_pipeline(model)).new_entities
+    return NewEntities.from_bytes(ComponentFolder(component).read([PART], None)[PART])
+
+
+def _component(model: Path) -> Path:
+    """The folder of the linker in a pipeline. Raises ValueError if there is none."""
+    import srsly
+    from spacy.util import load_config
+
+    from ..errors import ArboError, Errors
+    from ..storage.folders import restore
+    from ..storage.lines import check_exists
+
+    restore(model)
+    check_model(model)
+    check_exists(model / "meta.json", "Give the folder of a pipeline.")
+    config = load_config(model / "config.cfg", interpolate=False)
+    for name in srsly.read_json(model / "meta.json").get("pipeline", ()):
+        component = config.get("components", {}).get(name, {})
+        if component.get("factory") == "arbo_linker":
+            return model / name
+    raise ArboError(Errors.E792.format(path=model))

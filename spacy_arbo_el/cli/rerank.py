@@ -16,51 +16,51 @@ from .arguments import (
     MODEL,
     RESUME,
     check_annotated,
-    check_model,
+    open_model,
 )
+
+FOLDER = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint")
+LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit")
+EVERY = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only")
 
 
 def rerank_command(
-    # fmt: off
     ctx: typer.Context,
     model: Path = MODEL,
     train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
     dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
-    output: Path = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint"),
+    output: Path = FOLDER,
     config: Optional[Path] = CONFIG,
-    limit: int = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit"),
+    limit: int = LIMIT,
     resume: bool = RESUME,
-    every: int = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only"),
+    every: int = EVERY,
     gpu_id: int = GPU,
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Train a cross-encoder for a trained pipeline.
 
-    It reads each mention together with its first candidates. The pipeline's encoder stays as it is.
-    Settings of the config are overridden as in spacy train.
+    It reads each mention together with its first candidates. Settings of the config are overridden
+    as in spacy train.
 
     \b
     Example:
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
-      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked \\
-        --training.max_epochs 1 --reranker.n_reranked 16
+      python -m spacy arbo rerank MODEL train.spacy dev.spacy -o reranked --training.max_epochs 1
     """
     from ..corpora.docbin import read_docs
     from ..evaluation.calibrate import calibrate_pipeline
     from ..linker import find_linker
-    from ..pipelines import load_pipeline, save_pipeline
+    from ..pipelines import save_pipeline
     from ..training.memory import bound_caches
     from ..training.reranker_run import RerankerRun, read_config, set_reranker
 
     saved, overrides = output / "model-last", config_overrides(ctx)
     bound_caches()
     with errors_for_people(only_coded=True):
-        check_model(model)
-        check_annotated(train)
-        check_annotated(dev)
+        for path in (train, dev):
+            check_annotated(path)
         settings = read_config(config, overrides)
-        nlp = load_pipeline(model)
+        nlp = open_model(model)
         linker = find_linker(nlp)
         corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
         held_out = list(read_docs(dev, nlp.vocab))

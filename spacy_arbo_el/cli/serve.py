@@ -2,9 +2,9 @@
 
 import os
 import signal
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -20,32 +20,36 @@ WHY = "the decisions are on the mentions of its documents"
 LEAST = 16
 
 
+NEW = Opt(None, "--new", help="JSONL file that `arbo discover` has written")
+TEXTS = Opt(None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`")
+IMPORT = Opt(
+    None, "--import", help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)"
+)
+HOST = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's")
+PORT = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one")
+NAME = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False)
+TOKEN = Opt("", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default")
+URL = Opt("", "--url", help="Address that browsers use, if different (a proxy's)")
+ADOPT = Opt(
+    False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
+)
+SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine")
+
+
 def serve_command(
-    # fmt: off
     model: Path = Arg(..., help="Folder of a pipeline with a linker"),
-    new: Optional[Path] = Opt(None, "--new", help="JSONL file that `arbo discover` has written"),
-    texts: Optional[Path] = Opt(
-        None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`"
-    ),
-    annotations: Optional[Path] = Opt(
-        None,
-        "--import",
-        help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)",
-    ),
-    host: str = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's"),
-    port: int = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one"),
-    name: str = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False),
-    token: str = Opt(
-        "", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default"
-    ),
-    url: str = Opt("", "--url", help="Address that browsers use, if different (a proxy's)"),
+    new: Optional[Path] = NEW,
+    texts: Optional[Path] = TEXTS,
+    annotations: Optional[Path] = IMPORT,
+    host: str = HOST,
+    port: int = PORT,
+    name: str = NAME,
+    token: str = TOKEN,
+    url: str = URL,
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
-    adopt: bool = Opt(
-        False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
-    ),
-    space: str = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine"),
+    adopt: bool = ADOPT,
+    space: str = SPACE,
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Review in the browser, and link for programs.
 
@@ -59,44 +63,18 @@ def serve_command(
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
     """
     with errors_for_people(), ExitStack() as stack:
-        try:
-            import uvicorn  # noqa: F401  said here, before anything is loaded
-
-            from ..serve.app import create_app
-        except ModuleNotFoundError as error:
-            raise ImportError(Errors.E910) from error
-        from ..pipelines import changing_pipeline
-        from ..serve.exchange import take_over
-        from ..serve.journal import adopt as adopt_journal
-        from ..serve.links import Links
+        _check(model, token, annotations, texts)
+        from ..serve.app import create_app
         from ..serve.review import Review
         from ..serve.running import listening, run
         from ..serve.security import Rules, new_token
-        from ..storage.lines import check_exists
 
-        if 0 < len(token) < LEAST:
-            raise ArboError(Errors.E919.format(least=LEAST))
-        check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
-        check_model(model)
-        check_exists(model / "meta.json", "Give the folder of a pipeline.")
         bound = stack.enter_context(listening(host, port))
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
-        save: Any = None
-        if not read_only:
-            save = stack.enter_context(changing_pipeline(model)).save
-            if adopt:
-                adopt_journal(model)
-        nlp, links = open_model(model), None
-        review = Review(nlp, model, new, read_only=read_only, save=save)
+        save = None if read_only else stack.enter_context(_owned(model, adopt)).save
+        review = Review(open_model(model), model, new, read_only=read_only, save=save)
         review.linker.refresh()
-        if texts is not None:
-            how = Reading("", "", "utf8", False)
-            with document_reader(nlp, review.linker, texts, how) as read:
-                links = Links(review.linker, list(read()))
-        if annotations is not None and links is not None:
-            counts = take_over(review, links, annotations, name or annotations.name)
-            said = ", ".join(f"{count} {what}" for what, count in counts.items())
-            msg.good(visible(f"Decisions of {annotations}: {said}"))
+        links = _links(review, texts, annotations, name)
         app = create_app(review, rules, links, name, space)
         # A server that is told to stop saves while it answers what was asked before.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -106,6 +84,54 @@ def serve_command(
             review.save()
         if save is not None and review.saved:
             msg.good(visible(f"{model}: saved with all decisions"))
+
+
+def _check(model: Path, token: str, annotations: Optional[Path], texts: Optional[Path]) -> None:
+    """Raise an error for what is missing, before anything is loaded."""
+    from ..storage.lines import check_exists
+
+    try:
+        import uvicorn  # noqa: F401
+
+        from ..serve import app  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError(Errors.E910) from error
+    if 0 < len(token) < LEAST:
+        raise ArboError(Errors.E919.format(least=LEAST))
+    check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
+    check_model(model)
+    check_exists(model / "meta.json", "Give the folder of a pipeline.")
+
+
+@contextmanager
+def _owned(model: Path, adopt: bool) -> Iterator[Any]:
+    """Own the pipeline within the block, and its journal too if it is to be adopted."""
+    from ..decisions.journal import adopt as adopt_journal
+    from ..pipelines import changing_pipeline
+
+    with changing_pipeline(model) as owner:
+        if adopt:
+            adopt_journal(model)
+        yield owner
+
+
+def _links(
+    review: Any, texts: Optional[Path], annotations: Optional[Path], name: str
+) -> Optional[Any]:
+    """The links of the texts to review, with the decisions that annotators made on them."""
+    from ..serve.exchange import take_over
+    from ..serve.links import Links
+
+    if texts is None:
+        return None
+    how = Reading("", "", "utf8", False)
+    with document_reader(review.nlp, review.linker, texts, how) as read:
+        links = Links(review.linker, list(read()))
+    if annotations is not None:
+        counts = take_over(review, links, annotations, name or annotations.name)
+        said = ", ".join(f"{count} {what}" for what, count in counts.items())
+        msg.good(visible(f"Decisions of {annotations}: {said}"))
+    return links
 
 
 def _say(review: Any, rules: Any, token: str) -> None:

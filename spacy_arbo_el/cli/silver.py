@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 HIDE, DEV_SHARE = 0.5, 0.2
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
 DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
+SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
+PER_NAME = Opt(20, "--per-name", help="The most mentions of one name; 0 for all")
+FORMAT = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}")
 DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
 HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
 
 
 @dataclass(frozen=True)
 class _Source:
-    """Where names are looked for, and which.
+    """Texts, and the names that are sought in them.
 
     texts: Files and folders.
     nlp: Its tokenizer is used.
@@ -66,36 +69,32 @@ class _Source:
 
 
 def silver_command(
-    # fmt: off
     texts: List[Path] = TEXTS,
     kb: Path = DICTIONARY,
-    output: Path = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them"),
-    per_name: int = Opt(20, "--per-name", help="The most mentions of one name; 0 for all"),
+    output: Path = SILVER,
+    per_name: int = PER_NAME,
     exclude: Optional[Path] = EXCLUDE,
-    format: str = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}"),
+    format: str = FORMAT,
     dev: Optional[Path] = DEV_SET,
     hidden_kb: Optional[Path] = HIDDEN_KB,
     hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
-    dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of the documents in the dev set"),
+    dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = LANG,
     seed: int = Opt(0, "--seed", help="Seed of the random choice"),
     code: Optional[Path] = CODE,
-    # fmt: on
 ) -> None:
     """Make training mentions from raw text.
 
-    Mentions are the names of the knowledge base that occur in the texts. Annotations of the texts
-    are not read. Names shared by several entities are left out. Each line of a .txt file is a
-    document.
+    Mentions are names of the knowledge base in the texts. Annotations are not read. Names of
+    several entities are left out. Each line of a .txt file is a document.
 
-    With --dev, a dev set is made as well, for calibration. Some names in it are hidden: they are
-    neither in the training mentions nor in the knowledge base --hidden-kb, which is the one to
-    train with. Afterwards, "arbo kb install" gives the pipeline the whole knowledge base.
+    With --dev, a dev set is made as well, for calibration. Some names in it are hidden: neither the
+    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards, "arbo
+    kb install" gives the pipeline the whole one.
 
     \b
     Example:
-      python -m spacy arbo silver texts/ --kb kb -o silver.spacy
       python -m spacy arbo silver train.txt --format pubtator --kb kb -o silver.spacy
       python -m spacy arbo silver texts/ --kb kb -o train.spacy --dev dev.spacy --hidden-kb hidden
     """
@@ -103,7 +102,6 @@ def silver_command(
 
     from ..corpora.hidden import HiddenSettings
     from ..corpora.names import Dictionary
-    from ..corpora.read import read_ids
     from ..corpora.silver import SilverSettings, write_chosen
     from ..kb.loaders import KBFromPath
 
@@ -113,14 +111,19 @@ def silver_command(
         _check_dev(dev, hidden_kb, hide, dev_share, replace)
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
-        dictionary = Dictionary.build(nlp, known.entities)
-        ids: Container[str] = read_ids(exclude) if exclude else ()
+        dictionary, ids = Dictionary.build(nlp, known.entities), _ids(exclude)
         source = _Source(texts, format, nlp, dictionary, ids, held_out, seed)
         if dev is not None and hidden_kb is not None:
             _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
         else:
             with source.scan() as found:
                 _show(write_chosen(found, output, settings), output)
+
+
+def _ids(exclude: Optional[Path]) -> Container[str]:
+    from ..corpora.read import read_ids
+
+    return read_ids(exclude) if exclude else ()
 
 
 def _check_dev(

@@ -15,21 +15,6 @@ from .store import Clusters, Rows, Unlinked
 Entry = Dict[str, Any]
 # What people do. "join" is a merge that new mentions caused; it can't be undone.
 DECISIONS = ("merge", "split", "reject", "accept")
-# The columns of a table of decisions, see `arbo new apply`.
-FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
-# What spreadsheets would run as a formula, and the sign before it that says that it is a text.
-_FORMULA, _TEXT = ("=", "+", "-", "@", "\t", "\r", "'"), "'"
-
-
-def escaped(value: str) -> str:
-    """A text for a cell of a table of decisions. Spreadsheets don't run it as a formula."""
-    return f"{_TEXT}{value}" if value.startswith(_FORMULA) else value
-
-
-def unescaped(cell: str) -> str:
-    """The text that a cell was made of."""
-    is_escaped = cell.startswith(_TEXT) and cell[1:].startswith(_FORMULA)
-    return cell[1:] if is_escaped else cell
 
 
 @dataclass

@@ -17,13 +17,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ..decisions.deciding import said
+from ..decisions.imported import span_in
 from ..display import counted, shown_probability
 from ..pages import part
 from .cluster_map import cluster_map
-from .decisions import said
 from .exchange import EXPORTS, exported
 from .forms import FORMS, Form
-from .imported import span_in
 from .links import Links
 from .near import calibrated
 from .queue import CHOICES, Filters, next_id, version_of

@@ -1,7 +1,5 @@
 """Exchange of decisions with tables, spaCy, Prodigy and Label Studio."""
 
-import csv
-import io
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -14,12 +12,12 @@ from spacy.tokens import Doc, DocBin, Span
 from ..corpora.label_studio import COUNTED
 from ..corpora.offsets import borders
 from ..corpora.read import read
-from ..discovery.verdicts import FILLED, escaped
+from ..decisions.journal import Entry
+from ..decisions.table import as_csv
 from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import text_fingerprint
-from .journal import Entry
 from .links import Links, gold_docs
 from .review import Review
 
@@ -107,33 +105,6 @@ def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
             review.decide("learn", by, **links.entry_of(row, mention.kb_id))
             counts["made"] += 1
     return counts
-
-
-def as_csv(entries: Iterable[Entry]) -> str:
-    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
-    text = io.StringIO(newline="")
-    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
-    rows.writeheader()
-    for entry in entries:
-        for values in _rows(entry):
-            filled = {**values, "at": entry["at"], "by": entry["by"]}
-            rows.writerow({name: escaped(value) for name, value in filled.items()})
-    return text.getvalue()
-
-
-def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
-    action, name = entry["action"], entry.get("id", "")
-    if action in ("accept", "link"):
-        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
-        about["types"] = "|".join(entry["entity"].get("types", ()))
-        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
-    for one in entry.get("ids", ()):
-        yield {"id": one, "decision": "accept", "kb_id": entry.get("kb_id", "")}
-    for other in entry.get("others", ()):
-        yield {"id": other, "decision": "merge", "into": name}
-    if action in ("split", "reject"):
-        members = " ".join(map(str, entry.get("members", ())))
-        yield {"id": name, "decision": action, "members": members}
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from spacy.util import filter_spans, minibatch
 from ..annotations import Link
 from ..corpora.annotated import LABEL
 from ..corpora.docs import unlinked
-from ..discovery.verdicts import History
+from ..decisions.journal import Entry
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.getters import set_mentions
 from ..mentions.record import MentionKey, text_fingerprint
-from .journal import Entry
 from .queue import Filters
 from .review import Review
 
@@ -100,7 +99,7 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
     """Documents whose mentions were decided on. Those without any are left out."""
     found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
     new, chosen = linker.new_entities, []
-    for entry in History(list(new.log)).decisions():
+    for entry in new.history.decisions():
         for key in entry["mentions"] if entry["action"] == "accept" else ():
             row = new.rows.row(tuple(key))
             label = new.rows.records[row].label if row >= 0 else ""

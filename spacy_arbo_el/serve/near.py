@@ -9,12 +9,12 @@ from spacy.language import Language
 
 from ..arrays import unit
 from ..calibration import Curve, fit_logistic, probability
+from ..decisions.journal import Entry
 from ..discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
 from ..linker import ArboLinker
 from ..mentions.record import MentionBatch, MentionRecord
-from .journal import Entry
 
 # Mentions that are linked anew to see what an acceptance has changed.
 RELINKED = 100

@@ -8,15 +8,24 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 import srsly
 from spacy.language import Language
 
+from ..decisions.deciding import (
+    LOGGED,
+    NOTES,
+    Deciding,
+    claims,
+    clusters_of,
+    given,
+    holds,
+    replay,
+)
+from ..decisions.imported import import_new_entities, read_found
+from ..decisions.journal import META, Entry, Journal
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..pipelines import save_pipeline
-from .decisions import LOGGED, NOTES, Deciding, claims, clusters_of, given, holds, replay
-from .imported import import_new_entities, read_found
-from .journal import META, Entry, Journal
 from .near import Near, fitted
 from .queue import Filters, Queue, Row, version_of
 

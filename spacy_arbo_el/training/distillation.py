@@ -68,7 +68,7 @@ class Lessons(NamedTuple):
         return Lessons(self.inputs.take(rows), self.vectors[rows])
 
 
-class Report(NamedTuple):
+class DistillationReport(NamedTuple):
     """A report on the lessons and the student's distance.
 
     mentions, names: How many.
@@ -88,7 +88,7 @@ def distill(
     spans: Iterable[List[Span]],
     settings: DistillationSettings,
     progress: Callable[[int, float], None] = lambda step, loss: None,
-) -> Report:
+) -> DistillationReport:
     """Train a student's towers to give a teacher's vectors.
 
     The texts are the names of the teacher's knowledge base, as the teacher verbalizes them, and
@@ -120,7 +120,7 @@ def distill(
     for step, loss in enumerate(_steps(student, kept, settings, rng), 1):
         progress(step, loss)
     after = agreement(student, held_out, settings.target)
-    return Report(len(mentions.inputs), len(names.inputs), before, after)
+    return DistillationReport(len(mentions.inputs), len(names.inputs), before, after)
 
 
 def check_student(model: Any) -> None:
@@ -234,7 +234,7 @@ LOSSES = {"vectors": vector_loss, "similarities": similarity_loss}
 
 
 def agreement(student: Model, lessons: Sequence[Lessons], target: str) -> float:
-    """Agreement of student and teacher. See ``Report``."""
+    """Agreement of student and teacher. See ``DistillationReport``."""
     encoder = DualEncoder(student)
     mentions, names = lessons
     own = np.concatenate(

@@ -1,12 +1,15 @@
 """Help: short first sentences, an example for every command, and no heavy import."""
 
+import ast
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer
 
+import spacy_arbo_el.cli
 from spacy_arbo_el.cli import arbo_cli
 
 HEAVY = {"transformers", "spacy_transformers", "faiss", "numba", "sklearn", "scipy", "rich"}
@@ -67,6 +70,17 @@ def test_commands_that_load_a_pipeline_import_code():
         loads = {"model", "models", "config"} & {parameter.name for parameter in command.params}
         if loads and name != "new list":
             assert any("--code" in parameter.opts for parameter in command.params), name
+
+
+def test_no_function_of_a_command_is_longer_than_50_lines():
+    files = Path(spacy_arbo_el.cli.__file__).parent.glob("*.py")
+    found = [
+        (path.name, node.name)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8")))
+        if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= 50
+    ]
+    assert not found
 
 
 def test_help_imports_nothing_heavy_beyond_spacy():

@@ -10,7 +10,7 @@ import spacy
 
 import spacy_arbo_el.pipelines
 from spacy_arbo_el import load_pipeline, save_pipeline
-from spacy_arbo_el.cli.saved_new_entities import read_new_entities
+from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands

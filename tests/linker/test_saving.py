@@ -216,7 +216,9 @@ def test_two_programs_at_once(model):
     """The second is refused from loading to saving, and the first is not disturbed."""
     with edit_pipeline(model) as nlp:
         entity = find_linker(nlp).new_entities.ids[0]
-        command = [sys.executable, "-m", "spacy", "arbo", "new", "reject", str(model), entity]
+        table = model.with_name("decisions.csv")
+        table.write_text(f"id,decision\n{entity},reject\n")
+        command = [sys.executable, "-m", "spacy", "arbo", "new", "apply", str(model), str(table)]
         run = subprocess.run(command, capture_output=True, text=True)
         assert run.returncode == 1 and "E050" in run.stdout + run.stderr
         assert "Traceback" not in run.stderr
@@ -225,9 +227,11 @@ def test_two_programs_at_once(model):
     assert linker.threshold == 0.1 and entity in linker.new_entities.ids
 
 
-def test_commands_that_change_a_pipeline_save_it_in_one_step(model):
+def test_commands_that_change_a_pipeline_save_it_in_one_step(model, tmp_path_factory):
     entity = find_linker(load_pipeline(model)).new_entities.ids[0]
-    arguments, refused = ("new", "reject", model, entity), []
+    table = tmp_path_factory.mktemp("table") / "decisions.csv"
+    table.write_text(f"id,decision\n{entity},reject\n")
+    arguments, refused = ("new", "apply", model, table), []
     with changing_pipeline(model):
         thread = threading.Thread(target=lambda: refused.append(run(*arguments, code=1)))
         thread.start()

@@ -309,7 +309,7 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("system", sorted(set(SOURCES) - {"pretrain"}))
+@pytest.mark.parametrize("system", sorted(SOURCES))
 def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     """Some systems learn something; the others are trained with the tiny encoder."""
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}

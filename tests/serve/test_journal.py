@@ -6,10 +6,10 @@ import warnings
 
 import pytest
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import edit_pipeline, load_pipeline
+from spacy_arbo_el.decisions.journal import Journal, Recorded, journal_path
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
-from spacy_arbo_el.serve.journal import Journal, Recorded, journal_path
 
 from ..commands import run
 from .world import Browser, ids_by_name, pipeline
@@ -79,7 +79,7 @@ def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
         assert "E917" in said and "2 decisions" in said and "--adopt" in said
     with pytest.raises(ValueError, match="E917"):
         load_pipeline(model)
-    from spacy_arbo_el.serve.journal import adopt
+    from spacy_arbo_el.decisions.journal import adopt
 
     adopt(model)
     assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil"}
@@ -91,7 +91,8 @@ def test_a_journal_goes_on_over_saves_by_others(start, model):
     browser = start()
     ids = ids_by_name(browser.review)
     browser.post("/decide/reject", id=ids["Quorn"])
-    run("new", "reject", model, ids["Vexil"])
+    with edit_pipeline(model) as nlp:
+        find_linker(nlp).new_entities.reject(ids["Vexil"])
     again = start()
     again.post("/decide/reject", id=ids["zorb"])
     assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil", "zorb"}

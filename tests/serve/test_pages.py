@@ -10,10 +10,10 @@ import pytest
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.cli.saved_new_entities import read_new_entities
+from spacy_arbo_el.cli.new import read_new_entities
+from spacy_arbo_el.decisions.journal import journal_path
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.serve.exchange import take_over
-from spacy_arbo_el.serve.journal import journal_path
 from spacy_arbo_el.serve.near import calibrated, fitted
 from spacy_arbo_el.serve.queue import Filters
 

@@ -1,30 +1,33 @@
-"""Tables of decisions: written, filled in, read and applied."""
+"""Tables of decisions on new entities: written, filled in, read and made."""
 
 import csv
 import io
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
+from ..corpora.json_documents import Source
+from ..corpora.table import cell, read_rows
+from ..discovery.entities import NewEntity
+from ..discovery.new_entities import NewEntities
 from ..errors import Errors
-
-if TYPE_CHECKING:
-    from ..discovery.entities import NewEntity
-    from ..discovery.new_entities import NewEntities
+from ..storage.files import write_file
+from ..storage.lines import line_error
+from .journal import Entry
 
 ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")
 # For people to judge by, and to fill in.
 COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
+# The columns that people fill in, see `arbo new apply`.
+FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
+# What spreadsheets would run as a formula, and the sign before it that says that it is a text.
+_FORMULA, _TEXT = ("=", "+", "-", "@", "\t", "\r", "'"), "'"
 Row = Dict[str, str]
 
 
-def write_decisions(new_entities: "NewEntities", path: Path) -> None:
+def write_decisions(new_entities: NewEntities, path: Path) -> None:
     """Write a table of all new entities without decisions. The largest come first."""
-    from ..corpora.table import cell
-    from ..discovery.verdicts import FILLED
-    from ..storage.files import write_file
-
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow((*COLUMNS, *FILLED))
@@ -33,7 +36,7 @@ def write_decisions(new_entities: "NewEntities", path: Path) -> None:
     write_file(path, text.getvalue().encode("utf8"))
 
 
-def described(one: "NewEntity") -> Tuple[object, ...]:
+def described(one: NewEntity) -> Tuple[object, ...]:
     """The values of ``COLUMNS``."""
     nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
     return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
@@ -44,11 +47,6 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
 
     Raises ValueError with file and line for a decision that does not exist.
     """
-    from ..corpora.json_documents import Source
-    from ..corpora.table import read_rows
-    from ..discovery.verdicts import unescaped
-    from ..storage.lines import line_error
-
     for number, row in read_rows(Source(path), ("id", "decision")):
         row = {column: unescaped(cell).strip() for column, cell in row.items()}
         row["decision"] = row["decision"].lower()
@@ -64,14 +62,12 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
 def apply_all(
     path: Path,
     rows: Sequence[Tuple[int, Row]],
-    new_entities: "NewEntities",
+    new_entities: NewEntities,
 ) -> Dict[str, int]:
     """Make decisions in order. Raises ValueError with file and line at the first impossible one.
 
     RETURNS: The number of decisions of each kind.
     """
-    from ..storage.lines import line_error
-
     counts: Counter = Counter()
     for number, row in rows:
         try:
@@ -82,7 +78,7 @@ def apply_all(
     return {name: counts[name] for name in DECISIONS if counts[name]}
 
 
-def _apply(row: Row, new_entities: "NewEntities") -> None:
+def _apply(row: Row, new_entities: NewEntities) -> None:
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
         about: Dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
@@ -108,3 +104,41 @@ def _numbers(cell: str) -> List[int]:
         return [int(part) for part in cell.replace(",", " ").split()]
     except ValueError:
         raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
+    text = io.StringIO(newline="")
+    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
+    rows.writeheader()
+    for entry in entries:
+        for values in _rows(entry):
+            filled = {**values, "at": entry["at"], "by": entry["by"]}
+            rows.writerow({name: escaped(value) for name, value in filled.items()})
+    return text.getvalue()
+
+
+def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
+    action, name = entry["action"], entry.get("id", "")
+    if action in ("accept", "link"):
+        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
+        about["types"] = "|".join(entry["entity"].get("types", ()))
+        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
+    for one in entry.get("ids", ()):
+        yield {"id": one, "decision": "accept", "kb_id": entry.get("kb_id", "")}
+    for other in entry.get("others", ()):
+        yield {"id": other, "decision": "merge", "into": name}
+    if action in ("split", "reject"):
+        members = " ".join(map(str, entry.get("members", ())))
+        yield {"id": name, "decision": action, "members": members}
+
+
+def escaped(value: str) -> str:
+    """A text for a cell of a table of decisions. Spreadsheets don't run it as a formula."""
+    return f"{_TEXT}{value}" if value.startswith(_FORMULA) else value
+
+
+def unescaped(cell: str) -> str:
+    """The text that a cell was made of."""
+    is_escaped = cell.startswith(_TEXT) and cell[1:].startswith(_FORMULA)
+    return cell[1:] if is_escaped else cell

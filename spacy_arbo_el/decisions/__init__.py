@@ -1,0 +1,1 @@
+"""The journal of decisions on new entities, links and entities, and its replay."""
