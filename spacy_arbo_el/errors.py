@@ -778,10 +778,6 @@ class Warnings(metaclass=_Coded):
     )
 
     # The component: W5xx
-    W500 = (
-        "The change was saved, but not the checksum of {path}: {problem}. The next change writes "
-        "it."
-    )
     W501 = (
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "
         "mentions still teach which mentions belong together, but no link can be made to their ids."

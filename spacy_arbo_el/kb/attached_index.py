@@ -14,9 +14,10 @@ import numpy as np
 from ..errors import Warnings
 from ..log import warn_once
 from ..storage.files import temporary, write_file
-from .folder import file_chunks
 from .vector_cache import CHECKED, VectorKind
 
+# How many bytes of a file are read at a time.
+CHUNK = 1 << 22
 _SUFFIX = re.compile(r"\.\w{1,20}", re.ASCII)
 
 
@@ -115,6 +116,7 @@ def _digest(keys: np.ndarray) -> str:
 def file_checksum(path: Path) -> int:
     """The checksum of a file."""
     crc = 0
-    for chunk in file_chunks(path):
-        crc = zlib.crc32(chunk, crc)
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            crc = zlib.crc32(chunk, crc)
     return crc

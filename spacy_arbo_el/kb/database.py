@@ -9,7 +9,6 @@ import sqlite3
 import tempfile
 import threading
 import weakref
-import zlib
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -17,8 +16,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 from ..errors import ArboError, Errors
 
 SCHEMA = """
--- No free pages: a rollback does not restore their content, which would change the checksum.
-PRAGMA auto_vacuum = FULL;
 -- Counts and identities.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE entity (
@@ -52,6 +49,7 @@ CREATE VIRTUAL TABLE trigram USING fts5(
 CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
 -- Other ids that lead to entities, such as those they had before they were merged.
 CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
+CREATE INDEX redirect_new ON redirect (new);
 -- The number of the edit that last added, changed or removed an entity.
 CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE INDEX changed_generation ON changed (generation);
@@ -204,26 +202,6 @@ class Database:
         """Call a function after the present transaction is committed. Not if it fails."""
         self._after.append(call)
 
-    def seal(self, checksum: Optional[int] = None) -> None:
-        """Store the checksum of all pages in the header. 0 stands for none."""
-        checksum = self.checksum() if checksum is None else checksum
-        self.rows(f"PRAGMA user_version = {checksum - (checksum >> 31 << 32)}")
-
-    @property
-    def sealed(self) -> int:
-        """The checksum in the header; 0 for none."""
-        return self.value("PRAGMA user_version") & 0xFFFFFFFF
-
-    def checksum(self) -> int:
-        """Checksum of all pages; 0 before Python 3.11.
-
-        They are read through SQLite: closing another handle of the file would drop SQLite's locks.
-        """
-        if not hasattr(self.connection, "serialize"):
-            return 0
-        with self.lock, self.reading():
-            return page_checksum([self.connection.serialize()])
-
     def size(self) -> int:
         """The size of all pages, in bytes."""
         return self.value("PRAGMA page_count") * self.value("PRAGMA page_size")
@@ -246,7 +224,6 @@ class Database:
                 self.rows(f"PRAGMA {pragma}")
             # One last commit, which waits for the disk.
             self.set(settled=self.get("settled"))
-            self.seal(0)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -313,26 +290,6 @@ class Database:
                 return on_disk.copy(None)
             finally:
                 on_disk.close()
-
-
-def page_checksum(chunks: Iterable[bytes]) -> int:
-    """Checksum of a database's pages. The place of the checksum itself is left out.
-
-    Each commit also changes the counter of changes, which the header has twice, and the version of
-    SQLite.
-    """
-    crc = 0
-    for number, chunk in enumerate(chunks):
-        rest = memoryview(chunk)
-        if not number:
-            head, rest = bytearray(chunk[:100]), rest[100:]
-            head[60:64] = bytes(4)
-            if head[24:28] == head[92:96]:
-                head[24:28] = head[92:96] = bytes(4)
-            head[96:100] = bytes(4)
-            crc = zlib.crc32(head)
-        crc = zlib.crc32(rest, crc)
-    return crc or 1
 
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,

@@ -1,6 +1,6 @@
 """The folder of a knowledge base. Its files, and the right to write. ``verification.py`` opens it.
 
-``entities.sqlite`` holds the entities, with its checksum in its header. All else follows from them:
+``entities.sqlite`` holds the entities, each with a checksum. All else follows from them:
 the vectors by encoder (``vector_cache.py``), which texts the entities have (``text_rows.py``), and
 search indexes (``attached_index.py``).
 """
@@ -26,13 +26,12 @@ from ..storage.folders import (
     restore,
 )
 from ..storage.lines import check_exists, read_start
-from .database import Database, page_checksum
+from .database import Database
 from .manifest import Manifest
 
 DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
-CHUNK = 1 << 22
 # A file that was changed less than so many nanoseconds ago may change again unnoticed.
 RACY = 50_000_000
 
@@ -196,18 +195,3 @@ def remove_leftovers(path: Path) -> None:
     for name in foreign_names(path):
         if is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
-
-
-def seal(path: Path) -> None:
-    """Give the database in a file its checksum. No program has the file open."""
-    database = Database(path)
-    try:
-        database.seal(page_checksum(file_chunks(path)))
-    finally:
-        database.close()
-
-
-def file_chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK):
-            yield chunk

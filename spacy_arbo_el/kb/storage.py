@@ -3,7 +3,6 @@
 import os
 import tempfile
 import uuid
-import warnings
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import srsly
 from filelock import FileLock
 
-from ..errors import ArboError, Errors, Warnings, code_of
+from ..errors import ArboError, Errors, code_of
 from ..storage.files import unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder
@@ -22,11 +21,8 @@ from .manifest import new_manifest
 from .store import EntityStore
 from .verification import check_version, database_problems, open_database
 
-# Databases of at most this many bytes are copied into memory when they are opened for reading, and
-# get a checksum when they are closed.
+# Databases of at most this many bytes are copied into memory when they are opened for reading.
 IN_MEMORY = 1 << 26
-# Databases of at most this many bytes get a checksum with each edit.
-SUMMED = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -158,14 +154,10 @@ class Storage:
 
     def close(self) -> None:
         """Close the database and give up the right to write."""
-        try:
-            if self.lock is not None:
-                self._seal(IN_MEMORY)
-        finally:
-            self.database.close()
-            if self.lock is not None:
-                self.lock.release()
-                self.lock = None
+        self.database.close()
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -181,23 +173,12 @@ class Storage:
                         self.database.set(uuid=uuid.uuid4().hex)
                 yield
                 if outermost:
-                    self.database.seal(0)
                     self.database.rows(
                         "UPDATE manifest SET value = value + 1 WHERE key = 'generation'"
                     )
 
     def _committed(self) -> None:
         self.edits += 1
-        self._seal(SUMMED)
-
-    def _seal(self, limit: int) -> None:
-        """Seal a small database of a folder with a checksum."""
-        if self.path is None or self.database.sealed or self.database.size() > limit:
-            return
-        try:
-            self.database.seal()
-        except OSError as error:  # the change itself is safe
-            warnings.warn(Warnings.W500.format(path=self.path / folder.DATABASE, problem=error))
 
     def _copy_if_read_only(self) -> None:
         """Copy a read-only folder's data before edits."""
@@ -250,13 +231,11 @@ class Storage:
             copy = self.database.copy(target / folder.DATABASE)
             identity = uuid.uuid4().hex
             try:
-                copy.seal(0)
                 copy.set(uuid=identity)
             finally:
                 copy.close()
             folder.carry_over(path, target)
             write_vectors(target, identity)
-            folder.seal(target / folder.DATABASE)
 
 
 def _unlink_in(process: int, path: Path) -> None:

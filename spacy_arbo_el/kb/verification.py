@@ -11,7 +11,7 @@ from ..errors import ArboError, Errors
 from .attached_index import index_problems
 from .database import Database
 from .folder import DATABASE, check_files, find, foreign_names, is_of_spacy
-from .manifest import FORMAT, VERSION, Manifest, manifest_problems
+from .manifest import FORMAT, VERSION, manifest_problems
 from .store import EntityStore
 from .text_rows import TextRows, file_of
 from .vector_cache import VectorCache, VectorFolder, read_header
@@ -61,6 +61,7 @@ def verify(path: Path) -> List[str]:
                 foreign = foreign_names(path)
                 return [
                     *(_damages(database) if database.size() > CHECKED else ()),
+                    *_entity_problems(database),
                     *_trigram_problems(database),
                     *_derived_problems(path),
                     *(f"{name} does not belong to the knowledge base" for name in foreign),
@@ -150,52 +151,35 @@ def check_version(where: object, database: Database) -> None:
 
 
 def _damages(database: Database) -> Iterator[str]:
-    """Problems that show when everything is read."""
-    sealed = database.sealed
-    found = database.checksum() if sealed else 0
-    if not found:
-        yield from _database_damages(database)
-    elif found != sealed:
-        yield f"{DATABASE} is damaged"
-    else:
-        yield from _row_problems(database.manifest(), database)
-
-
-def _database_damages(database: Database) -> Iterator[str]:
+    """Damages of pages, indexes and counts. A damaged entity shows when it is read."""
     (result,) = database.rows("PRAGMA integrity_check(1)")[0]
     if result != "ok":
         yield f"{DATABASE} is damaged: {result}"
         return
-    store = EntityStore(database)
-    try:
-        count = sum(1 for _ in store.items())
-    except (ValueError, OSError) as error:
-        yield str(error)
-        return
-    if count != len(store):
-        yield f"{DATABASE} holds {count} entities instead of {len(store)}"
-    orphans = database.value(
-        "SELECT (SELECT count(*) FROM name WHERE position NOT IN (SELECT position FROM entity))"
-        " + (SELECT count(*) FROM redirect WHERE new NOT IN (SELECT id FROM entity))"
-    )
-    if orphans:
-        yield f"{DATABASE} holds {orphans} names or redirects of entities that are gone"
-    unmarked = database.value(
-        "SELECT count(*) FROM entity WHERE position NOT IN (SELECT position FROM changed)"
-    )
-    if unmarked:
-        yield f"{DATABASE} holds {unmarked} entities without the number of their edit"
-    yield from _row_problems(database.manifest(), database)
-
-
-def _row_problems(manifest: Manifest, database: Database) -> Iterator[str]:
-    """Numbers of entities and edits that are out of range."""
+    manifest = database.manifest()
+    counts = {
+        "entities": "SELECT count(*) FROM entity",
+        "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
+    }
+    for key, statement in counts.items():
+        found = database.value(statement)
+        if found != manifest[key]:
+            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
     limits = [(table, "position", manifest["positions"]) for table in TABLES]
     limits.append(("changed", "generation", manifest["generation"] + 1))
     for table, column, limit in limits:
         first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
         if last is not None and not 0 <= first <= last < limit:
             yield f"{DATABASE} has numbers out of range in the table {table}"
+
+
+def _entity_problems(database: Database) -> Iterator[str]:
+    """Entities whose checksum is wrong."""
+    try:
+        for _ in EntityStore(database):
+            pass
+    except (ValueError, OSError) as error:
+        yield str(error)
 
 
 # Those with positions of entities.
@@ -208,7 +192,7 @@ def _trigram_problems(database: Database) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as place:
         copy = database.copy(Path(place) / DATABASE)
         try:
-            copy.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
+            copy.rows("INSERT INTO trigram (trigram, rank) VALUES ('integrity-check', 1)")
         except (ValueError, OSError) as error:
             yield f"{DATABASE} has an index of trigrams that differs from its names ({error})"
         finally:
