@@ -1,7 +1,5 @@
 """Tune a linker's thresholds and store them in its config."""
 
-import csv
-import io
 from dataclasses import asdict, fields, replace
 from itertools import product
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence
@@ -11,6 +9,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpora.table import csv_text
 from ..discovery.grouping import Discovery
 from ..errors import ArboError, Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
@@ -191,11 +190,7 @@ def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> No
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Rows of scores as CSV with a header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(list(rows[0]), (row.values() for row in rows))
 
 
 def as_table(rows: Sequence[Row], best: int, title: str) -> Table:
