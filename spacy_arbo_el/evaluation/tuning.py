@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, fields, replace
 from itertools import product
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.table import Table
@@ -21,6 +21,7 @@ from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
     Row,
+    ThresholdSweep,
     best_row,
     check_score,
     sweep_discovery,
@@ -123,17 +124,34 @@ def tune(
         best = best_row(linking.rows, score)
         if linker.discovery is None:
             return TuningResult(linking.rows, best, None, 0, fitted, tried)
-        numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]
-        # The first of the best is taken, so the smallest number of equal scores.
-        discoveries = [
-            replace(linker.discovery, n_neighbors=number, ngram_weight=weight)
-            for number, weight in product(numbers, NGRAM_WEIGHTS)
-        ]
-        sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
-    best_rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
-    scores = [sweep.rows[row]["ari"] for sweep, row in zip(sweeps, best_rows)]
-    i = int(np.argmax(scores))
-    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried)
+        swept = _best_discovery(linker, linker.discovery, n_neighbors, linking, best)
+    return TuningResult(linking.rows, best, *swept, fitted, tried)
+
+
+def _best_discovery(
+    linker: ArboLinker,
+    discovery: Discovery,
+    n_neighbors: Sequence[int],
+    linking: ThresholdSweep,
+    linking_row: int,
+) -> Tuple[DiscoverySweep, int]:
+    """The sweep with the best settings of discovery, and the number of its best row.
+
+    Of equal scores, the smallest number of neighbours is taken.
+    """
+    numbers = sorted(set(n_neighbors)) or [discovery.n_neighbors]
+    sweeps = [
+        sweep_discovery(
+            replace(discovery, n_neighbors=number, ngram_weight=weight),
+            linking,
+            linking_row,
+            linker,
+        )
+        for number, weight in product(numbers, NGRAM_WEIGHTS)
+    ]
+    rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
+    i = int(np.argmax([sweep.rows[row]["ari"] for sweep, row in zip(sweeps, rows)]))
+    return sweeps[i], rows[i]
 
 
 def _sweep_counts(
