@@ -87,7 +87,7 @@ def serve_command(
 
 
 def _check(model: Path, token: str, annotations: Optional[Path], texts: Optional[Path]) -> None:
-    """Raise an error for what is missing, before anything is loaded."""
+    """Raise an error for a missing package, file or option, before anything is loaded."""
     from ..storage.lines import check_exists
 
     try:
@@ -120,13 +120,13 @@ def _links(
 ) -> Optional[Any]:
     """The links of the texts to review, with the decisions that annotators made on them."""
     from ..serve.exchange import take_over
-    from ..serve.links import Links
+    from ..serve.links import LinkReview
 
     if texts is None:
         return None
     how = Reading("", "", "utf8", False)
     with document_reader(review.nlp, review.linker, texts, how) as read:
-        links = Links(review.linker, list(read()))
+        links = LinkReview(review.linker, list(read()))
     if annotations is not None:
         counts = take_over(review, links, annotations, name or annotations.name)
         said = ", ".join(f"{count} {what}" for what, count in counts.items())

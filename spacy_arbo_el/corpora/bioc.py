@@ -13,6 +13,7 @@ from .json_documents import (
     check_object,
     id_in,
     integer,
+    items,
     json_values,
     placed,
     read_each,
@@ -91,7 +92,7 @@ def _number(value: Any) -> Any:
 def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
     check_object(document)
     text, mentions, in_pieces = "", [], 0
-    for passage in _parts(_list(document, "passages")):
+    for passage in _parts(items(document.get("passages") or [], "passages")):
         start, words = integer(passage, "offset"), passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
@@ -115,12 +116,12 @@ def _parts(passages: List[Any]) -> Iterator[Dict[str, Any]]:
         if passage.get("text"):
             yield {**passage, "annotations": [*_annotations(passage)]}
         else:
-            yield from _parts(_list(passage, "sentences"))
+            yield from _parts(items(passage.get("sentences") or [], "sentences"))
 
 
 def _annotations(passage: Dict[str, Any]) -> Iterator[Any]:
-    yield from _list(passage, "annotations")
-    for sentence in _list(passage, "sentences"):
+    yield from items(passage.get("annotations") or [], "annotations")
+    for sentence in items(passage.get("sentences") or [], "sentences"):
         check_object(sentence)
         yield from _annotations(sentence)
 
@@ -132,7 +133,8 @@ def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[Ab
     in_pieces = 0
     for annotation in passage["annotations"]:
         check_object(annotation)
-        locations, infons = _list(annotation, "locations"), annotation.get("infons") or {}
+        locations = items(annotation.get("locations") or [], "locations")
+        infons = annotation.get("infons") or {}
         if len(locations) != 1:
             in_pieces += len(locations) > 1
             continue
@@ -146,10 +148,3 @@ def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[Ab
         label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
         about.append((label.strip() or LABEL, ids_in(ids), ""))
     return given, about, in_pieces
-
-
-def _list(record: Dict[str, Any], key: str) -> List[Any]:
-    value = record.get(key) or []
-    if not isinstance(value, list):
-        raise Problem(f"{key!r} must be a list.")
-    return value

@@ -11,8 +11,8 @@ from typing import Dict, Iterator, List, Tuple
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
-from .json_documents import About, Problem, Source, placed
-from .offsets import Given, Misplaced
+from .json_documents import Problem, Source, placed_or_reported
+from .offsets import Given
 
 
 @corpus_formats("brat")
@@ -39,27 +39,22 @@ def _document(source: Source, name: str, text: str) -> AnnotatedText:
         columns = line.split("\t")
         try:
             if line.startswith("T"):
-                found = _mention(columns)
-                if found is None:
+                mention = _mention(columns)
+                if mention is None:
                     in_pieces += 1
                 else:
-                    mentions[columns[0]] = (number, *found)
+                    mentions[columns[0]] = (number, *mention)
             elif line.startswith("N") and len(columns) > 1:
                 _, target, kb_id = columns[1].split(" ", 2)
                 ids.setdefault(target, []).append(kb_id.strip())
         except (Problem, ValueError) as problem:
             source.report(number, f"no line of brat: {problem}")
-    while True:
-        rows = [(given, (label, split_ids("|".join(ids.get(key, ()))), ""))
-                for key, (_, given, label) in mentions.items()]  # fmt: skip
-        given: List[Given] = [one for one, _ in rows]
-        about: List[About] = [one for _, one in rows]
-        try:
-            found_mentions = placed(text, given, about, source.offsets)
-            return AnnotatedText(name, text, found_mentions, in_pieces)
-        except Misplaced as problem:
-            key = list(mentions)[problem.position]
-            source.report(mentions.pop(key)[0], problem)
+    rows = [
+        (number, given, (label, split_ids("|".join(ids.get(key, ()))), ""))
+        for key, (number, given, label) in mentions.items()
+    ]
+    found = filter(None, placed_or_reported(source, text, rows))
+    return AnnotatedText(name, text, tuple(found), in_pieces)
 
 
 def _mention(columns: List[str]) -> "Tuple[Given, str] | None":

@@ -3,7 +3,7 @@
 import gc
 import weakref
 from itertools import dropwhile
-from typing import TYPE_CHECKING, Any, Callable, Container, Iterable, Iterator, Optional, Tuple
+from typing import Any, Callable, Container, Iterable, Iterator, Optional, Tuple
 
 import spacy
 from spacy.language import Language
@@ -11,13 +11,11 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from ..errors import ArboError, Errors, Warnings
+from ..linker import ArboLinker
 from ..log import warn_once
 from ..mentions.getters import same_tokens, set_mentions
 from ..storage.revision import RevisionCache
-from .names import Dictionary, NameFinder
-
-if TYPE_CHECKING:
-    from ..linker import ArboLinker
+from .names import Dictionary
 
 Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
 
@@ -45,7 +43,7 @@ class ArboNames:
     def __init__(
         self,
         stop_words: Container[str],
-        find_linker: Callable[["ArboNames", Optional[Vocab]], "ArboLinker"],
+        find_linker: Callable[["ArboNames", Optional[Vocab]], ArboLinker],
         overwrite: bool = False,
     ) -> None:
         self.stop_words = stop_words
@@ -60,7 +58,7 @@ class ArboNames:
         """Get the component of a pipeline. ``linker`` and ``overwrite`` are as for the class."""
         last = weakref.ref(nlp)
 
-        def find(names: "ArboNames", vocab: Optional[Vocab]) -> "ArboLinker":
+        def find(names: "ArboNames", vocab: Optional[Vocab]) -> ArboLinker:
             nonlocal last
             nlp = last()
             if not _is_in(names, nlp, vocab):
@@ -74,14 +72,13 @@ class ArboNames:
         linker = self._find_linker(self, doc.vocab)
         if not len(linker.kb):
             warn_once(Warnings.W548.format(name=linker.name))
-        getter = linker.mentions.getter
-        return NameFinder(self._dictionary(linker), getter, self.overwrite).find(doc)
+        return self._dictionary(linker).mark(doc, linker.mentions.getter, self.overwrite)
 
     def __reduce__(self) -> Tuple[Callable[..., "ArboNames"], Tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
         return _names_of_linker, (self.stop_words, self._find_linker(self, None), self.overwrite)
 
-    def _dictionary(self, linker: "ArboLinker") -> Dictionary:
+    def _dictionary(self, linker: ArboLinker) -> Dictionary:
         kb = linker.kb
         with kb.guard.reading():
             return self._built.get(
@@ -91,9 +88,7 @@ class ArboNames:
             )
 
 
-def _names_of_linker(
-    stop_words: Container[str], linker: "ArboLinker", overwrite: bool
-) -> ArboNames:
+def _names_of_linker(stop_words: Container[str], linker: ArboLinker, overwrite: bool) -> ArboNames:
     return ArboNames(stop_words, lambda names, vocab: linker, overwrite)
 
 
@@ -109,10 +104,8 @@ def _is_in(names: ArboNames, nlp: Optional[Language], vocab: Optional[Vocab]) ->
     return any(pipe is names for _, pipe in nlp.components)
 
 
-def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> "ArboLinker":
+def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> ArboLinker:
     """Find the linker by name, or the first one behind."""
-    from ..linker import ArboLinker
-
     components = [] if nlp is None else nlp.components
     linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
     named = [pipe for name, pipe in linkers if name == wanted]
@@ -125,7 +118,7 @@ def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[st
     raise ArboError(Errors.E511.format(wanted=wanted or "arbo_linker"))
 
 
-def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Finder]:
+def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Optional[Finder]:
     """A function that finds the mentions of documents. None where these have their own.
 
     nlp: The pipeline of the linker.
@@ -137,11 +130,12 @@ def make_finder(nlp: Language, linker: "ArboLinker", find: str) -> Optional[Find
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
-        return NameFinder.build(nlp, linker.kb.entities, linker.mentions.getter)
+        dictionary = Dictionary.build(nlp, linker.kb.entities)
+        return lambda docs: (dictionary.mark(doc, linker.mentions.getter) for doc in docs)
     return _finder_of_other(nlp, linker, find)
 
 
-def _finder_of_pipeline(nlp: Language, linker: "ArboLinker") -> Finder:
+def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:
     pipes = [pipe for _, pipe in nlp.pipeline]
     names = nlp.pipe_names[: pipes.index(linker)]
     if not names:
@@ -154,7 +148,7 @@ def _finder_of_pipeline(nlp: Language, linker: "ArboLinker") -> Finder:
     return find
 
 
-def _finder_of_other(nlp: Language, linker: "ArboLinker", name: str) -> Finder:
+def _finder_of_other(nlp: Language, linker: ArboLinker, name: str) -> Finder:
     other, getter = spacy.load(name), linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:

@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..formats import corpus_formats
 from ..storage.lines import (
@@ -178,10 +178,8 @@ def mentions_in(
     """
     if values is None and not strict:
         return ()
-    if not isinstance(values, list):
-        raise Problem(f"{key!r} must be a list, got {json_kind(values)}.")
     given, about = [], []
-    for position, value in enumerate(values, 1):
+    for position, value in enumerate(items(values, key), 1):
         try:
             one, said = _mention(value, names, strict)
         except Problem as problem:
@@ -209,6 +207,23 @@ def placed(
     )
 
 
+def placed_or_reported(
+    source: Source, text: str, rows: Sequence[Tuple[int, Given, About]]
+) -> List[Optional[AnnotatedMention]]:
+    """The mention of each row. None where its words are elsewhere, which is reported.
+
+    rows: The line of each, its place, and its label and ids.
+    """
+    left = list(range(len(rows)))
+    while True:
+        given, about = [rows[i][1] for i in left], [rows[i][2] for i in left]
+        try:
+            places = dict(zip(left, placed(text, given, about, source.offsets)))
+            return [places.get(i) for i in range(len(rows))]
+        except Misplaced as problem:
+            source.report(rows[left.pop(problem.position)][0], problem)
+
+
 def _mention(value: Any, names: Tuple[str, str], strict: bool) -> Tuple[Given, About]:
     if isinstance(value, list) and len(value) in (2, 3, 4) and not strict:
         value = dict(zip((*names, "label", "kb_id"), value))
@@ -226,6 +241,13 @@ def check_object(value: Any) -> None:
     """Raise Problem for a value that is no object."""
     if not isinstance(value, dict):
         raise Problem(f"must be an object, got {json_kind(value)}.")
+
+
+def items(value: Any, key: str) -> List[Any]:
+    """A value that must be a list. key: Its name, for messages."""
+    if not isinstance(value, list):
+        raise Problem(f"{key!r} must be a list, got {json_kind(value)}.")
+    return value
 
 
 def get(record: Dict[str, Any], key: str) -> Any:

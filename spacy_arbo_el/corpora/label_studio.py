@@ -16,10 +16,10 @@ from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText
 from .json_documents import (
-    Problem,
     Source,
     check_object,
     id_in,
+    items,
     json_values,
     mentions_in,
     read_each,
@@ -43,7 +43,7 @@ def read_label_studio(
 
 def _annotated_text(task: Any, id_: str, offsets: str) -> Optional[AnnotatedText]:
     check_object(task)
-    data, annotations = task.get("data"), _list(task.get("annotations", []), "annotations")
+    data, annotations = task.get("data"), items(task.get("annotations", []), "annotations")
     check_object(data)
     kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
     if not kept:
@@ -56,7 +56,7 @@ def _annotated_text(task: Any, id_: str, offsets: str) -> Optional[AnnotatedText
 def _regions(results: Any) -> List[Dict[str, Any]]:
     """The regions with their labels and ids."""
     regions: Dict[str, Dict[str, Any]] = {}
-    for result in _list(results, "result"):
+    for result in items(results, "result"):
         check_object(result)
         value, kind = result.get("value"), result.get("type")
         check_object(value)
@@ -66,17 +66,11 @@ def _regions(results: Any) -> List[Dict[str, Any]]:
         if isinstance(value.get("text"), str):
             region["text"] = value["text"]
         if kind == "labels":
-            region["label"] = "".join(map(str, _list(value.get(kind), kind)[:1]))
+            region["label"] = "".join(map(str, items(value.get(kind), kind)[:1]))
         elif str(kind) in FIELDS:
-            chosen = _list(value.get(FIELDS[kind]), kind)
+            chosen = items(value.get(FIELDS[kind]), kind)
             # A taxonomy has paths; the end of a path is what was chosen.
             region["kb_id"] = "|".join(
                 str(one[-1] if isinstance(one, list) and one else one) for one in chosen
             )
     return [region for region in regions.values() if "label" in region]
-
-
-def _list(value: Any, key: str) -> List[Any]:
-    if not isinstance(value, list):
-        raise Problem(f"{key!r} must be a list.")
-    return value

@@ -155,6 +155,28 @@ class Dictionary:
         borders.split({offset for place, _ in chosen for offset in place})
         return [Hit(*borders.tokens(*place), number) for place, number in chosen]
 
+    def mark(self, doc: Doc, getter: SpanGetter, overwrite: bool = True) -> Doc:
+        """Put the names of a document where mentions are.
+
+        The label of a mention is the first type of the first entity of that name.
+
+        getter: Where mentions are put.
+        overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
+            one are left out.
+        """
+        spans = [
+            Span(doc, start, end, label=self.names[name].label)
+            for start, end, name in self.hits(doc)
+        ]
+        if not overwrite:
+            key = getter.spans_key
+            given = list(doc.ents if key is None else doc.spans.get(key, ()))
+            taken = {token.i for span in given for token in span}
+            free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
+            spans = [*given, *free]
+        set_mentions(doc, spans, getter)
+        return doc
+
 
 def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
     """Return whether the text around a name is in capitals, its stop words too.
@@ -221,44 +243,6 @@ def _without_overlaps(
         ):
             taken.insert(position, (place, number))
     yield from taken
-
-
-@dataclass(frozen=True)
-class NameFinder:
-    """Finds names of entities, the longest where they overlap.
-
-    The label of a mention is the first type of the first entity of that name.
-
-    dictionary: The names.
-    getter: Where mentions are put.
-    overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with one
-        are left out.
-    """
-
-    dictionary: Dictionary
-    getter: SpanGetter
-    overwrite: bool = True
-
-    @classmethod
-    def build(cls, nlp: Language, entities: Iterable[Entity], getter: SpanGetter) -> "NameFinder":
-        """A finder of the names of these entities. Of ``nlp``, only the tokenizer is used."""
-        return cls(Dictionary.build(nlp, entities), getter)
-
-    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        return map(self.find, docs)
-
-    def find(self, doc: Doc) -> Doc:
-        """Put the names of a document where mentions are."""
-        names, hits = self.dictionary.names, self.dictionary.hits(doc)
-        spans = [Span(doc, hit.start, hit.end, label=names[hit.name].label) for hit in hits]
-        if not self.overwrite:
-            key = self.getter.spans_key
-            given = list(doc.ents if key is None else doc.spans.get(key, ()))
-            taken = {token.i for span in given for token in span}
-            free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
-            spans = [*given, *free]
-        set_mentions(doc, spans, self.getter)
-        return doc
 
 
 def spans_to_read(

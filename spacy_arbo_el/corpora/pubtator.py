@@ -62,7 +62,7 @@ def read_pubtator(
 
 
 @dataclass
-class _Document:
+class _Abstract:
     """A document whose lines are being read.
 
     line: The number of the first.
@@ -98,9 +98,9 @@ class _Document:
             self.lines.append(number)
 
 
-def _documents(source: Source) -> Iterator[_Document]:
+def _documents(source: Source) -> Iterator[_Abstract]:
     """The documents, each complete. Of one with a bad line, nothing is returned."""
-    document: Optional[_Document] = None
+    document: Optional[_Abstract] = None
     after_empty = False
     skips = False  # Whether the lines up to the next document are left out.
     for number, line in read_lines(source.path, source.on_error):
@@ -118,7 +118,7 @@ def _documents(source: Source) -> Iterator[_Document]:
         after_empty = False
         if title and starts:
             skips = False
-            document = _Document(title[1], title[3], number)
+            document = _Abstract(title[1], title[3], number)
         elif not skips:
             try:
                 if document is None:

@@ -10,15 +10,17 @@ which are searched in the text: a second line with the same words means their se
 without offsets and words adds no mention.
 """
 
-from dataclasses import dataclass, field
+import csv
+import io
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
-from .json_documents import About, Problem, Source, placed
-from .offsets import CHARACTERS, Given, Misplaced
+from .json_documents import About, Problem, Source, placed_or_reported
+from .offsets import CHARACTERS, Given
 
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
@@ -37,7 +39,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
     Raises ValueError with file, line and problem at an invalid line.
     """
-    documents: Dict[str, _Document] = {}
+    documents: Dict[str, _Lines] = {}
     for number, row in read_rows(source, ("text",)):
         try:
             _add(documents, row, number, source)
@@ -102,7 +104,7 @@ class _Row:
 
 
 @dataclass
-class _Document:
+class _Lines:
     """A document as far as it has been read.
 
     id: Its id.
@@ -134,34 +136,23 @@ class _Document:
 
     def placed(self, source: Source) -> Optional[AnnotatedText]:
         """The document with mentions at their places. None where all its lines are wrong."""
-        while self.lines:
-            try:
-                return AnnotatedText(self.id, self.text, self._mentions(source.offsets))
-            except Misplaced as problem:
-                row = [row for row in self.rows if not row.is_found][problem.position]
-                self.rows.remove(row)
-                self.lines -= 1
-                source.report(row.line, problem)
-        return None
-
-    def _mentions(self, offsets: str) -> Tuple[AnnotatedMention, ...]:
-        there, sought = (
-            [row for row in self.rows if row.is_found == is_found] for is_found in (False, True)
-        )
-        mentions = dict(zip(there, placed(self.text, *_columns(there), offsets)))
-        mentions.update(zip(sought, placed(self.text, *_columns(sought), CHARACTERS)))
-        return tuple(mentions[row] for row in self.rows)
+        mentions: Dict[int, AnnotatedMention] = {}
+        # Words that were found count characters, whatever the offsets of the file count.
+        for is_found, how in ((False, source), (True, replace(source, offsets=CHARACTERS))):
+            there = [i for i, row in enumerate(self.rows) if row.is_found == is_found]
+            rows = [(self.rows[i].line, self.rows[i].given, self.rows[i].about) for i in there]
+            found = zip(there, placed_or_reported(how, self.text, rows))
+            mentions.update((i, mention) for i, mention in found if mention is not None)
+        if len(self.rows) - len(mentions) == self.lines:
+            return None
+        return AnnotatedText(self.id, self.text, tuple(mentions[i] for i in sorted(mentions)))
 
 
-def _columns(rows: Sequence[_Row]) -> Tuple[List[Given], List[About]]:
-    return [row.given for row in rows], [row.about for row in rows]
-
-
-def _add(documents: Dict[str, _Document], row: Dict[str, str], number: int, source: Source) -> None:
+def _add(documents: Dict[str, _Lines], row: Dict[str, str], number: int, source: Source) -> None:
     """Add a line's document, or its mention to that document."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
-    document = documents.get(key) or _Document(own_id or source.made_up_id(number), text)
+    document = documents.get(key) or _Lines(own_id or source.made_up_id(number), text)
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
     words, cells = row.get("mention", ""), row.get("start", "").strip()
@@ -205,3 +196,12 @@ def cell(value: object) -> object:
 def uncell(value: str) -> str:
     """Take back the apostrophe of ``cell``."""
     return value[1:] if value[:1] == "'" and value[1:2] in FORMULA else value
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A table as CSV, with a header. Cells that spreadsheets would run are texts, see ``cell``."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(cell, row) for row in rows)
+    return text.getvalue()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from ..corpora.json_documents import Source
-from ..corpora.table import cell, read_rows
+from ..corpora.table import csv_text, read_rows
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
@@ -28,12 +28,8 @@ Row = Dict[str, str]
 
 def write_decisions(new_entities: NewEntities, path: Path) -> None:
     """Write a table of all new entities without decisions. The largest come first."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow((*COLUMNS, *FILLED))
-    for one in new_entities:
-        rows.writerow((*map(cell, described(one)), *[""] * len(FILLED)))
-    write_file(path, text.getvalue().encode("utf8"))
+    rows = ((*described(one), *[""] * len(FILLED)) for one in new_entities)
+    write_file(path, csv_text((*COLUMNS, *FILLED), rows).encode("utf8"))
 
 
 def described(one: NewEntity) -> Tuple[object, ...]:

@@ -33,7 +33,7 @@ PLACES = ("model", "corpus", "output")
 
 
 @dataclass(frozen=True)
-class Report:
+class ShardReport:
     """The outcome of a shard.
 
     shard: Its number.
@@ -134,7 +134,7 @@ class Job:
         return self.file(DONE, shard, ".json")
 
     def finish(
-        self, shard: Shard, links: bytes, errors: List[Dict[str, str]], report: Report
+        self, shard: Shard, links: bytes, errors: List[Dict[str, str]], report: ShardReport
     ) -> None:
         """Write what became of a shard; its counts come last."""
         write_file(self.file(LINKS, shard, f".{self.format}"), links)
@@ -147,9 +147,9 @@ class Job:
         files = (self.folder / DONE).glob("part-*.json")
         return frozenset(int(file.stem.removeprefix("part-")) for file in files)
 
-    def report_of(self, shard: Shard) -> Report:
+    def report_of(self, shard: Shard) -> ShardReport:
         """The counts of a shard that is done."""
-        return Report(**json.loads(self.done_file(shard).read_text(encoding="utf8")))
+        return ShardReport(**json.loads(self.done_file(shard).read_text(encoding="utf8")))
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
@@ -163,7 +163,7 @@ def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
     return [shard for shard in shards if shard.number % count == number - 1]
 
 
-def summed(reports: Iterable[Report]) -> Dict[str, Any]:
+def summed(reports: Iterable[ShardReport]) -> Dict[str, Any]:
     """Sum counts of shards, with each worker's documents per second."""
     counts: Dict[str, Any] = dict.fromkeys(
         ("shards", "documents", "mentions", "linked", "nil", "errors"), 0

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterator, Optional
 from ..discovery.new_entities import NewEntities
 from ..errors import ArboError, Errors
 from ..storage.files import write_file
-from .job import SUMMARY, Job, Report, part_of, summed
+from .job import SUMMARY, Job, ShardReport, part_of, summed
 from .map_files import SHARDS, cluster, map_files, undone
 from .on_ray import RaySettings
 from .one_graph import (
@@ -20,7 +20,9 @@ from .shards import read_shards
 from .worker import ShardWorker
 
 
-def link_in_shards(job: Job, part: str = "", ray: Optional[RaySettings] = None) -> Iterator[Report]:
+def link_in_shards(
+    job: Job, part: str = "", ray: Optional[RaySettings] = None
+) -> Iterator[ShardReport]:
     """Link the remaining shards of a corpus.
 
     Yields what became of each shard. ``summary.json`` is written once all shards are done.

@@ -18,7 +18,7 @@ from ..linker import find_linker
 from ..linking.corpus import BATCH
 from ..pipelines import load_pipeline
 from .identity import check_same, fingerprint, versions
-from .job import Job, Report
+from .job import Job, ShardReport
 from .output import FORMATS
 from .shards import Shard, read_shard
 
@@ -144,5 +144,5 @@ class ShardWorker:
         linked = sum(not link.is_nil for link in links)
         worker, seconds = f"{platform.node()}:{os.getpid()}", time.perf_counter() - start
         counts = len(docs), len(links), linked, len(links) - linked, len(problems)
-        report = Report(shard.number, worker, *counts, round(seconds, 3))
+        report = ShardReport(shard.number, worker, *counts, round(seconds, 3))
         self.job.finish(shard, FORMATS[self.job.format](docs, *place), problems, report)

@@ -30,7 +30,7 @@ Curves = Tuple[Curve, Curve]
 Loss = Callable[[np.ndarray], Tuple[float, np.ndarray]]
 
 
-class Evidence(NamedTuple):
+class NearestEvidence(NamedTuple):
     """Candidates of ``m`` mentions with nearest text and exemplar.
 
     entities: (m, c) int64 positions in the knowledge base, each once, -1 for none.
@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     exemplars: np.ndarray
 
     @classmethod
-    def of(cls, neighbours: Neighbours) -> "Evidence":
+    def of(cls, neighbours: Neighbours) -> "NearestEvidence":
         texts, exemplars = neighbours.entities.first(WIDTH), neighbours.exemplars.first(WIDTH)
         owners = TopK(neighbours.exemplar_entities[:, :WIDTH], exemplars.scores)
         ids = np.sort(np.concatenate([texts.ids, owners.ids], axis=1), axis=1)
@@ -51,9 +51,9 @@ class Evidence(NamedTuple):
         scores = (of_one.scores_of(ids).astype(np.float64) for of_one in (texts, owners))
         return cls(ids, *scores)
 
-    def take(self, rows: np.ndarray) -> "Evidence":
+    def take(self, rows: np.ndarray) -> "NearestEvidence":
         """The given mentions."""
-        return Evidence(*(column[rows] for column in self))
+        return NearestEvidence(*(column[rows] for column in self))
 
 
 def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibration) -> Calibration:
@@ -72,7 +72,7 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
         without neighbours keeps its curve.
     """
     before = calibration.entity, calibration.exemplar
-    compared = _compared(Evidence.of(neighbours), gold)
+    compared = _compared(NearestEvidence.of(neighbours), gold)
     curves = compared or before
     scale = _platt(neighbours, gold, curves)
     if scale is None:
@@ -98,7 +98,7 @@ def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional
     return fit_logistic(np.take_along_axis(log_odds, best, axis=1)[:, 0], right[:, 0])
 
 
-def _compared(evidence: Evidence, gold: np.ndarray) -> Optional[Curves]:
+def _compared(evidence: NearestEvidence, gold: np.ndarray) -> Optional[Curves]:
     """Fit curves under which gold candidates are most likely.
 
     RETURNS: None where too few mentions have both kinds of evidence.
@@ -112,7 +112,7 @@ def _compared(evidence: Evidence, gold: np.ndarray) -> Optional[Curves]:
     return _softmax_curves(evidence.take(rows), correct[rows])
 
 
-def _softmax_curves(evidence: Evidence, correct: np.ndarray) -> Curves:
+def _softmax_curves(evidence: NearestEvidence, correct: np.ndarray) -> Curves:
     """The curves with the smallest cross entropy.
 
     correct: (m, c) bool, at least one in each row.

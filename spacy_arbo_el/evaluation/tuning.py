@@ -1,16 +1,15 @@
 """Tune a linker's thresholds and store them in its config."""
 
-import csv
-import io
 from dataclasses import asdict, fields, replace
 from itertools import product
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpora.table import csv_text
 from ..discovery.grouping import Discovery
 from ..errors import ArboError, Errors
 from ..linker import ArboLinker, find_linker, name_of_linker
@@ -22,6 +21,7 @@ from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
     Row,
+    ThresholdSweep,
     best_row,
     cautious_row,
     check_score,
@@ -126,17 +126,34 @@ def tune(
     best = cautious_row([linking], score, linker.threshold)
     if linker.discovery is None:
         return TuningResult(linking.rows, best, None, 0, fitted, tried)
-    numbers = sorted(set(n_neighbors)) or [linker.discovery.n_neighbors]
-    # The first of the best is taken, so the smallest number of equal scores.
-    discoveries = [
-        replace(linker.discovery, n_neighbors=number, ngram_weight=weight)
+    swept = _best_discovery(linker, linker.discovery, n_neighbors, linking, best)
+    return TuningResult(linking.rows, best, *swept, fitted, tried)
+
+
+def _best_discovery(
+    linker: ArboLinker,
+    discovery: Discovery,
+    n_neighbors: Sequence[int],
+    linking: ThresholdSweep,
+    linking_row: int,
+) -> Tuple[DiscoverySweep, int]:
+    """The sweep with the best settings of discovery, and the number of its best row.
+
+    Of equal scores, the smallest number of neighbours is taken.
+    """
+    numbers = sorted(set(n_neighbors)) or [discovery.n_neighbors]
+    sweeps = [
+        sweep_discovery(
+            replace(discovery, n_neighbors=number, ngram_weight=weight),
+            linking,
+            linking_row,
+            linker,
+        )
         for number, weight in product(numbers, NGRAM_WEIGHTS)
     ]
-    sweeps = [sweep_discovery(discovery, linking, best, linker) for discovery in discoveries]
-    best_rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
-    scores = [sweep.rows[row]["ari"] for sweep, row in zip(sweeps, best_rows)]
-    i = int(np.argmax(scores))
-    return TuningResult(linking.rows, best, sweeps[i], best_rows[i], fitted, tried)
+    rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
+    i = int(np.argmax([sweep.rows[row]["ari"] for sweep, row in zip(sweeps, rows)]))
+    return sweeps[i], rows[i]
 
 
 def _sweep_counts(
@@ -193,11 +210,7 @@ def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> No
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Rows of scores as CSV with a header."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return csv_text(list(rows[0]), (row.values() for row in rows))
 
 
 def as_table(rows: Sequence[Row], best: int, title: str) -> Table:

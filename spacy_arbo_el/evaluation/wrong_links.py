@@ -1,7 +1,5 @@
 """Wrong links on annotated mentions. Each has a kind, and entities that were confused."""
 
-import csv
-import io
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -10,7 +8,7 @@ from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Tuple
 from spacy.tokens import Span
 
 from ..annotations import Link, named
-from ..corpora.table import cell
+from ..corpora.table import csv_text
 from ..display import counted, shown_probability
 from ..explanations.explanation import SHOWN, Explanation, outcome_of
 from ..kb.entity import NIL
@@ -251,12 +249,7 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
     """Format wrong links as CSV in the order given. There is a header."""
-    text = io.StringIO(newline="")
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
-    for one in wrong:
-        rows.writerow(map(cell, one.row()))
-    return text.getvalue()
+    return csv_text(COLUMNS, (one.row() for one in wrong))
 
 
 def to_html(wrong: Sequence[WrongLink], total: int, threshold: float) -> str:

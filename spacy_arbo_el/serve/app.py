@@ -24,7 +24,7 @@ from ..pages import part
 from .cluster_map import cluster_map
 from .exchange import EXPORTS, exported
 from .forms import FORMS, Form
-from .links import Links
+from .links import LinkReview
 from .near import calibrated
 from .queue import CHOICES, Filters, next_id, version_of
 from .reconciliation import Reconciliation, address
@@ -52,7 +52,7 @@ class Pages:
     """Answers requests. Templates take what they show from the review and the links."""
 
     def __init__(
-        self, review: Review, rules: Rules, links: Optional[Links], windows: Windows
+        self, review: Review, rules: Rules, links: Optional[LinkReview], windows: Windows
     ) -> None:
         self.review, self.rules, self.links, self.windows = review, rules, links, windows
         folder = FileSystemLoader(HERE / "templates")
@@ -229,7 +229,7 @@ class Pages:
 
 
 def create_app(
-    review: Review, rules: Rules, links: Optional[Links] = None, by: str = "", space: str = ""
+    review: Review, rules: Rules, links: Optional[LinkReview] = None, by: str = "", space: str = ""
 ) -> Starlette:
     """The application over a review.
 

@@ -18,7 +18,7 @@ from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import text_fingerprint
-from .links import Links, gold_docs
+from .links import LinkReview, gold_docs
 from .review import Review
 
 # The formats of files that annotators make, by the end of their names.
@@ -78,7 +78,7 @@ def _results(text: str, units: List[int], span: Dict[str, Any]) -> List[Dict[str
     return [{**about, **label}, {**about, **kb_id}]
 
 
-def take_over(review: Review, links: Links, path: Path, by: str) -> Counter:
+def take_over(review: Review, links: LinkReview, path: Path, by: str) -> Counter:
     """Decide on links as annotators did. Each is a decision that can be undone.
 
     A mention without an id is in no entity of the knowledge base. Raises ValueError for a file in
@@ -142,7 +142,7 @@ EXPORTS = {
 }
 
 
-def exported(name: str, review: Review, links: Optional[Links]) -> Union[str, bytes]:
+def exported(name: str, review: Review, links: Optional[LinkReview]) -> Union[str, bytes]:
     """The content of a file of ``EXPORTS``."""
     export = EXPORTS[name]
     if export.annotate is None or links is None:

@@ -43,7 +43,7 @@ class LinkRow:
         return float(abs(first - second)) if len(self.link.ids) else 1.0
 
 
-class Links:
+class LinkReview:
     """The links of the mentions of a corpus. docs: The documents, with their mentions."""
 
     def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:

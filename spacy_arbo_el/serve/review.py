@@ -67,7 +67,7 @@ class Review:
             if import_new_entities(nlp, found):
                 self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
-        self.ranking: Optional[Ranking] = None
+        self.ranking: Optional[RankingThread] = None
         self._note({})
 
     @property
@@ -218,11 +218,11 @@ class Review:
 
     # Learning in the loop
 
-    def rank(self) -> "Ranking":
+    def rank(self) -> "RankingThread":
         """Rank the open queue anew in the background."""
         with self._deciding:
             if self.ranking is None or self.ranking.is_done:
-                self.ranking = Ranking(self)
+                self.ranking = RankingThread(self)
                 self.ranking.start()
             return self.ranking
 
@@ -298,7 +298,7 @@ class Review:
             return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
 
 
-class Ranking(threading.Thread):
+class RankingThread(threading.Thread):
     """A ranking of the open queue in the background.
 
     changed: How many new entities have another nearest entity; None before the end.

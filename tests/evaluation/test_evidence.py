@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.calibration import Calibration, fit_logistic, probability
-from spacy_arbo_el.evaluation.evidence import WIDTH, Evidence, fit_evidence
+from spacy_arbo_el.evaluation.evidence import WIDTH, NearestEvidence, fit_evidence
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -58,7 +58,7 @@ def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
     exemplars = TopK(np.where(owners >= 0, order, -1), np.where(owners >= 0, scores, -np.inf))
     names = rng.permuted(np.tile(np.arange(6), (m, 1)), axis=1)
     texts = TopK(names, scores[:, :6])
-    evidence = Evidence.of(Neighbours(texts, exemplars, TopK.empty(m), owners))
+    evidence = NearestEvidence.of(Neighbours(texts, exemplars, TopK.empty(m), owners))
     for row in range(m):
         of_text = dict(zip(names[row].tolist(), scores[row].tolist()))
         of_exemplar = {}

@@ -11,7 +11,7 @@ import pytest
 
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.serve import app as serve_app
-from spacy_arbo_el.serve.links import Links
+from spacy_arbo_el.serve.links import LinkReview
 from spacy_arbo_el.serve.review import Review
 
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
@@ -43,7 +43,7 @@ def server(model):
     """A review with links that is served at a free port."""
     nlp = load_pipeline(model)
     review = Review(nlp, model)
-    links = Links(review.linker, documents(nlp))
+    links = LinkReview(review.linker, documents(nlp))
     with serving(lambda rules: serve_app.create_app(review, rules, links, "ann")) as rules:
         yield review, rules
 

@@ -10,7 +10,7 @@ from html import unescape
 from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.serve.app import create_app
-from spacy_arbo_el.serve.links import Links
+from spacy_arbo_el.serve.links import LinkReview
 from spacy_arbo_el.serve.review import Review
 from spacy_arbo_el.serve.security import Rules
 
@@ -85,7 +85,7 @@ class Browser:
 
         self.review = Review(nlp, model, **settings)
         self.rules = Rules(port=80, token="secret")
-        self.links = Links(self.review.linker, documents(nlp)) if texts else None
+        self.links = LinkReview(self.review.linker, documents(nlp)) if texts else None
         self.app = create_app(self.review, self.rules, self.links, "ann")
         self.client = TestClient(
             self.app, base_url="http://127.0.0.1", raise_server_exceptions=True
