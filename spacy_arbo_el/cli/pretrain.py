@@ -19,7 +19,6 @@ def pretrain_command(
     config: Optional[Path] = CONFIG,
     encoder: str = ENCODER,
     resume: bool = RESUME,
-    every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at the end only"),
     gpu_id: int = GPU,
     code: Optional[Path] = CODE,
     # fmt: on
@@ -63,7 +62,7 @@ def pretrain_command(
         linker = find_linker(nlp)
         check_one_encoder(linker)
         msg.divider("Pretraining encoder")
-        train(nlp, work, use_gpu=gpu_id, resume=resume, every=every)
+        train(nlp, work, use_gpu=gpu_id, resume=resume)
         # The training may have ended before.
         trained = load_pipeline(work / DIR_MODEL_LAST)
         save_encoder(find_linker(trained), output)
