@@ -33,8 +33,8 @@ from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
-from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
-from .linking.settings import LiveSettings, name_in_pipeline
+from .linking.saving import Serializer, pickled_parts, rebuild
+from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .log import warn_once

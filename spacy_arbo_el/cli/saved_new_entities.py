@@ -33,7 +33,7 @@ def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
 
     Only they are written: the rest of the pipeline stays as it is.
     """
-    from ..linking.component_folder import ComponentFolder
+    from ..linking.saving import ComponentFolder
     from ..pipelines import changing_pipeline, edit_pipeline
 
     component = _component(model)
@@ -49,7 +49,7 @@ def edited_new_entities(model: Path) -> Iterator["NewEntities"]:
 def _read(component: Path) -> "NewEntities":
     """Read a component's new entities."""
     from ..discovery.new_entities import NewEntities
-    from ..linking.component_folder import ComponentFolder
+    from ..linking.saving import ComponentFolder
 
     return NewEntities.from_bytes(ComponentFolder(component).read([PART], None)[PART])
 
