@@ -12,8 +12,8 @@ from ...arrays import TopK
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .approximate import ApproximateIndex
+from .exact import FlatIndex
 from .faiss_index import FaissIndex
-from .flat import FlatIndex
 from .protocol import Index
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from spacy_arbo_el.retrieval.index.benchmark import measure
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 from .test_faiss_index import rows_of
