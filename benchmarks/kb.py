@@ -34,8 +34,8 @@ from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.entity_search import EntitySearch
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.storage.folders import replacing_folder
 from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes

@@ -248,8 +248,8 @@ def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.
 
 def _indexes(rows: Any, similarity: Any) -> Iterator[Tuple[str, Any]]:
     """The indexes that are compared, the exact one first. Each kind is built once."""
+    from spacy_arbo_el.retrieval.index.exact import Flat
     from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-    from spacy_arbo_el.retrieval.index.flat import Flat
 
     yield "exact", Flat()(rows, similarity)
     lists = 1 << round(math.log2(2 * math.sqrt(len(rows))))

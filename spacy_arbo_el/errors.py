@@ -376,7 +376,7 @@ class Errors(metaclass=_Coded):
     # Training: E6xx
     E601 = "{path} is not a readable checkpoint: {problem}. Remove it, or train without --resume."
     E602 = (
-        "{path} was written by a run with other settings: {keys}. Use the settings of that run, or "
+        "{path} was written by a run with other settings or other data. Use those of that run, or "
         "train without --resume."
     )
     E603 = (
@@ -386,14 +386,6 @@ class Errors(metaclass=_Coded):
     E604 = (
         "The embedding cache can't be refreshed every {value} mentions. Give a number of mentions, "
         "0 for once per epoch, or -1 for never."
-    )
-    E605 = (
-        "{path} was written by a run of another pipeline: {problem}. Use the pipeline and the "
-        "versions of that run, or train without --resume."
-    )
-    E606 = (
-        "{path} was written by a run that began with other data: {names}. Use the data of that "
-        "run, or train without --resume."
     )
     E607 = (
         "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "

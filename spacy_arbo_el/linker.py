@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
-import srsly
 from spacy import util
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -34,8 +33,8 @@ from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
-from .linking.serialization import Serializer, check_threshold, pickled_parts, rebuild
-from .linking.settings import LiveSettings, name_in_pipeline
+from .linking.saving import Serializer, pickled_parts, rebuild
+from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .log import warn_once
@@ -418,20 +417,6 @@ class ArboLinker(TrainablePipe):
             self.encoder.weights_changed(trained=was_trained or bool(params))
             yield
         self.encoder.weights_changed(trained=was_trained)
-
-    def training_state(self) -> bytes:
-        """State of training that checkpoints keep besides weights."""
-        self.datastore.encode_exemplars(keep=True)
-        state = {"exemplars": self.exemplars.to_bytes(), "trainer": self.trainer.state()}
-        return srsly.msgpack_dumps(state)
-
-    def restore_training_state(self, data: bytes) -> None:
-        """Restore ``training_state``, after the weights."""
-        state: Any = srsly.msgpack_loads(data)
-        self.exemplars.from_bytes(state["exemplars"])
-        self.datastore.changed()
-        self.encoder.weights_changed(trained=True)
-        self.trainer.restore(state["trainer"])
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
         """Score linked examples; see ``evaluation/scorer.py`` for the keys.

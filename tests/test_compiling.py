@@ -14,7 +14,7 @@ import errno, tempfile
 def read_only(*args, **kwargs):
     raise OSError(errno.EROFS, "Read-only file system")
 tempfile.TemporaryFile = read_only  # how Numba finds out
-import spacy_arbo_el.graph, spacy_arbo_el.retrieval.index.rescoring
+import spacy_arbo_el.graph, spacy_arbo_el.retrieval.index.exact
 import numpy as np
 from spacy_arbo_el.arrays import first_of_each
 print(first_of_each(np.array([0, 0, 0]), np.array([5, 5, 7]), 1, 3).tolist())

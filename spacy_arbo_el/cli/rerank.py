@@ -21,7 +21,6 @@ from .arguments import (
 
 FOLDER = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint")
 LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit")
-EVERY = Opt(0, "--every", help="Steps between checkpoints; 0: after each epoch only")
 
 
 def rerank_command(
@@ -33,7 +32,6 @@ def rerank_command(
     config: Optional[Path] = CONFIG,
     limit: int = LIMIT,
     resume: bool = RESUME,
-    every: int = EVERY,
     gpu_id: int = GPU,
     code: Optional[Path] = CODE,
 ) -> None:
@@ -68,9 +66,9 @@ def rerank_command(
         if resume and saved.is_dir() and run.has_ended(corpus, held_out):
             msg.info(f"The training in {output} has ended: nothing is left to do")
             return
-        reranker = run.train(corpus, held_out, resume=resume, every=every)
+        reranker = run.train(corpus, held_out, resume=resume)
         set_reranker(nlp, linker, reranker, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
         save_pipeline(nlp, saved)
-        run.finish()
+        run.finish(corpus, held_out)
     msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

@@ -18,7 +18,6 @@ def train_command(
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
     resume: bool = RESUME,
-    every: int = Opt(0, "--every", help="Steps between checkpoints; 0: at each evaluation only"),
     code: Optional[Path] = SHORT_CODE,
     verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
     gpu_id: int = GPU,
@@ -57,4 +56,4 @@ def train_command(
             nlp = init_nlp(settings, use_gpu=gpu_id)
         msg.good("Initialized pipeline")
         msg.divider("Training pipeline")
-        train(nlp, output, use_gpu=gpu_id, resume=resume, every=every, eval_entities=names)
+        train(nlp, output, use_gpu=gpu_id, resume=resume, eval_entities=names)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compiling import numba_jit
 from ..mentions.record import MentionRecord
-from ..retrieval.index.flat import FlatIndex
+from ..retrieval.index.exact import FlatIndex
 from ..retrieval.mention_search import digests_of, usable
 from ..retrieval.similarity import Similarity
 

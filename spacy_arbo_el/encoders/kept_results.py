@@ -24,7 +24,7 @@ class KeptResults:
     ) -> np.ndarray:
         """Return the results for keys, (n, ...), and compute those that are new.
 
-        kind: What is computed, and by which model.
+        kind: The kind of result, and the model that gives it.
         compute: Gives the results for the keys at some places, in their order.
         """
         named = [(kind, key) for key in keys]

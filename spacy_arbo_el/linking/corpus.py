@@ -26,7 +26,7 @@ from .corpus_mentions import CorpusMentions
 from .corpus_part import CorpusPart
 from .documents import DocumentLinker
 from .links import Wording, make_links
-from .serialization import check_threshold
+from .settings import check_threshold
 from .stages import LinkingStages
 
 # Gives the documents of a corpus, anew each time.

@@ -8,6 +8,7 @@ import srsly
 
 from ..arrays import TopK, resized_table, unit
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
+from ..mentions.validation import are_texts, check_key
 from ..reranking.protocol import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
@@ -51,11 +52,16 @@ class Corrections:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Corrections":
+        """Load the result of ``to_bytes``. Raises ValueError for a field of another type."""
         corrections = cls()
         items: Any = srsly.msgpack_loads(data)
-        for (document, start, end), kb_id, rejected, before in items:
+        for key, kb_id, rejected, before in items:
             before = None if before is None else tuple(before)
-            corrections.items[document, start, end] = Correction(kb_id, tuple(rejected), before)
+            correction = Correction(kb_id, tuple(rejected), before)
+            check_key(tuple(key))
+            if not are_texts([kb_id or "", *rejected, *(before or ())]):
+                raise ValueError(f"a correction has something else than texts: {correction!r:.80}")
+            corrections.items[tuple(key)] = correction
         return corrections
 
     def forget_outdated(self, keys: Iterable[MentionKey], kb_id: str) -> None:

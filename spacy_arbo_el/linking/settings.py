@@ -7,6 +7,8 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from spacy.language import Language
 from thinc.api import Config
 
+from ..errors import ArboError, Errors
+
 
 class LiveSettings(Dict[str, Any]):
     """The settings in force, by name. Each change is written to the config of the pipeline too.
@@ -61,3 +63,10 @@ def _find_config(component: Any, nlp: Optional[Language]) -> Optional[Config]:
         return None
     name = name_in_pipeline(component, nlp)
     return None if name is None else nlp.get_pipe_config(name)
+
+
+def check_threshold(value: float) -> float:
+    """The value, where it is a probability; else ValueError."""
+    if not 0.0 <= value <= 1.0:
+        raise ArboError(Errors.E402.format(value=value))
+    return value

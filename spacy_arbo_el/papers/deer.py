@@ -20,7 +20,7 @@ from ..arrays import first_of_each, has_vector, offsets_of, ragged_ranges
 from ..calibration import probability
 from ..encoders.protocol import Text
 from ..kb.entity import Entity
-from ..retrieval.index.flat import FlatIndex
+from ..retrieval.index.exact import FlatIndex
 from ..settings import check_count, check_number, check_positive
 from ..training.cache import EmbeddingCache
 from ..training.losses import Backward, Loss, LossAndGradient

@@ -16,7 +16,7 @@ from ..arrays import TopK
 from ..devices import on_gpu
 from ..storage.files import write_array, write_file
 from .index.approximate import read_index
-from .index.flat import FlatIndex, faiss, rescore
+from .index.exact import FlatIndex, faiss, rescore
 from .mention_search import first_copies, usable
 from .similarity import Similarity, of_prepared
 
@@ -207,7 +207,8 @@ class Cells:
         distances, rows = self.index.search_preassigned(
             queries, count, cells.ids, sign * cells.scores
         )
-        return rescore(TopK(rows, sign * distances), queries, self.vectors, inner)
+        found = TopK(rows, sign * distances)
+        return rescore(found, queries, self.vectors, inner, found.width)
 
     def to_disk(self, folder: Path) -> None:
         faiss.write_index(self.index, str(folder / CELLS))

@@ -279,14 +279,10 @@ class Datastore:
         self._retriever = None
         return count
 
-    def encode_exemplars(self, *, keep: bool = False) -> None:
-        """Have vectors of all exemplars, and keep those of entities.
-
-        keep: Whether vectors of an earlier state of the encoder stay, as in checkpoints.
-        """
-        source = self.exemplars if keep else self.encoder
+    def encode_exemplars(self) -> None:
+        """Have vectors of all exemplars, and keep those of entities."""
         with self.editing():
-            self.exemplars.sync(self.encoder.encode_mentions, source.fingerprint)
+            self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
             self._retriever = None
 
     def complete(self) -> None:

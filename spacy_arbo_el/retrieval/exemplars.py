@@ -8,10 +8,12 @@ import srsly
 
 from ..arrays import AppendOnly, has_vector
 from ..encoders.inputs import SpanInputs
+from ..encoders.validation import check_inputs
 from ..errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionKey, MentionRecord
+from ..mentions.validation import check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.revision import Revision
 
@@ -198,6 +200,7 @@ class ExemplarStore:
         )
 
     def from_bytes(self, data: bytes) -> "ExemplarStore":
+        """Load the result of ``to_bytes``. Raises ValueError for what can't be searched."""
         msg = srsly.msgpack_loads(data)
         arrays = unpack_arrays(msg["arrays"])
         self._set_records(list(map(MentionRecord.from_values, msg["records"])))
@@ -206,4 +209,14 @@ class ExemplarStore:
         self.fingerprint = msg["fingerprint"]
         if not len(self) == len(self.inputs) == len(self.vectors):
             raise ArboError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
+        check_records(self.records)
+        if len({record.key for record in self.records}) < len(self):
+            raise ValueError("a mention is stored twice")
+        check_inputs(self.inputs)
+        if not isinstance(self.fingerprint, str):
+            raise ValueError("the fingerprint of the encoder is no text")
+        if self.vectors.dtype != np.float32:
+            raise ValueError("the vectors are not of type float32")
+        if len(self):
+            check_vectors(self.vectors, len(self))
         return self

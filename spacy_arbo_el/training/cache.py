@@ -11,7 +11,7 @@ from ..retrieval.similarity import Similarity
 
 
 class Renumbered(Protocol):
-    """What a part of the objective keeps over refreshes about mentions and texts."""
+    """Data about mentions and texts that a part of the objective keeps over refreshes."""
 
     def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> Any:
         """Return the same for other numbers of mentions and texts.

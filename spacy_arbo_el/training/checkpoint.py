@@ -1,10 +1,16 @@
-"""Checkpoints: single files from which killed training resumes."""
+"""Checkpoints: single files from which interrupted training resumes.
 
+A checkpoint has the weights, the state of the optimizer, and the step. It is written after each
+evaluation, over the previous one.
+"""
+
+import hashlib
 import json
 from pathlib import Path
 from typing import (
     Any,
     Dict,
+    Iterable,
     Iterator,
     List,
     Mapping,
@@ -17,6 +23,7 @@ from typing import (
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
+from spacy.tokens import Doc
 from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
@@ -24,74 +31,84 @@ from ..errors import ArboError, Errors
 from ..storage.files import write_file
 from ..storage.manifest import Checksum
 
-FORMAT = 3
+CHECKPOINT = "checkpoint.bin"
 MOMENTS = ("mom1", "mom2", "averages")
 COUNTS = ("nr_update", "last_seen")
 _STATE = "state"
-_MODEL, _MORE = "model", "more"
 
 # The score that the best model is chosen by, and all scores
 Evaluation = Tuple[float, Dict[str, Any]]
-
-
 # The components of a pipeline with their names, or parts that are no components.
 Components = Sequence[Tuple[str, Any]]
 
 
-class History(NamedTuple):
-    """History of a run of training.
+class Checkpoint(NamedTuple):
+    """The state of a training.
 
+    identity: A hash of what the run began with, see ``identity_of``.
     step: The last step.
     evaluations: All evaluations so far.
-    config: The config of the run, as spaCy writes it.
-    inputs: A fingerprint of what the run began with, by name.
-    is_finished: Whether the training has ended.
+    counts: How often the optimizer has changed each parameter, and the counts of trainers.
+    arrays: Models and moments of the optimizer, by name; none where the training has ended.
     """
 
+    identity: str
     step: int
     evaluations: List[Evaluation]
-    config: str
-    inputs: Dict[str, str] = {}
-    is_finished: bool = False
+    counts: Mapping[str, Mapping[str, int]] = {}
+    arrays: Mapping[str, np.ndarray] = {}
+
+    @classmethod
+    def of(
+        cls,
+        identity: str,
+        step: int,
+        evaluations: List[Evaluation],
+        pipes: Components,
+        optimizer: Optimizer,
+    ) -> "Checkpoint":
+        """Take the state of components and their optimizer."""
+        names, counts, arrays = _parameter_names(pipes), {}, {}
+        for name, pipe in _trained(pipes):
+            arrays[name] = np.frombuffer(pipe.model.to_bytes(), dtype=np.uint8)
+            if hasattr(pipe, "trainer"):
+                counts[name] = pipe.trainer.state()
+        for moment in MOMENTS:
+            for key, values in (getattr(optimizer, moment) or {}).items():
+                if key in names:
+                    arrays[f"{moment}|{names[key]}"] = np.ascontiguousarray(to_numpy(values))
+        for count in COUNTS:
+            found = getattr(optimizer, count).items()
+            counts[f"|{count}"] = {names[key]: int(n) for key, n in found if key in names}
+        return cls(identity, step, evaluations, counts, arrays)
+
+    def restore(self, pipes: Components, optimizer: Optimizer) -> None:
+        """Load models and the optimizer's state. The pipeline must be of the run's config."""
+        ops: Any = None
+        for name, pipe in _trained(pipes):
+            pipe.model.from_bytes(self.arrays[name].tobytes())
+            ops = pipe.model.ops
+            if name in self.counts:
+                pipe.trainer.restore(self.counts[name])
+        for key, name in _parameter_names(pipes).items():
+            for moment in MOMENTS:
+                values = self.arrays.get(f"{moment}|{name}")
+                if values is not None:
+                    getattr(optimizer, moment)[key] = ops.asarray(values.copy())
+            for count in COUNTS:
+                if name in self.counts[f"|{count}"]:
+                    getattr(optimizer, count)[key] = self.counts[f"|{count}"][name]
+
+    def write(self, path: Path) -> None:
+        """Write it over the previous one in one step."""
+        text = json.dumps(self._replace(arrays={}), default=float).encode("utf8")
+        content = save({**self.arrays, _STATE: np.frombuffer(text, dtype=np.uint8)})
+        write_file(path, _first_line(content) + content)
 
 
-class Checkpoint(NamedTuple):
-    """A checkpoint that was read from a file.
-
-    path: The file.
-    history: What the run had done.
-    arrays: Models and moments of the optimizer, by name; none where the training has ended.
-    counts: How often the optimizer has changed each parameter.
-    """
-
-    path: Path
-    history: History
-    arrays: Mapping[str, np.ndarray]
-    counts: Mapping[str, Mapping[str, int]]
-
-
-def write_checkpoint(path: Path, pipes: Components, optimizer: Optimizer, history: History) -> None:
-    """Write a checkpoint over the previous one, atomically."""
-    arrays: Dict[str, np.ndarray] = {}
-    for name, pipe in _trained(pipes):
-        arrays[_key(_MODEL, name)] = _as_array(pipe.model.to_bytes())
-        if hasattr(pipe, "training_state"):
-            arrays[_key(_MORE, name)] = _as_array(pipe.training_state())
-    names = _parameter_names(pipes)
-    for moment in MOMENTS:
-        for key, values in (getattr(optimizer, moment) or {}).items():
-            if key in names:
-                arrays[_key(moment, names[key])] = np.ascontiguousarray(to_numpy(values))
-    counts = {
-        count: {names[key]: int(n) for key, n in getattr(optimizer, count).items() if key in names}
-        for count in COUNTS
-    }
-    _write(path, arrays, counts, history)
-
-
-def write_finished(path: Path, history: History) -> None:
-    """Mark the training as finished, replacing its checkpoint. The last one."""
-    _write(path, {}, {}, history._replace(is_finished=True))
+def write_end(path: Path, identity: str, step: int) -> None:
+    """Mark a training as finished, in place of its last checkpoint."""
+    Checkpoint(identity, step, []).write(path)
 
 
 def read_checkpoint(path: Path) -> Optional[Checkpoint]:
@@ -99,62 +116,48 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     if not path.is_file():
         return None
     try:
-        arrays = load(_verified(path.read_bytes()))
-        state = json.loads(arrays.pop(_STATE).tobytes())
-        if state["format"] != FORMAT:
-            raise ValueError(f"its format is {state['format']}, not {FORMAT}")
-        history = History(**state["history"])
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        data = path.read_bytes()
+        content = data[len(_first_line(b"")) :]
+        if data != _first_line(content) + content:
+            raise ValueError("it is damaged, or of another version")
+        arrays = load(content)
+        identity, step, evaluations, counts, _ = json.loads(arrays.pop(_STATE).tobytes())
+    except (SafetensorError, ValueError, KeyError) as error:
         raise ArboError(Errors.E601.format(path=path, problem=error)) from None
-    evaluations = [(score, scores) for score, scores in history.evaluations]
-    return Checkpoint(path, history._replace(evaluations=evaluations), arrays, state["counts"])
+    return Checkpoint(identity, step, [(one, all_) for one, all_ in evaluations], counts, arrays)
 
 
-def restore_checkpoint(checkpoint: Checkpoint, pipes: Components, optimizer: Optimizer) -> None:
-    """Load models and optimizer state of a checkpoint. The pipeline must be of its config.
+def checkpoint_to_resume(path: Path, identity: str) -> Optional[Checkpoint]:
+    """Return the checkpoint of a run that began with the same, None without one.
 
-    Models read their own bytes, as they do from a saved pipeline.
-
-    Raises ValueError where the pipeline has other models than that of the checkpoint.
+    The end of a run that began with something else does not count. Raises ValueError where such a
+    run was interrupted.
     """
-    arrays = checkpoint.arrays
-    try:
-        for name, pipe in _trained(pipes):
-            pipe.model.from_bytes(arrays[_key(_MODEL, name)].tobytes())
-            if hasattr(pipe, "restore_training_state"):
-                pipe.restore_training_state(arrays[_key(_MORE, name)].tobytes())
-    except (ValueError, KeyError) as error:
-        raise ArboError(Errors.E605.format(path=checkpoint.path, problem=error)) from None
-    ops: Any = next((pipe.model.ops for _, pipe in _trained(pipes)), None)
-    for key, name in _parameter_names(pipes).items():
-        for moment in MOMENTS:
-            values = arrays.get(_key(moment, name))
-            if values is not None:
-                getattr(optimizer, moment)[key] = ops.asarray(values.copy())
-        for count, numbers in checkpoint.counts.items():
-            if name in numbers:
-                getattr(optimizer, count)[key] = numbers[name]
+    checkpoint = read_checkpoint(path)
+    if checkpoint is None or checkpoint.identity == identity:
+        return checkpoint
+    if checkpoint.arrays:
+        raise ArboError(Errors.E602.format(path=path))
+    return None
 
 
-def _write(
-    path: Path,
-    arrays: Dict[str, np.ndarray],
-    counts: Dict[str, Dict[str, int]],
-    history: History,
-) -> None:
-    state = {"format": FORMAT, "counts": counts, "history": history._asdict()}
-    text = json.dumps(state, default=float).encode("utf8")
-    content = save({**arrays, _STATE: _as_array(text)})
-    write_file(path, _first_line(content) + content)
+def identity_of(settings: str, docs: Iterable[Doc], *others: str) -> str:
+    """A hash of what a run begins with.
 
-
-def _verified(data: bytes) -> bytes:
-    """Content behind the first line. ValueError for a wrong checksum."""
-    start = len(_first_line(b""))
-    content = data[start:]
-    if data[:start] != _first_line(content):
-        raise ValueError("it is damaged, or of another version")
-    return content
+    settings: Its config.
+    docs: Documents, of which texts and annotated spans count.
+    others: Fingerprints of what else the run depends on.
+    """
+    digest = hashlib.blake2b(repr((settings, others)).encode("utf8"), digest_size=16)
+    for doc in docs:
+        groups = {"": doc.ents, **doc.spans}
+        spans = [
+            (key, span.start_char, span.end_char, span.label_, span.kb_id_, span.id_)
+            for key in sorted(groups)
+            for span in groups[key]
+        ]
+        digest.update(repr((doc.text, spans)).encode("utf8"))
+    return digest.hexdigest()
 
 
 def _first_line(content: bytes) -> bytes:
@@ -178,17 +181,9 @@ def _parameter_names(pipes: Components) -> Dict[Tuple[int, str], str]:
     for pipe_name, pipe in _trained(pipes):
         for i, node in enumerate(pipe.model.walk()):
             for name in node.param_names:
-                names[node.id, name] = _key(pipe_name, str(i), name)
+                names[node.id, name] = f"{pipe_name}|{i}|{name}"
             for shim in node.shims:
                 parameters = getattr(getattr(shim, "_model", None), "named_parameters", dict)
                 for name, _ in dict(parameters()).items():
-                    names[shim.id, name] = _key(pipe_name, str(i), "shim", name)
+                    names[shim.id, name] = f"{pipe_name}|{i}|shim|{name}"
     return names
-
-
-def _key(*names: str) -> str:
-    return "|".join(names)
-
-
-def _as_array(data: bytes) -> np.ndarray:
-    return np.frombuffer(data, dtype=np.uint8)

@@ -25,13 +25,19 @@ from wasabi import Printer
 from ..linker import linkers_of
 from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
-from .checkpoint import Checkpoint, Evaluation, read_checkpoint
+from .checkpoint import (
+    CHECKPOINT,
+    Checkpoint,
+    Evaluation,
+    checkpoint_to_resume,
+    identity_of,
+    write_end,
+)
 from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
 from .memory import bound_caches
-from .resume import ResumableRun, RunSettings, check_same_settings, has_same_start
+from .resume import ResumableLoop
+from .selection import is_chosen
 from .trainer import TrainingDiverged
-
-CHECKPOINT = "checkpoint.bin"
 
 
 def train(
@@ -40,7 +46,6 @@ def train(
     *,
     use_gpu: int = -1,
     resume: bool = False,
-    every: int = 0,
     eval_entities: int = EVAL_ENTITIES,
     stdout: Optional[IO] = None,
     stderr: Optional[IO] = None,
@@ -49,10 +54,10 @@ def train(
 
     The last step is evaluated as well, whatever ``eval_frequency`` is.
 
-    A resumed run first reads the batches that it has already trained on, without training, so that
-    the order of batches, the schedules and early stopping are those of an uninterrupted run. Then
-    it restores the weights and the optimizer of the checkpoint. Later random draws are not those
-    that an uninterrupted run draws: the result is that of another seed.
+    A checkpoint is written at each evaluation. A resumed run first reads the batches up to it
+    without training, so that the order of batches, the schedules and early stopping are those of
+    an uninterrupted run. Then it restores the weights and the optimizer. Later random draws are not
+    those that an uninterrupted run draws: the result is that of another seed.
 
     nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
@@ -61,7 +66,6 @@ def train(
     resume: Whether to resume from the folder's checkpoint. Without a checkpoint a new run starts.
         After the end of a training nothing is done, unless settings or data are others now: then
         a new run starts.
-    every: Steps between checkpoints; 0 for one at each evaluation only.
     eval_entities: The number of names that evaluations search; 0 for all. At the end, the last and
         the best pipeline are evaluated with all, whose scores are saved.
     stdout: Where the log is written; None for ``sys.stdout``.
@@ -76,24 +80,25 @@ def train(
     )
     output.mkdir(parents=True, exist_ok=True)
     path = output / CHECKPOINT
-    begin = RunSettings.of(nlp, config.to_str(), dev_corpus(nlp))
-    begin.inputs["training.eval_entities"] = str(eval_entities)
-    checkpoint = read_checkpoint(path) if resume else None
-    if checkpoint is not None and checkpoint.history.is_finished:
-        if (output / DIR_MODEL_LAST).is_dir() and has_same_start(checkpoint, begin):
-            step = checkpoint.history.step
-            message = f"The training in {output} has ended after step {step}: nothing is left to do"
+    trainers = (linker.trainer.fingerprint() for linker in linkers_of(nlp).values())
+    dev = (example.reference for example in dev_corpus(nlp))
+    identity = identity_of(config.to_str(), dev, str(eval_entities), *trainers)
+    checkpoint = checkpoint_to_resume(path, identity) if resume else None
+    if checkpoint is not None and not checkpoint.arrays:
+        if (output / DIR_MODEL_LAST).is_dir():
+            message = (
+                f"The training in {output} has ended after step {checkpoint.step}: nothing is left "
+                "to do"
+            )
             stdout.write(Printer(no_print=True).info(message) + "\n")
             return
         checkpoint = None
-    if checkpoint is not None:
-        check_same_settings(checkpoint, begin)
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
     averages = getattr(settings["before_to_disk"], "start_share", 0)
     limited = LimitedSearch.of(nlp, dev_corpus, 0 if averages else eval_entities)
     evaluator = create_evaluation(nlp, dev_corpus, settings)
     evaluate = partial(_within, limited, nlp, evaluator)
-    run = ResumableRun(nlp, optimizer, evaluate, begin, path, checkpoint)
+    run = ResumableLoop(nlp, optimizer, evaluate, path, checkpoint)
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
     steps = train_while_improving(
         nlp,
@@ -118,16 +123,16 @@ def train(
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
     is_unsaved = False
-    info: Dict[str, Any] = {"checkpoints": []}
+    info: Dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
     try:
         for info, is_best in run.steps(steps):
             is_evaluated = is_best is not None
             is_unsaved = not is_evaluated
             if is_evaluated:
                 with limited.of_pipeline(nlp):
-                    writer.save_evaluated(info, bool(is_best))
-            if is_evaluated or (every and info["step"] % every == every - 1):
-                run.save(info["step"])
+                    writer.save_evaluated(info, is_chosen(run.evaluations))
+                state = identity, info["step"], run.evaluations, nlp.pipeline, optimizer
+                Checkpoint.of(*state).write(path)
             log_step(info if is_evaluated else None)
     except TrainingDiverged:
         # There is nothing worth saving.
@@ -139,8 +144,8 @@ def train(
             with limited.of_pipeline(nlp):
                 writer.save()
     if limited.among and info["checkpoints"]:
-        writer.evaluate_all(evaluator, dev_corpus, info)
-    run.finish()
+        writer.evaluate_all(evaluator, dev_corpus, info, is_chosen(run.evaluations))
+    write_end(path, identity, info["step"])
     for line in _gains(info["checkpoints"]):
         stdout.write(Printer(no_print=True).warn(line) + "\n")
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
@@ -173,15 +178,19 @@ class _PipelineWriter:
     output: Path
 
     def evaluate_all(
-        self, evaluate: Callable[[], Evaluation], corpus: Any, info: Dict[str, Any]
+        self,
+        evaluate: Callable[[], Evaluation],
+        corpus: Any,
+        info: Dict[str, Any],
+        is_last_best: bool,
     ) -> None:
         """Encode all entities of model-last and model-best, and save both with scores of all.
 
         evaluate: Evaluates the pipeline.
         corpus: The documents to evaluate on.
         info: What the training loop has reported last.
+        is_last_best: Whether model-best is model-last.
         """
-        is_last_best = max(info["checkpoints"])[1] == info["step"]
         with self.nlp.use_params(self.settings["optimizer"].averages or {}):
             for linker in linkers_of(self.nlp).values():
                 linker.refresh()
@@ -226,8 +235,8 @@ def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
     """Say that the pipeline before training was as good on dev as any later one."""
     if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
         yield (
-            "Training has gained nothing on the dev documents: the best step is 0. Link without "
-            "training, and fit the probabilities to your documents: spacy arbo fit calibrate"
+            "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
+            "without training, and fit the probabilities to your documents: spacy arbo fit calibrate"
         )
 
 
@@ -244,6 +253,6 @@ def _write_introduction(
         lines.append(f"Frozen components: {frozen}")
     lines.append(f"Initial learn rate: {optimizer.learn_rate}")
     if checkpoint is not None:
-        lines.append(f"Resuming after step {checkpoint.history.step}")
+        lines.append(f"Resuming after step {checkpoint.step}")
     for line in lines:
         stdout.write(Printer(no_print=True).info(line) + "\n")

@@ -42,7 +42,7 @@ class Loss(Protocol):
 class LearnsScale(Protocol):
     """A loss whose scale and offset are parameters of the dual encoder.
 
-    number: Which objective of the sum it belongs to. Each has parameters of its own.
+    number: Which objective of the sum it belongs to, whose parameters are apart from the others.
     """
 
     def attach(self, model: Model, number: int) -> None:

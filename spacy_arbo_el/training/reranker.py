@@ -22,9 +22,8 @@ from ..reranking.pair_scorer import PairScorer
 from ..reranking.protocol import RankingContext
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
-from .checkpoint import Checkpoint, History, restore_checkpoint, write_checkpoint
+from .checkpoint import Checkpoint
 from .losses import set_loss
-from .resume import RunSettings
 from .trainer import TrainingDiverged
 
 # Scalings of the learning rate, as in training.cfg.
@@ -118,14 +117,14 @@ class LabelledMentions:
 
 @dataclass(frozen=True)
 class RerankerTrainer:
-    """Trains the scorer of a cross-encoder, in place.
+    """Trains the scorer of a cross-encoder, in place. Each epoch ends with a checkpoint.
 
     reranker: The cross-encoder, with an untrained scorer.
     context: What it can look at.
     weight: That of the retriever's log-odds, which are added to the scores; 0 for none.
     training: The settings.
     path: The checkpoint.
-    begin: What the run begins with.
+    identity: See ``identity_of``.
     report: Takes the lines of the log.
     """
 
@@ -134,7 +133,7 @@ class RerankerTrainer:
     weight: float
     training: RerankerTraining
     path: Path
-    begin: RunSettings
+    identity: str
     report: Callable[[str], None] = field(default=print)
 
     @property
@@ -149,14 +148,12 @@ class RerankerTrainer:
         dev: LabelledMentions,
         *,
         checkpoint: Optional[Checkpoint] = None,
-        every: int = 0,
     ) -> None:
-        """Train to the end, and leave a checkpoint of it.
+        """Train to the end.
 
         train: What to learn from.
         dev: What to evaluate on after each epoch.
         checkpoint: Where to continue; None to begin.
-        every: Steps between checkpoints; 0 for one after each epoch.
         """
         training = self.training
         epochs = [training.order(len(train), epoch) for epoch in range(training.max_epochs)]
@@ -165,8 +162,8 @@ class RerankerTrainer:
         fix_random_seed(training.seed)
         parts, done = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))], 0
         if checkpoint is not None:
-            done = checkpoint.history.step
-            restore_checkpoint(checkpoint, parts, optimizer)
+            done = checkpoint.step
+            checkpoint.restore(parts, optimizer)
             for _ in range(done):
                 optimizer.step_schedules()
             self.report(f"Resuming after step {done}")
@@ -184,9 +181,8 @@ class RerankerTrainer:
                 if is_end:
                     line += f", dev accuracy {self.accuracy(dev):.4f}"
                 self.report(line)
-            if is_end or (every and number % every == 0):
-                history = History(number, [], *self.begin)
-                write_checkpoint(self.path, parts, optimizer, history)
+            if is_end:
+                Checkpoint.of(self.identity, number, [], parts, optimizer).write(self.path)
 
     def step(self, mentions: LabelledMentions) -> float:
         """Compute the gradients of some mentions.

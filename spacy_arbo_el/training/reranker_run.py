@@ -17,17 +17,15 @@ from ..mentions.record import MentionBatch
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
-from .checkpoint import Checkpoint, read_checkpoint, write_finished
+from .checkpoint import CHECKPOINT, checkpoint_to_resume, identity_of, write_end
 from .reranker import (
     LabelledMentions,
     RerankerTrainer,
     RerankerTraining,
     fit_weight,
 )
-from .resume import RunSettings, check_same_settings, fingerprint_of_docs, has_same_start
 
 _CONFIG = FOLDER / "reranker.cfg"
-CHECKPOINT = "checkpoint.bin"
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,6 @@ class RerankerRun:
         *,
         candidates: Optional[TrainingCandidates] = None,
         resume: bool = False,
-        every: int = 0,
     ) -> CrossEncoder:
         """The trained cross-encoder. How its scores count is not fitted yet.
 
@@ -65,7 +62,6 @@ class RerankerRun:
         dev: Annotated documents to evaluate on after each epoch.
         candidates: Those of the mentions of ``train``; None for the linker's own.
         resume: Whether to continue from the checkpoint of the folder. Without one a new run starts.
-        every: Steps between checkpoints; 0 for one after each epoch only.
         """
         linker = self.linker
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,35 +82,25 @@ class RerankerRun:
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
-            trainer = RerankerTrainer(
-                reranker,
-                linker.stages.context,
-                weight,
-                training,
-                self.folder / CHECKPOINT,
-                self._begin(train, dev),
-                self.report,
-            )
-            checkpoint = self._checkpoint(trainer, resume)
-            trainer.train(chosen, held_out, checkpoint=checkpoint, every=every)
+            path, identity = self.folder / CHECKPOINT, self._identity(train, dev)
+            checkpoint = checkpoint_to_resume(path, identity) if resume else None
+            if checkpoint is not None and not checkpoint.arrays:
+                checkpoint = None
+            state = linker.stages.context, weight, training, path, identity, self.report
+            RerankerTrainer(reranker, *state).train(chosen, held_out, checkpoint=checkpoint)
         return reranker
 
     def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
         """Return whether a folder holds the same, finished run. Settings and data must be the
         same.
         """
-        checkpoint = read_checkpoint(self.folder / CHECKPOINT)
-        if checkpoint is None or not checkpoint.history.is_finished:
-            return False
-        return has_same_start(checkpoint, self._begin(train, dev))
+        path, identity = self.folder / CHECKPOINT, self._identity(train, dev)
+        checkpoint = checkpoint_to_resume(path, identity)
+        return checkpoint is not None and not checkpoint.arrays
 
-    def finish(self) -> None:
-        """Mark the run as finished, replacing its checkpoint. It is called once the result is
-        saved.
-        """
-        checkpoint = read_checkpoint(self.folder / CHECKPOINT)
-        if checkpoint is not None:
-            write_finished(checkpoint.path, checkpoint.history)
+    def finish(self, train: Sequence[Doc], dev: Sequence[Doc]) -> None:
+        """Mark the run as finished, once its result is saved."""
+        write_end(self.folder / CHECKPOINT, self._identity(train, dev), 0)
 
     def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
         """The untrained scorer. size: The most word pieces of a pair."""
@@ -136,22 +122,9 @@ class RerankerRun:
         table = table or make_candidates(stages, parts, count)
         return LabelledMentions(MentionBatch.concat(parts), table)
 
-    def _begin(self, train: Sequence[Doc], dev: Sequence[Doc]) -> RunSettings:
-        """Begin the run."""
-        inputs = {
-            "the documents to train on": fingerprint_of_docs(train),
-            "the documents to evaluate on": fingerprint_of_docs(dev),
-            "the pipeline": self.linker.trainer.fingerprint(),
-        }
-        return RunSettings(self.config.to_str(), inputs)
-
-    def _checkpoint(self, trainer: RerankerTrainer, resume: bool) -> Optional[Checkpoint]:
-        """The checkpoint to continue from. None if there is none, or its run has ended."""
-        checkpoint = read_checkpoint(trainer.path) if resume else None
-        if checkpoint is None or checkpoint.history.is_finished:
-            return None
-        check_same_settings(checkpoint, trainer.begin)
-        return checkpoint
+    def _identity(self, train: Sequence[Doc], dev: Sequence[Doc]) -> str:
+        pipeline = self.linker.trainer.fingerprint()
+        return identity_of(self.config.to_str(), [*train, *dev], str(len(train)), pipeline)
 
 
 def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:

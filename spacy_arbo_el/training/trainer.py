@@ -6,9 +6,11 @@ import warnings
 from dataclasses import dataclass
 from itertools import chain
 from typing import (
+    Any,
     Dict,
     Hashable,
     List,
+    Mapping,
     Optional,
     Protocol,
     Sequence,
@@ -275,9 +277,11 @@ class Trainer:
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 
-    def restore(self, state: Dict[str, int]) -> None:
-        """Continue from there. Cached vectors and the state kept over refreshes are rebuilt."""
+    def restore(self, state: Mapping[str, int]) -> None:
+        """Continue from there with weights that were loaded. Cached vectors are rebuilt."""
         self._data = None
+        encoder: Any = self.datastore.encoder
+        encoder.weights_changed(trained=True)
         if state["total"]:
             self.datastore.refresh()
             self._data = self._read_datastore()

@@ -18,7 +18,7 @@ from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
+from spacy_arbo_el.linking.saving import FORMAT, VERSION, ComponentFolder
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
 from spacy_arbo_el.storage.manifest import Checksum
 
@@ -359,7 +359,7 @@ def test_crafted_parts_are_refused_or_link(world, folder, attacks, name):
 
 
 def serializer(linker):
-    from spacy_arbo_el.linking.serialization import Serializer
+    from spacy_arbo_el.linking.saving import Serializer
 
     return Serializer(linker)
 

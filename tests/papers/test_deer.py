@@ -199,9 +199,9 @@ def test_state_of_training_has_the_rounds(nlp):
     linker = nlp.get_pipe("arbo_linker")
     for _ in range(5):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
-    state = linker.training_state()
+    state = linker.trainer.state()
     linker.trainer._data = None
-    linker.restore_training_state(state)
+    linker.trainer.restore(state)
     cache = linker.trainer._data.cache
     assert cache.refreshes == 2 and not cache.kept
     # Pairs are mined again when they are needed.

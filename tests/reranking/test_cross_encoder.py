@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
-import srsly
 from thinc.api import set_dropout_rate
 
 from spacy_arbo_el.calibration import Calibration, probability
@@ -342,15 +341,6 @@ def test_settings_that_do_not_fit_are_refused(nlp):
     reranker = find_linker(nlp).reranker
     with pytest.raises(ValueError, match="E871"):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())
-
-
-def test_one_that_reads_several_candidates_together_is_refused(nlp):
-    reranker = find_linker(nlp).reranker
-    content = srsly.msgpack_loads(reranker.to_bytes())
-    scorer = {**srsly.msgpack_loads(content["scorer"]), "of_sets": True}
-    data = srsly.msgpack_dumps({**content, "scorer": srsly.msgpack_dumps(scorer)})
-    with pytest.raises(ValueError, match="train it again"):
-        reranker.from_bytes(data)
 
 
 # Round trips

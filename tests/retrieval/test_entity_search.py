@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities, EntitySearch
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]

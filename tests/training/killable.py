@@ -4,7 +4,7 @@ The program imports everything once and forks a process for each run, so that a 
 a new program and costs no imports. It reads jobs from its standard input, one JSON array a line,
 and answers each with a JSON object:
 
-    [output folder, settings, resume, every, kill at this point or 0, kill after seconds or 0]
+    [output folder, settings, resume, kill at this point or 0, kill after seconds or 0]
 
 The points of a run are the calls that change files, and the steps of training, numbered from 1.
 """
@@ -19,12 +19,9 @@ import traceback
 import warnings
 from pathlib import Path
 
-from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import registry
 
-from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.training.loop import train
 
 from ..systems import load_system
@@ -37,22 +34,7 @@ def count_steps():
     return lambda nlp, info: sys.audit("arbo_tests.step")
 
 
-@registry.readers("arbo_tests.growing_corpus.v1")
-def growing_corpus(path, first):
-    """A corpus whose later passes have documents that the first has not."""
-    passes = []
-
-    def read(nlp):
-        docs = list(read_docs(Path(path), nlp.vocab))
-        passes.append(None)
-        # ``initialize`` reads it as well.
-        for doc in docs[: first * max(len(passes) - 1, 1)]:
-            yield Example(unlinked(doc), doc)
-
-    return read
-
-
-def run(output, settings, resume, every, log):
+def run(output, settings, resume, log):
     config = load_system("in_batch", settings.pop("overrides"))
     for section, values in settings.items():
         target = config
@@ -61,7 +43,7 @@ def run(output, settings, resume, every, log):
             target = target[name]
         target[last] = values
     config["training"]["before_update"] = {"@callbacks": "arbo_tests.step.v1"}
-    train(init_nlp(config), Path(output), resume=resume, every=every, stdout=log)
+    train(init_nlp(config), Path(output), resume=resume, stdout=log)
 
 
 def count_points(kill_at):
@@ -81,14 +63,14 @@ def count_points(kill_at):
     return points
 
 
-def child(answer, output, settings, resume, every, kill_at, seconds):
+def child(answer, output, settings, resume, kill_at, seconds):
     points, log = count_points(kill_at), io.StringIO()
     start = time.monotonic()
     if seconds:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        run(output, settings, resume, every, log)
+        run(output, settings, resume, log)
         error = ""
     except BaseException as problem:
         error = repr(problem)

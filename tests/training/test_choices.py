@@ -13,12 +13,16 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.papers.biocom import InBatchPositives
-from spacy_arbo_el.papers.moleman import InBatchMentionNegatives, NearestMentionPositives
+from spacy_arbo_el.papers.moleman import NearestMentionPositives
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
-from spacy_arbo_el.training.negatives import HardNegatives, InBatchNegatives
+from spacy_arbo_el.training.negatives import (
+    HardNegatives,
+    InBatchMentionNegatives,
+    InBatchNegatives,
+)
 from spacy_arbo_el.training.objective import Objective, ObjectiveSum, objective_sum
 from spacy_arbo_el.training.positives import (
     ArborescencePositives,

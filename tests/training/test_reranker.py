@@ -37,10 +37,10 @@ SETTINGS = {
 }
 
 
-def run(nlp, folder, report=lambda line: None, resume=False, every=0, **settings):
+def run(nlp, folder, report=lambda line: None, resume=False, **settings):
     config = read_config(None, {**SETTINGS, **settings})
     runs = RerankerRun(nlp, config, folder, report)
-    return runs.train(docs_of(nlp, TRAIN), docs_of(nlp, DEV), resume=resume, every=every)
+    return runs.train(docs_of(nlp, TRAIN), docs_of(nlp, DEV), resume=resume)
 
 
 def table_of(candidates, scores, gold):
@@ -137,17 +137,18 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
     assert weights(whole) == weights(again), "a run is reproducible"
     calls = stopping_at(monkeypatch, 8)
     with pytest.raises(KeyboardInterrupt):
-        run(nlp, tmp_path / "cut", every=3, **settings)
+        run(nlp, tmp_path / "cut", **settings)
     lines = []
-    resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, every=3, **settings)
-    assert "Resuming after step 6" in lines
+    resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, **settings)
+    assert "Resuming after step 4" in lines
     assert weights(resumed) == weights(whole)
     # Resumed after its last step, it gives the same without a step.
     calls.clear()
     last = run(nlp, tmp_path / "cut", resume=True, **settings)
     assert weights(last) == weights(whole) and not calls
     # After its end, a new run begins.
-    RerankerRun(nlp, read_config(None, SETTINGS), tmp_path / "cut").finish()
+    config = read_config(None, {**SETTINGS, **settings})
+    RerankerRun(nlp, config, tmp_path / "cut").finish(docs_of(nlp, TRAIN), docs_of(nlp, DEV))
     with pytest.raises(KeyboardInterrupt):
         run(nlp, tmp_path / "cut", resume=True, **settings)
 
@@ -155,7 +156,7 @@ def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, mo
 def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path):
     nlp = build_tiny(tiny_bert)
     run(nlp, tmp_path, **{"training.max_epochs": 1})
-    with pytest.raises(ValueError, match="E602.*training.seed"):
+    with pytest.raises(ValueError, match="E602"):
         run(nlp, tmp_path, resume=True, **{"training.max_epochs": 1, "training.seed": 3})
 
 

@@ -14,13 +14,7 @@ import spacy
 from thinc.api import Adam, Linear, chain
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.training.checkpoint import (
-    Checkpoint,
-    History,
-    read_checkpoint,
-    restore_checkpoint,
-    write_checkpoint,
-)
+from spacy_arbo_el.training.checkpoint import Checkpoint, read_checkpoint
 
 from ..linker.world import TRAIN, annotated, write_corpus
 
@@ -33,7 +27,6 @@ TEXTS = [
     *TRAIN[6:],
     "Only [Mars|mars] is alone.",
 ]
-FIRST_PASS = 6
 
 
 class Worker:
@@ -50,9 +43,9 @@ class Worker:
             env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
         )
 
-    def train(self, output, settings, *, resume=False, every=2, kill_at=0, kill_after=0.0):
+    def train(self, output, settings, *, resume=False, kill_at=0, kill_after=0.0):
         """Train. RETURNS: The log and the number of points; None if training was killed."""
-        job = [str(output), settings, resume, every, kill_at, kill_after]
+        job = [str(output), settings, resume, kill_at, kill_after]
         print(json.dumps(job), file=self._process.stdin, flush=True)
         answer = json.loads(self._process.stdout.readline())
         assert not answer.get("error"), answer["error"]
@@ -89,7 +82,7 @@ def overrides(tmp_path_factory, tiny_bert):
     }
 
 
-VARIANTS = ("averages", "another component", "new mentions")
+VARIANTS = ("averages", "another component")
 
 
 def settings_of(kind, overrides):
@@ -104,14 +97,6 @@ def settings_of(kind, overrides):
     if kind == "another component":
         ner = {"nlp.pipeline": ["ner", "arbo_linker"], "components.ner": {"factory": "ner"}}
         return {"overrides": overrides, **ner}
-    if kind == "new mentions":
-        reader = {
-            "@readers": "arbo_tests.growing_corpus.v1",
-            "path": overrides["paths.train"],
-            "first": FIRST_PASS,
-        }
-        steps = {"training.max_epochs": -1, "training.max_steps": 16}
-        return {"overrides": {**overrides, **steps}, "corpora.train": reader}
     return {"overrides": overrides}
 
 
@@ -155,7 +140,7 @@ def resume_until_it_ends(worker, output, settings, kills):
     ],
 )
 def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, tmp_path, kind):
-    """Each step is trained on once, whenever the process is killed, and both folders are whole.
+    """A kill loses the steps since the last evaluation, and both folders are whole.
 
     Nothing is drawn at random here, so that the weights are those of a run without a break. But a
     named entity recognizer draws random numbers: batches have another order after the break.
@@ -221,14 +206,6 @@ def pipes():
     return [("pipe", Pipe())]
 
 
-def test_checkpoint_of_another_architecture_is_an_error(tmp_path):
-    write_checkpoint(tmp_path / "c", pipes(), Adam(0.1), History(0, [], ""))
-    ((_, pipe),) = other = pipes()
-    pipe.model = Linear(2, 2).initialize()
-    with pytest.raises(ValueError, match="arbo-E605"):
-        restore_checkpoint(read_checkpoint(tmp_path / "c"), other, Adam(0.1))
-
-
 def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
     """A model has other ids in another process."""
     trained, again = pipes(), pipes()
@@ -238,8 +215,8 @@ def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
         for layer in model.layers:
             layer.set_grad("W", np.full((2, 2), step + 1, dtype="f"))
         model.finish_update(optimizer)
-    write_checkpoint(tmp_path / "c", trained, optimizer, History(1, [], ""))
-    restore_checkpoint(read_checkpoint(tmp_path / "c"), again, new)
+    Checkpoint.of("id", 1, [], trained, optimizer).write(tmp_path / "c")
+    read_checkpoint(tmp_path / "c").restore(again, new)
     for old, layer in zip(model.layers, again[0][1].model.layers):
         for node, its_optimizer in ((old, optimizer), (layer, new)):
             node.set_grad("W", np.ones((2, 2), dtype="f"))
@@ -253,8 +230,8 @@ def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
 @pytest.mark.attack
 def test_each_flipped_bit_of_a_checkpoint_is_an_error(tmp_path, attacks):
     path = tmp_path / "c"
-    write_checkpoint(path, pipes(), Adam(0.1), History(0, [], ""))
-    assert isinstance(read_checkpoint(path), Checkpoint)
+    Checkpoint.of("id", 0, [], pipes(), Adam(0.1)).write(path)
+    assert read_checkpoint(path).identity == "id"
     whole = path.read_bytes()
     flips = attacks(500, 10000)
     # The first line and the header of the arrays, and places all over the file.

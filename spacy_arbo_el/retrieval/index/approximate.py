@@ -7,6 +7,7 @@ there are so many that they are added to it.
 """
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Dict, Iterator, Optional
@@ -14,13 +15,13 @@ from typing import Any, Dict, Iterator, Optional
 import numpy as np
 
 from ...arrays import TopK
-from ...devices import on_gpu
+from ...compiling import numba_jit
+from ...devices import n_threads, on_gpu
 from ...errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
-from . import rescoring
-from .flat import FlatIndex, check_width, faiss
+from .exact import FlatIndex, best_rows, check_width, faiss
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192
@@ -29,6 +30,10 @@ ROWS_PER_BLOCK = 65536
 # Candidates that FAISS gives at least, times the rescore factor.
 MIN_CANDIDATES = 16
 SUFFIX = ".faiss"
+# The float32 of every float16: converting by table is faster than by arithmetic.
+_FLOAT16_VALUES = np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
+# Candidates whose vectors are read at a time.
+READ = 4096
 
 
 @dataclass(frozen=True)
@@ -124,8 +129,8 @@ class ApproximateIndex:
         return rows
 
     def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
-        scores = rescoring.similarities(self.rows, queries, candidates, self.similarity)
-        return rescoring.best(candidates, scores, k)
+        scores = similarities(self.rows, queries, candidates, self.similarity)
+        return best_rows(candidates, scores, k)
 
 
 def parts(index: Any) -> Iterator[Any]:
@@ -214,3 +219,74 @@ def _to_gpus(index: Any) -> Any:
     options.useFloat16 = True
     options.shard = True
     return faiss.index_cpu_to_all_gpus(index, co=options)
+
+
+def similarities(
+    rows: VectorRows, queries: np.ndarray, candidates: np.ndarray, similarity: Similarity
+) -> np.ndarray:
+    """Similarities of queries to candidate rows, pair by pair. Each from its two vectors alone.
+
+    queries: (m, width) float32, prepared.
+    candidates: (m, c) int64 rows, -1 for none.
+    RETURNS: (m, c) float32, -inf where a candidate is -1.
+    """
+    scores = np.full(candidates.shape, -np.inf, dtype=np.float32)
+    if not scores.size:
+        return scores
+    step = max(READ // candidates.shape[1], 1)
+    is_float16 = rows.dtype == "float16"
+    table = _FLOAT16_VALUES if is_float16 else None
+    settings = (similarity.normalize, similarity.metric == "ip")
+
+    def score(start: int) -> None:
+        block = slice(start, start + step)
+        valid = candidates[block] >= 0
+        vectors = rows.stored(candidates[block][valid])
+        vectors = vectors.view(np.uint16) if is_float16 else vectors
+        _score(vectors, table, valid, queries[block], *settings, scores[block])
+
+    starts = range(0, len(queries), step)
+    threads = min(n_threads(), len(starts))
+    if threads > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(score, starts))
+    else:
+        for start in starts:
+            score(start)
+    return scores
+
+
+@numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
+def _score(  # pragma: no cover - compiled
+    vectors: np.ndarray,
+    table: Optional[np.ndarray],
+    valid: np.ndarray,
+    queries: np.ndarray,
+    normalize: bool,
+    inner: bool,
+    scores: np.ndarray,
+) -> None:
+    """Write the similarities of a block of queries into ``scores``.
+
+    vectors: One for each True in ``valid``, in order.
+    table: The float32 that each number in ``vectors`` encodes; None where they are float32.
+    """
+    at = 0
+    for i in range(len(queries)):
+        for j in range(valid.shape[1]):
+            if not valid[i, j]:
+                continue
+            product, square, own = np.float32(0), np.float32(0), np.float32(0)
+            for k in range(vectors.shape[1]):
+                if table is None:  # noqa: SIM108  decided when this is compiled
+                    value = vectors[at, k]
+                else:
+                    value = table[vectors[at, k]]
+                product += value * queries[i, k]
+                square += value * value
+                own += queries[i, k] * queries[i, k]
+            at += 1
+            if normalize:
+                product /= max(np.sqrt(square), np.float32(1e-12))
+                square = np.float32(1)
+            scores[i, j] = product if inner else 2 * product - square - own

@@ -1,11 +1,28 @@
-"""Exact nearest neighbours by matrix products. They run in torch on any device, or in NumPy."""
+"""Exact nearest-neighbour search by matrix products. They run in torch, or in NumPy without it."""
 
-from typing import Any, Callable, List, Optional
+from dataclasses import dataclass
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
+from spacy.util import registry
 
-from ...arrays import TopK
-from ...devices import torch
+from ...arrays import AppendOnly, TopK
+from ...compiling import numba_jit
+from ...devices import default_device, torch
+from ...errors import ArboError, Errors
+from ...extras import imported_on_first_use
+from ...kb.attached_index import AttachedIndex
+from ...kb.vectors import VectorRows
+from ..similarity import Similarity
+from .protocol import Index
+
+# Exact search on a CPU needs none of it.
+faiss: Any = imported_on_first_use("faiss")
+
+# How many more rows than wanted are compared exactly at first.
+MARGIN = 16
+# How many at most, where more and more are nearly as similar as the last of the wanted ones.
+MAX_WIDE = 8192
 
 # Similarities computed at a time: 64 MB on a CPU, 1 GB on a GPU.
 BLOCK = {"cpu": 1 << 24, "cuda": 1 << 28}
@@ -13,6 +30,116 @@ BLOCK = {"cpu": 1 << 24, "cuda": 1 << 28}
 # Puts -inf in place of forbidden similarities: (similarities (b, n) of a block of queries, number
 # of the first of these queries).
 Forbid = Callable[[Any, int], None]
+
+
+class FlatIndex:
+    """Exact search over raw vectors, without training or rebuilding.
+
+    It multiplies matrices in torch, on the GPU where thinc has one, or in NumPy without torch. On a
+    CPU, FAISS would give the same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
+
+    vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
+    """
+
+    def __init__(self, vectors: np.ndarray, similarity: Similarity):
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        self._use(AppendOnly.of(vectors), similarity, similarity.largest_norm(vectors))
+
+    def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
+        self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
+        self.attached: Optional[AttachedIndex] = None
+        self._on_device: Any = None
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """(n, width) float32, prepared."""
+        return self._rows.rows
+
+    def __len__(self) -> int:
+        return self._rows.length
+
+    def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
+        """Extend an index by rows, without copying the present ones.
+
+        vectors: (k, width) float32, prepared.
+        """
+        if not len(self):
+            return FlatIndex(vectors, self.similarity)
+        index = FlatIndex.__new__(FlatIndex)
+        largest = max(self._largest_norm, self.similarity.largest_norm(vectors))
+        index._use(self._rows.with_rows(vectors), self.similarity, largest)
+        return index
+
+    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+        """The k nearest rows of each query, see ``Index``.
+
+        Similarities are computed pair by pair, so that the result of a query does not depend on
+        the other queries. Of equally near rows the first are taken.
+        """
+        k = min(k, len(self))
+        if k <= 0 or not len(queries):
+            return TopK.empty(len(queries), max(k, 0))
+        check_width(queries, self.vectors.shape[1])
+        queries = np.ascontiguousarray(queries, dtype=np.float32)
+        found = TopK.empty(len(queries), k)
+        rounding = self.similarity.rounding(queries, self._largest_norm)
+        open_queries, wide = np.arange(len(queries)), min(k + MARGIN, len(self))
+        while len(open_queries):
+            part = queries[open_queries]
+            best, last = self._search(part, wide, k, allowed)
+            found.ids[open_queries], found.scores[open_queries] = best.ids, best.scores
+            # Any other row is less similar than the last candidate, but for rounding.
+            unsure = last >= best.scores[:, -1] - rounding[open_queries]
+            open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
+            wide = min(4 * wide, len(self), MAX_WIDE)
+        return found
+
+    def _search(
+        self, queries: np.ndarray, wide: int, k: int, allowed: Optional[np.ndarray]
+    ) -> Tuple[TopK, np.ndarray]:
+        """The k nearest of ``wide`` candidates. The similarity of the last candidate is returned
+        too.
+
+        The similarities of candidates come from matrix products, whose rounding depends on the
+        other queries.
+        """
+        wide_nearest = self._candidates(queries, wide, allowed)
+        last = np.where(wide_nearest.valid[:, -1], wide_nearest.scores[:, -1], -np.inf)
+        inner = self.similarity.metric == "ip"
+        return rescore(wide_nearest, queries, self.vectors, inner, k), last
+
+    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> TopK:
+        metric = self.similarity.metric
+        if torch is None:
+            return nearest_in_numpy(queries, self.vectors, k, metric, allowed)
+        if self._on_device is None:
+            self._on_device = torch.from_numpy(self.vectors).to(default_device())
+        forbid = None if allowed is None else forbid_mask(~allowed)
+        return nearest(queries, self._on_device, k, metric, forbid)
+
+
+@registry.misc("spacy-arbo-el.FlatIndex.v1")
+@dataclass(frozen=True)
+class Flat:
+    """Exact search. The default, and the right choice up to some hundred thousand vectors.
+
+    Above that, use ``FaissIndex.v1``::
+
+        [components.arbo_linker.retriever.index]
+        @misc = "spacy-arbo-el.FlatIndex.v1"
+    """
+
+    def __call__(
+        self,
+        rows: VectorRows,
+        similarity: Similarity,
+        attached: Optional[AttachedIndex] = None,
+        previous: Optional[Index] = None,
+    ) -> FlatIndex:
+        if not isinstance(previous, FlatIndex):
+            return FlatIndex(rows.array(similarity.prepare), similarity)
+        new = rows.take(np.arange(len(previous), len(rows)))
+        return previous.with_vectors(similarity.prepare(new)) if len(new) else previous
 
 
 def nearest(
@@ -45,7 +172,7 @@ def nearest(
         best = torch.topk(similarities, k, dim=1)
         scores.append(best.values)
         rows.append(best.indices)
-    return _in_row_order(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy())
+    return best_rows(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy(), k)
 
 
 def nearest_in_numpy(
@@ -77,7 +204,7 @@ def nearest_in_numpy(
         rows = np.argpartition(similarities, len(vectors) - k, axis=1)[:, -k:]
         parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
     rows, scores = (np.concatenate(arrays) for arrays in zip(*parts))
-    return _in_row_order(rows, scores)
+    return best_rows(rows, scores, k)
 
 
 def _similarities(queries: Any, vectors: Any, squares: Optional[Any]) -> Any:
@@ -85,13 +212,6 @@ def _similarities(queries: Any, vectors: Any, squares: Optional[Any]) -> Any:
     if squares is None:
         return product
     return product.mul_(2).sub_(squares).sub_((queries * queries).sum(1)[:, None])
-
-
-def _in_row_order(rows: np.ndarray, scores: np.ndarray) -> TopK:
-    """Best first; equal scores in the order of their rows."""
-    order = np.lexsort((rows, -scores), axis=1)
-    rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
-    return TopK(np.where(np.isfinite(scores), rows, -1), scores)
 
 
 def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
@@ -116,3 +236,61 @@ def forbid_mask(mask: np.ndarray) -> Forbid:
         scores.masked_fill_(on_device, -np.inf)
 
     return forbid
+
+
+def faiss_has_gpu() -> bool:
+    return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
+
+
+def check_width(queries: np.ndarray, width: int) -> None:
+    """Raise an error if queries and vectors differ in width."""
+    if queries.shape[1] != width:
+        raise ArboError(Errors.E301.format(got=queries.shape[1], expected=width))
+
+
+def rescore(
+    candidates: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool, k: int
+) -> TopK:
+    """Return the k best candidates with similarities that are computed pair by pair.
+
+    candidates: (m, c) rows of ``vectors``.
+    queries: (m, width) float32, prepared.
+    vectors: (n, width) float32, prepared, contiguous.
+    inner: Whether similarities are inner products, not negative squared distances.
+    """
+    rows = np.ascontiguousarray(candidates.ids, dtype=np.int64)
+    scores = np.full(rows.shape, -np.inf, dtype=np.float32)
+    _score_pairs(vectors, np.ascontiguousarray(queries, dtype=np.float32), rows, inner, scores)
+    return best_rows(rows, scores, k)
+
+
+def best_rows(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
+    """Return the k best rows of each query, (m, k). Of equals the first row comes first.
+
+    rows: (m, c) int64, each at most once, -1 for none.
+    scores: (m, c) float32, -inf for none.
+    """
+    order = np.lexsort((rows, -scores), axis=1)[:, :k]
+    rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
+    return TopK(np.where(np.isfinite(scores), rows, -1), scores)
+
+
+@numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
+def _score_pairs(  # pragma: no cover - compiled
+    vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool, scores: np.ndarray
+) -> None:
+    """Write the similarities of queries to their rows into ``scores``."""
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            row = rows[i, j]
+            if row < 0:
+                continue
+            total = np.float32(0)
+            if inner:
+                for k in range(vectors.shape[1]):
+                    total += vectors[row, k] * queries[i, k]
+            else:
+                for k in range(vectors.shape[1]):
+                    difference = vectors[row, k] - queries[i, k]
+                    total -= difference * difference
+            scores[i, j] = total

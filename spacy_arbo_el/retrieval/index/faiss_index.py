@@ -25,7 +25,7 @@ from .approximate import (
     restricted,
     sample,
 )
-from .flat import FlatIndex, faiss, faiss_has_gpu
+from .exact import FlatIndex, faiss, faiss_has_gpu
 from .protocol import Index
 
 # Fewer rows than these are searched exactly: by an index without lists, by one with lists (per

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.retrieval.index import exact, flat
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
+from spacy_arbo_el.retrieval.index import exact
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, NegativeSquaredEuclidean
 
 
@@ -84,7 +84,7 @@ def test_the_flat_index_gives_the_same_with_torch_and_without(similarity, monkey
     vectors = similarity.prepare(rng.normal(size=(500, 16)).astype(np.float32))
     queries = similarity.prepare(rng.normal(size=(40, 16)).astype(np.float32))
     by_torch = FlatIndex(vectors, similarity).search(queries, 30)
-    monkeypatch.setattr(flat, "torch", None)
+    monkeypatch.setattr(exact, "torch", None)
     in_numpy = FlatIndex(vectors, similarity).search(queries, 30)
     np.testing.assert_array_equal(by_torch.ids, in_numpy.ids)
     np.testing.assert_array_equal(by_torch.scores, in_numpy.scores)

@@ -13,11 +13,11 @@ from spacy_arbo_el.devices import on_gpu
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
+from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex, faiss_has_gpu
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import Flat, FlatIndex, faiss_has_gpu
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
-from .test_flat import with_rows
+from .test_exact_index import with_rows
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.kb.vectors import VectorRows
-from spacy_arbo_el.retrieval.index.flat import Flat, FlatIndex
+from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]

@@ -1,0 +1,483 @@
+"""Saving and loading of the component: to bytes, to folders, and to other processes.
+
+The folder of a component has one file for each part, the knowledge base, and a manifest with the
+checksum of every file and the identity of the knowledge base. It is replaced as a whole; unchanged
+files are linked from the old one.
+"""
+
+import contextlib
+import gc
+import re
+import uuid
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+)
+
+import srsly
+from spacy import util
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..discovery.new_entities import NewEntities
+from ..encoders.dual import TOWERS, DualEncoder
+from ..encoders.inputs import SpanInputs
+from ..errors import ArboError, Errors, Warnings, code_of
+from ..kb import folder as kb_folder
+from ..kb.knowledge_base import ArboKB
+from ..reranking.protocol import Reranker
+from ..retrieval.exemplars import ExemplarStore
+from ..storage.folders import (
+    FolderKind,
+    check_replaceable,
+    link,
+    locked_folder,
+    replacing_folder,
+    restore,
+)
+from ..storage.manifest import Checksum, Manifest
+from .corrections import Corrections
+from .settings import LiveSettings
+from .stages import LinkingStages
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from ..encoders.shim import EncoderShim
+
+FORMAT = "spacy-arbo-el.linker"
+VERSION = 3
+MANIFEST = "manifest.json"
+KB = "kb"
+PARTS = ("vocab", "model", "exemplars", "reranker", "corrections", "new_entities")
+# How often a folder is read anew that another program is writing at the same time.
+TRIES = 20
+# Seconds to wait for another program that is saving into the folder.
+PATIENCE = 60.0
+
+SAVED = FolderKind(
+    "a saved linker",
+    lambda folder: rf"manifest\.json|{KB}|{'|'.join(PARTS)}",
+    nested=True,
+)
+# What the config says of an encoder wins over what it said when the pipeline was saved.
+ENCODER_SETTINGS = (
+    "name",
+    "reader",
+    "pooling",
+    "predict_tokens",
+    "train_tokens",
+    "kept_tokens",
+    "text_type",
+)
+
+
+class Serializable(Protocol):
+    """The state of a linker.
+
+    cfg: Settings that may change at run time. They are saved in the pipeline's config alone.
+    """
+
+    name: str
+    vocab: Vocab
+    model: Model
+    encoder: DualEncoder
+    stages: LinkingStages
+    streaming: Stream
+    cfg: LiveSettings
+
+
+class _Part(NamedTuple):
+    """A part of the state with functions that give its bytes and that take them."""
+
+    name: str
+    dump: Callable[[], bytes]
+    load: Callable[[bytes], Any]
+
+
+@dataclass(frozen=True)
+class Serializer:
+    """Writes and reads the state of a linker.
+
+    linker: The linker.
+    """
+
+    linker: Serializable
+
+    def to_bytes(self, exclude: Iterable[str]) -> bytes:
+        """Serialize all parts but the excluded, with checksums."""
+        kb = self.linker.stages.datastore.kb
+        parts = {part.name: part.dump() for part in self._parts(exclude)}
+        if KB not in exclude:
+            parts[KB] = kb.to_bytes()
+        content = {
+            "format": VERSION,
+            "checksums": {name: Checksum.of(data).hash for name, data in parts.items()},
+            "parts": parts,
+        }
+        return srsly.msgpack_dumps(content)
+
+    def from_bytes(self, data: bytes, exclude: Iterable[str]) -> None:
+        """Load all saved parts but the excluded ones."""
+        with reading_part(self.linker.name, "bytes"):
+            content: Any = srsly.msgpack_loads(data)
+            if content["format"] != VERSION:
+                raise ArboError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
+            sums = {name: Checksum.of(part).hash for name, part in content["parts"].items()}
+            if sums != content["checksums"]:
+                raise ArboError(Errors.E057.format(problem="a checksum is wrong"))
+            parts = content["parts"]
+        if KB in parts and KB not in exclude:
+            self.linker.stages.datastore.kb.from_bytes(parts[KB])
+        self._load(parts, exclude)
+
+    def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
+        """Write a folder in one step. It is the old one or the new one at any moment."""
+        kb = None if KB in exclude else self.linker.stages.datastore.kb
+        parts = {part.name: part.dump for part in self._parts(exclude)}
+        ComponentFolder(path).write(parts, kb)
+        self._warn_of_other_config(path)
+
+    def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
+        """Load a folder of ``to_disk`` after checking each file."""
+        open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
+        names = [part.name for part in self._parts(exclude)]
+        self._load(ComponentFolder(path).read(names, open_kb), exclude)
+
+    def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
+        """Load the parts that were read, after the knowledge base."""
+        for part in self._parts(exclude):
+            if part.name in parts:
+                with reading_part(self.linker.name, part.name):
+                    part.load(parts[part.name])
+        stages = self.linker.stages
+        drop_orphans(stages.corrections, stages.datastore.exemplars, self.linker.name)
+        self.linker.encoder.weights_changed()
+        stages.datastore.loaded()
+
+    def _warn_of_other_config(self, path: Path) -> None:
+        """Warn if the saved config disagrees with settings in force."""
+        file = path.parent / "config.cfg"
+        try:
+            config = util.load_config(file, interpolate=True)["components"][path.name]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        cfg = self.linker.cfg
+        keys = [key for key in cfg if key in config and config[key] != cfg[key]]
+        if keys:
+            message = Warnings.W516.format(path=file, name=path.name, keys=", ".join(keys))
+            warnings.warn(message)
+
+    def _parts(self, exclude: Iterable[str]) -> List[_Part]:
+        linker, stages = self.linker, self.linker.stages
+        exemplars, vocab = stages.datastore.exemplars, linker.vocab
+        parts = [
+            _Part(
+                "vocab",
+                lambda: vocab.to_bytes(exclude=exclude),
+                lambda data: vocab.from_bytes(data, exclude=exclude),
+            ),
+            _Part("model", linker.model.to_bytes, self._load_model),
+            _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
+            _Part("reranker", self.dump_reranker, self.load_reranker),
+            _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
+            _Part("new_entities", linker.streaming.new_entities.to_bytes, self._load_new),
+        ]
+        return [part for part in parts if part.name not in exclude]
+
+    def _load_model(self, data: bytes) -> None:
+        """Load weights from bytes, but settings from the config."""
+        model = self.linker.model
+        refs = {tower: model.get_ref(tower) for tower in TOWERS}
+        settings = [
+            {key: layer.attrs[key] for key in ENCODER_SETTINGS if key in layer.attrs}
+            for layer in model.walk()
+        ]
+        model.from_bytes(data)
+        for layer, kept in zip(model.walk(), settings):
+            layer.attrs.update(kept)
+        check_towers(model, refs)
+
+    def _load_exemplars(self, data: bytes) -> None:
+        exemplars = self.linker.stages.datastore.exemplars.from_bytes(data)
+        check_word_pieces(exemplars.inputs, self.linker.model)
+
+    def dump_reranker(self) -> bytes:
+        """Serialized weights and kind of the reranker. Empty for nothing."""
+        reranker = self.linker.stages.reranker
+        data = reranker.to_bytes()
+        return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""
+
+    def load_reranker(self, data: bytes) -> None:
+        """Load the reranker's weights, unless the config has another one."""
+        present = self.linker.stages.reranker
+        saved: Any = srsly.msgpack_loads(data) if data else {"kind": kind_of(present), "data": b""}
+        learned, kind, name = saved["data"], saved["kind"], self.linker.name
+        if kind != kind_of(present):
+            shown = {"saved": f"{kind:.80}", "present": kind_of(present)}
+            warnings.warn(Warnings.W503.format(name=name, **shown))
+            learned = b""
+        reranker = present.from_bytes(learned)
+        self.linker.stages = replace(self.linker.stages, reranker=reranker)
+
+    def _load_corrections(self, data: bytes) -> None:
+        stages = self.linker.stages
+        self.linker.stages = replace(stages, corrections=Corrections.from_bytes(data))
+
+    def _load_new(self, data: bytes) -> None:
+        new_entities = NewEntities.from_bytes(data)
+        check_word_pieces(new_entities.rows.inputs, self.linker.model)
+        self.linker.streaming.new_entities = new_entities
+
+
+def kind_of(reranker: Reranker) -> str:
+    """A key that rerankers must share to exchange weights."""
+    settings = getattr(reranker, "learned_with", {})
+    named = ", ".join(f"{name} = {value}" for name, value in settings.items())
+    return type(reranker).__name__ + (f" ({named})" if named else "")
+
+
+def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:
+    """Parts from which ``rebuild`` makes the same linker. Another process unpickles them.
+
+    settings: The keyword arguments of its constructor.
+    """
+    state = linker.to_bytes(exclude=["vocab", "model"])
+    parts = (type(linker), linker.vocab, linker.model, linker.name, settings, state)
+    return (*parts, linker.streaming.process)
+
+
+def rebuild(
+    kind: type,
+    vocab: Vocab,
+    model: Model,
+    name: str,
+    settings: Dict[str, Any],
+    state: bytes,
+    stream_process: Any,
+) -> Any:
+    """A linker in another process, from its ``pickled_parts``."""
+    linker = kind(vocab, model, name, **settings)
+    linker.streaming.process = stream_process
+    return linker.from_bytes(state, exclude=["vocab", "model"])
+
+
+@dataclass(frozen=True)
+class ComponentFolder:
+    """A folder that a component is saved in."""
+
+    path: Path
+
+    # Writing
+
+    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: Optional[ArboKB]) -> None:
+        """Save in one step. Parts that are not given stay as saved before.
+
+        parts: For each part a function that gives its bytes.
+        kb: The knowledge base.
+        """
+        target = check_replaceable(self.path, SAVED)
+        with contextlib.ExitStack() as stack:
+            refusal = Errors.E050.format(path=self.path)
+            stack.enter_context(locked_folder(target, refusal, PATIENCE))
+            is_open_here = kb is not None and _is_open_in(kb, target / KB)
+            if is_open_here:
+                stack.enter_context(kb.guard.reading())  # type: ignore[union-attr]
+            elif (target / KB / kb_folder.DATABASE).is_file():
+                # An error where another program is editing it, whose edits would be lost.
+                refusal = Errors.E018.format(where=target / KB)
+                stack.enter_context(locked_folder(target / KB, refusal))
+            folder = stack.enter_context(replacing_folder(self.path, SAVED))
+            before = self._manifest_or_none()
+            files = {k: v for k, v in before.files.items() if k in PARTS} if before else {}
+            for name in set(files) - set(parts):
+                if (target / name).is_file():
+                    link(target / name, folder / name)
+            for name, dump in parts.items():
+                data = dump()
+                files[name] = Checksum.of(data)
+                (folder / name).write_bytes(data)
+            identity = before.about["kb"] if before else None
+            if kb is None or is_open_here:
+                if (target / KB).is_dir():
+                    link(target / KB, folder / KB)
+            else:
+                kb.to_disk(folder / KB)
+            if kb is not None:
+                identity = kb_folder.state(folder / KB)
+            about = {"save": uuid.uuid4().hex, "kb": identity}
+            (folder / MANIFEST).write_bytes(Manifest(files, about).to_bytes(FORMAT, VERSION))
+
+    # Reading
+
+    def read(
+        self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]
+    ) -> Dict[str, bytes]:
+        """The parts of one save, each checked. ValueError that names missing or damaged files.
+
+        names: The parts to read.
+        open_kb: Function that opens the knowledge base of a folder; None to leave it out.
+        """
+        manifest = self._read_manifest()
+        for tries_left in reversed(range(TRIES)):
+            try:
+                parts = {name: self._read_part(name, manifest) for name in names}
+                if open_kb is not None:
+                    self._open_kb(manifest, open_kb)
+                return parts
+            except (ValueError, OSError):
+                # Another program may have saved in the meantime.
+                before, manifest = manifest, self._read_manifest()
+                if manifest == before or not tries_left:
+                    raise
+        raise AssertionError
+
+    def _manifest_or_none(self) -> Optional[Manifest]:
+        try:
+            return self._read_manifest()
+        except (ValueError, OSError):
+            return None
+
+    def _read_manifest(self) -> Manifest:
+        restore(self.path)
+        path = self.path / MANIFEST
+        try:
+            manifest = Manifest.from_bytes(path.read_bytes(), FORMAT, VERSION)
+            _check(manifest.about)
+            return manifest
+        except FileNotFoundError:
+            raise ArboError(Errors.E051.format(path=self.path)) from None
+        except ValueError as error:
+            raise ArboError(Errors.E052.format(path=path, problem=error)) from None
+
+    def _read_part(self, name: str, manifest: Manifest) -> bytes:
+        path, expected = self.path / name, manifest.files.get(name)
+        if expected is None:
+            raise ArboError(Errors.E053.format(path=self.path, name=name))
+        data = path.read_bytes() if path.is_file() else None
+        problem = "it is missing" if data is None else expected.problem(data)
+        if data is None or problem:
+            raise ArboError(Errors.E052.format(path=path, problem=problem))
+        return data
+
+    def _open_kb(self, manifest: Manifest, open_kb: Callable[[Path], ArboKB]) -> None:
+        saved, path = manifest.about["kb"], self.path / KB
+        if saved is None:
+            raise ArboError(Errors.E053.format(path=self.path, name=KB))
+        _check_identity(path, kb_folder.state(path), saved)
+        found = open_kb(path).database.manifest()
+        _check_identity(path, (found.get("uuid"), found.get("generation", 0)), saved)
+
+
+def _is_open_in(kb: ArboKB, path: Path) -> bool:
+    """Return whether a KB is open for writing there. Every change is in the folder already."""
+    storage = kb.storage
+    is_writer = storage.lock is not None and storage.path is not None
+    return is_writer and path.exists() and path.samefile(storage.path)  # type: ignore[arg-type]
+
+
+def _check(about: Mapping[str, Any]) -> None:
+    """ValueError where a manifest of another program lacks something."""
+    kb = about.get("kb")
+    if not re.fullmatch("[0-9a-f]{32}", str(about.get("save"))):
+        raise ValueError("it has no number")
+    if kb is not None and not (isinstance(kb, list) and list(map(type, kb)) == [str, int]):
+        raise ValueError(f"kb is {kb!r:.60}")
+
+
+def _check_identity(path: Path, found: Optional[Tuple[Any, int]], saved: Sequence[Any]) -> None:
+    """Raise ValueError for another KB than the saved one. An older state of it is refused too.
+
+    found: Its identity; None where it can't be read, of which opening it tells more.
+    """
+    if found is not None and (found[0] != saved[0] or found[1] < saved[1]):
+        raise ArboError(Errors.E054.format(path=path))
+
+
+@contextmanager
+def reading_part(name: str, part: str) -> Iterator[None]:
+    """Convert errors of damaged bytes to one ValueError.
+
+    name: What the linker is called.
+    part: The part.
+    """
+    collects_garbage = gc.isenabled()
+    try:
+        yield
+    # What msgpack, NumPy, thinc and transformers raise has no common base class.
+    except Exception as error:
+        if isinstance(error, ValueError) and code_of(error):
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        raise ArboError(Errors.E058.format(part=part, name=name, problem=problem)) from error
+    finally:
+        # srsly turns it off to unpack, and leaves it off where that fails.
+        if collects_garbage:
+            gc.enable()
+
+
+def check_towers(model: Model, refs: Any) -> None:
+    """Raise ValueError if model and config differ in structure.
+
+    refs: The towers before the weights were read.
+    """
+    for tower in TOWERS:
+        node = model.get_ref(tower)
+        if node is not refs[tower]:
+            raise ValueError(f"{tower} leads to another layer")
+        for layer, shim in _loaded_shims(node):
+            from ..encoders.pooling import pooled_width
+
+            width = layer.get_dim("nO") if layer.has_dim("nO") else None
+            found = pooled_width(layer.attrs.get("pooling"), shim.width)
+            if width not in (None, found):
+                raise ValueError(f"{tower} has vectors {found} wide and not {width}")
+
+
+def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
+    """Raise ValueError if the mention encoder lacks word pieces."""
+    largest = int(inputs.ids.max(initial=-1))
+    shims = _loaded_shims(model.get_ref("mention"))
+    if any(largest >= shim.vocabulary_size for _, shim in shims):
+        raise ValueError("a word piece has a number that the encoder does not know")
+
+
+def _loaded_shims(tower: Model) -> "List[Tuple[Model, EncoderShim]]":
+    """Loaded shims of a tower, each with its layer."""
+    if not any(layer.shims for layer in tower.walk()):
+        return []
+    # Only transformers have shims, and only they need torch.
+    from ..encoders.shim import EncoderShim
+
+    return [
+        (layer, shim)
+        for layer in tower.walk()
+        for shim in layer.shims
+        if isinstance(shim, EncoderShim) and shim.is_loaded
+    ]
+
+
+def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> None:
+    """Drop corrections of unstored mentions, with a warning.
+
+    name: What the linker is called.
+    """
+    orphans = [key for key in corrections.items if store.row(key) < 0]
+    for key in orphans:
+        del corrections.items[key]
+    if orphans:
+        warnings.warn(Warnings.W515.format(count=len(orphans), name=name))
