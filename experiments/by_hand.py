@@ -10,6 +10,9 @@ removed from the list, and micro F1 is compared with the best of three threshold
 """
 
 import argparse
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
@@ -134,17 +137,16 @@ def main() -> None:
         corpus, kb = one.split(":")
         nlp = spacy.blank("en")
         linker: Any = nlp.add_pipe("arbo_linker")
-        linker.set_kb(kb)
-        linker.refresh()
         docs = [doc for doc in read_docs(corpus, nlp.vocab) if doc.ents]
         print(one, flush=True)
-        if args.holes:
-            # The folder on disk stays as it is.
-            linker.set_kb(list(linker.kb))
+        with tempfile.TemporaryDirectory() as folder:
+            # Entities are removed from a copy, which has the vectors too.
+            linker.set_kb(shutil.copytree(kb, Path(folder) / "kb"))
             linker.refresh()
-            holes(linker, docs, args.holes)
-        else:
-            namesakes(linker, docs, args.context)
+            if args.holes:
+                holes(linker, docs, args.holes)
+            else:
+                namesakes(linker, docs, args.context)
 
 
 if __name__ == "__main__":
