@@ -180,14 +180,15 @@ def _number(row: Dict[str, str], column: str) -> int:
     return int(value)
 
 
-# How formulas of spreadsheets begin.
-FORMULA = tuple("=+-@\t\r")
+# How formulas of spreadsheets begin, and the sign before a text that is none.
+FORMULA = tuple("=+-@\t\r'")
 
 
 def cell(value: object) -> object:
     """Escape a CSV value that spreadsheets would run as formula.
 
-    A text that begins with "=" or the like gets an apostrophe before it.
+    A text that begins with "=" or the like, or with an apostrophe, gets an apostrophe before it,
+    which ``uncell`` takes back.
     """
     is_formula = isinstance(value, str) and value[:1] in FORMULA
     return f"'{value}" if is_formula else value

@@ -12,18 +12,17 @@ from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
 from .imported import import_new_entities, in_text
-from .journal import META, Entry, Recorded, journal_path
+from .journal import MENTION, META, Entry, Recorded, journal_path
 
 # Decisions that the linker keeps in its own log, and takes back itself.
 LOGGED = ("accept", "link", "accept_all", "link_all", "merge", "split", "reject")
 # Those that change nothing but what the pages show.
 NOTES = ("skip", "flag")
 _CHOICE = ("id", "kb_id", "title", "description", "types")
-_MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 # What a decision is made from, where it is made again. The rest of its entry came of it.
 GIVEN: Dict[str, Sequence[str]] = {
     "accept": _CHOICE,
-    "learn": _MENTION,
+    "learn": MENTION,
     "kb_upsert": ("entities",),
 }
 _ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")

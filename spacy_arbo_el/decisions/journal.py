@@ -67,7 +67,8 @@ class Line(TypedDict, total=False):
 
 
 _LINE = TypeAdapter(Line)
-_MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
+# What the entry of a decision on a link has.
+MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
 # What lines with an action must have. Any line has a time, and all but the first a number.
 NEEDED: Dict[str, Sequence[str]] = {
@@ -81,7 +82,7 @@ NEEDED: Dict[str, Sequence[str]] = {
     "merge": ("id", "others", "by"),
     "split": ("id", "mentions", "off", "members", "by"),
     "flag": ("id", "comment", "by"),
-    "learn": (*_MENTION, "by"),
+    "learn": (*MENTION, "by"),
     **dict.fromkeys(("reject", "skip"), ("id", "by")),
     **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT, "by")),
     "kb_upsert": ("entities", *_EDIT, "by"),

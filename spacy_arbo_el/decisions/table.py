@@ -1,13 +1,11 @@
 """Tables of decisions on new entities: written, filled in, read and made."""
 
-import csv
-import io
 from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 from ..corpora.json_documents import Source
-from ..corpora.table import csv_text, read_rows
+from ..corpora.table import csv_text, read_rows, uncell
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..errors import Errors
@@ -21,8 +19,6 @@ DECISIONS = (ACCEPT, "reject", "merge", "split")
 COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
 # The columns that people fill in, see `arbo new apply`.
 FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
-# What spreadsheets would run as a formula, and the sign before it that says that it is a text.
-_FORMULA, _TEXT = ("=", "+", "-", "@", "\t", "\r", "'"), "'"
 Row = Dict[str, str]
 
 
@@ -44,7 +40,7 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
     Raises ValueError with file and line for a decision that does not exist.
     """
     for number, row in read_rows(Source(path), ("id", "decision")):
-        row = {column: unescaped(cell).strip() for column, cell in row.items()}
+        row = {column: uncell(cell).strip() for column, cell in row.items()}
         row["decision"] = row["decision"].lower()
         if not row["decision"]:
             continue
@@ -104,14 +100,13 @@ def _numbers(cell: str) -> List[int]:
 
 def as_csv(entries: Iterable[Entry]) -> str:
     """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
-    text = io.StringIO(newline="")
-    rows = csv.DictWriter(text, ("id", *FILLED, "at", "by"), lineterminator="\n")
-    rows.writeheader()
-    for entry in entries:
-        for values in _rows(entry):
-            filled = {**values, "at": entry["at"], "by": entry["by"]}
-            rows.writerow({name: escaped(value) for name, value in filled.items()})
-    return text.getvalue()
+    columns = ("id", *FILLED, "at", "by")
+    rows = (
+        {**values, "at": entry["at"], "by": entry["by"]}
+        for entry in entries
+        for values in _rows(entry)
+    )
+    return csv_text(columns, ([row.get(column, "") for column in columns] for row in rows))
 
 
 def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
@@ -127,14 +122,3 @@ def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
     if action in ("split", "reject"):
         members = " ".join(map(str, entry.get("members", ())))
         yield {"id": name, "decision": action, "members": members}
-
-
-def escaped(value: str) -> str:
-    """A text for a cell of a table of decisions. Spreadsheets don't run it as a formula."""
-    return f"{_TEXT}{value}" if value.startswith(_FORMULA) else value
-
-
-def unescaped(cell: str) -> str:
-    """The text that a cell was made of."""
-    is_escaped = cell.startswith(_TEXT) and cell[1:].startswith(_FORMULA)
-    return cell[1:] if is_escaped else cell

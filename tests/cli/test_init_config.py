@@ -25,7 +25,7 @@ def test_the_recommended_system_is_written_by_default(tmp_path):
 
 
 def test_sources_are_package_data():
-    assert len(SYSTEMS) == 12 and "linker" in SYSTEMS
+    assert len(SYSTEMS) == 11 and "linker" in SYSTEMS
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     data = settings["options.package_data"]["spacy_arbo_el"].split()

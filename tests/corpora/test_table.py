@@ -4,24 +4,31 @@ import csv
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.tokens import Span
 
 from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.corpora.annotated import LABEL
 from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.corpora.links import write_links, write_table
-from spacy_arbo_el.corpora.table import cell
+from spacy_arbo_el.corpora.table import cell, uncell
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1", "'=1", "'tis"])
 def test_texts_that_look_like_formulas_are_texts(text):
     assert cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", ["", "a", "a=1", "'=1", -1, -0.5, None])
+@pytest.mark.parametrize("value", ["", "a", "a=1", -1, -0.5, None])
 def test_other_cells_stay_as_they_are(value):
     assert cell(value) == value
+
+
+@given(st.text("=+-@\t\r'a1 "))
+def test_any_text_comes_back_from_its_cell(text):
+    assert uncell(cell(text)) == text
 
 
 def test_written_links_are_read_again_without_a_label_or_a_link(tmp_path):
