@@ -41,7 +41,7 @@ from .log import warn_once
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .pages import html_table
-from .reranking.protocol import Reranker
+from .reranking.ranking import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
