@@ -44,9 +44,8 @@ from spacy_arbo_el.reranking.contexts import (
     description_text,
     read_contexts,
 )
-from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
+from spacy_arbo_el.reranking.feature_ranker import PRETRAINED, FeatureRanker, PretrainedWeights
 from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures
-from spacy_arbo_el.reranking.pretrained import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file

@@ -14,7 +14,7 @@ from .errors import Warnings
 from .inference.decisions import Inference
 from .linker import ArboLinker
 from .mentions.reader import MentionSettings
-from .reranking.protocol import Reranker
+from .reranking.ranking import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
 

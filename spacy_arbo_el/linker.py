@@ -42,7 +42,7 @@ from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .pages import html_table
 from .reranking.feature_ranker import FeatureRanker
-from .reranking.protocol import Reranker
+from .reranking.ranking import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
-from ..mentions.normalization.characters import APOSTROPHES, DASHES
+from ..mentions.normalization.text import APOSTROPHES, DASHES
 
 # Characters that mean the same, and invisible ones: soft hyphens, joiners, marks of bytes' order
 # and of the direction of text.

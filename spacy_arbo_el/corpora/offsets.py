@@ -11,7 +11,7 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..mentions.normalization.characters import PlainCharacters
+from ..mentions.normalization.text import PlainCharacters
 from .annotated import offsets_problem
 from .folding import MARK, WORD, kind_of
 

@@ -15,7 +15,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
 from ..mentions.record import MentionBatch
 from ..reranking.feature_ranker import FeatureRanker
-from ..reranking.protocol import Ranking, Reranker
+from ..reranking.ranking import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity

@@ -20,7 +20,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
 from ..pages import page
-from ..reranking.best_evidence import BestEvidence
+from ..reranking.ranking import BestEvidence
 from .calibrate import fit_calibration
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes

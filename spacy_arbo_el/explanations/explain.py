@@ -16,7 +16,7 @@ from ..kb.entity import NIL
 from ..linking.stages import LinkingStages
 from ..mentions.getters import offsets_of_span
 from ..reranking.feature_ranker import Comparison, FeatureRanker
-from ..reranking.protocol import RankedMentions
+from ..reranking.ranking import RankedMentions
 from .explanation import SHOWN, Explanation, outcome_of
 
 # Characters of a description's sentence that are shown.

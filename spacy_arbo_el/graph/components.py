@@ -5,9 +5,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from ..compiling import numba_jit
-from .arguments import Graph
+from .edges import Graph, incoming
 from .forest import arborescence_of, trace, weights_of
-from .incoming import incoming
 from .union_find import find
 
 LEFTOVERS = ("weak", "strong", "arborescence")

@@ -18,8 +18,7 @@ from typing import Any, Tuple
 import numpy as np
 
 from ..compiling import jit_helper, numba_jit
-from .arguments import Graph
-from .incoming import NO_KEY, Incoming, edge_of
+from .edges import NO_KEY, Graph, Incoming, edge_of
 
 # In place of the node that a node was contracted into, for nodes that are not contracted.
 DEAD = -4

@@ -5,9 +5,8 @@ from typing import Any, NamedTuple, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .arguments import Graph, check_graph, check_threshold
 from .contraction import DEAD, contract
-from .incoming import NO_KEY, Incoming, edge_of, incoming
+from .edges import NO_KEY, Graph, Incoming, check_graph, check_threshold, edge_of, incoming
 
 
 class Forest(NamedTuple):

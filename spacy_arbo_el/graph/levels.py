@@ -11,10 +11,9 @@ from typing import List, NamedTuple, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .arguments import Graph
 from .components import strong_labels
 from .contraction import contract
-from .incoming import NO_KEY, Incoming, edge_of
+from .edges import NO_KEY, Graph, Incoming, edge_of
 from .linkage import linkage_edges
 from .union_find import find
 

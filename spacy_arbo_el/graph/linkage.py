@@ -8,9 +8,8 @@ from typing import Any, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .arguments import Graph, check_graph, check_threshold
+from .edges import Graph, check_graph, check_threshold, edge_key, edge_of
 from .forest import Forest
-from .incoming import edge_key, edge_of
 from .union_find import find
 
 

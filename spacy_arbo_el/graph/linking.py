@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arguments import Graph, check_choice, check_graph, check_threshold
 from .bottleneck import minimax_of
+from .edges import Graph, check_choice, check_graph, check_threshold, incoming
 from .forest import Forest, arborescence_of, trace, weights_of
-from .incoming import incoming
 from .linkage import undirected_of
 
 METHODS = ("arborescence", "minimax", "undirected")

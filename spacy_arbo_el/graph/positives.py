@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..compiling import numba_jit
-from .arguments import check_choice, check_floats, check_integers
+from .edges import check_choice, check_floats, check_integers
 
 METRICS = ("ip", "l2")
 ENTITY = -1

@@ -4,11 +4,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arguments import Graph, check_choice, check_floats, check_graph, check_threshold
 from .bottleneck import minimax_of
 from .components import LEFTOVERS, edges_between, leftover_labels, number_clusters
+from .edges import (
+    Graph,
+    check_choice,
+    check_floats,
+    check_graph,
+    check_threshold,
+    incoming,
+    last_key,
+)
 from .forest import arborescence_of, trace, weights_of
-from .incoming import incoming, last_key
 from .levels import Joins, arborescence_joins, labels_at, linkage_joins, strong_joins
 from .linking import METHODS
 

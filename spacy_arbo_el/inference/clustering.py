@@ -9,7 +9,7 @@ from spacy.util import registry
 from .. import graph
 from ..calibration import Calibration
 from ..graph.linking import METHODS
-from ..reranking.protocol import RankedMentions, Ranking
+from ..reranking.ranking import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_choice, check_count
 from .decisions import Decisions, Paths, Step, first_candidates, start_of_path

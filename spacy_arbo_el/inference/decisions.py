@@ -7,7 +7,7 @@ import numpy as np
 
 from ..arrays import TopK
 from ..calibration import Calibration
-from ..reranking.protocol import RankedMentions, Ranking
+from ..reranking.ranking import RankedMentions, Ranking
 
 # Candidates of a mention that an inference procedure looks at.
 MAX_CONSIDERED = 4

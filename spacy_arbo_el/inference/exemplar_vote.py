@@ -8,7 +8,7 @@ from spacy.util import registry
 
 from ..arrays import TopK, resized_table
 from ..calibration import Calibration
-from ..reranking.protocol import RankedMentions
+from ..reranking.ranking import RankedMentions
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_positive
 from .decisions import Decisions, Paths, Step, start_of_path

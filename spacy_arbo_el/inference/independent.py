@@ -7,7 +7,7 @@ import numpy as np
 from spacy.util import registry
 
 from ..calibration import Calibration
-from ..reranking.protocol import RankedMentions
+from ..reranking.ranking import RankedMentions
 from ..settings import check_count
 from .decisions import Decisions, Paths, Step, first_candidates, start_of_path
 

@@ -38,10 +38,7 @@ CREATE INDEX type_position ON type (position);
 CREATE TABLE name (
     number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
 );
--- The names of a build have a separate index. To insert later names between millions of them
--- would change one page per name.
-CREATE INDEX name_settled ON name (folded) WHERE number <= 0;
-CREATE INDEX name_recent ON name (folded) WHERE number > 0;
+CREATE INDEX name_folded ON name (folded);
 CREATE INDEX name_position ON name (position);
 CREATE VIRTUAL TABLE trigram USING fts5(
     folded, content='name', content_rowid='number', tokenize='trigram', detail=none
@@ -208,22 +205,21 @@ class Database:
 
     @contextmanager
     def hurrying(self) -> Iterator[None]:
-        """Write without waiting for the disk; index names last.
+        """Write without waiting for the disk, and index names at the end.
 
         Only for a new file, since a kill may damage it.
         """
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
-        for name in ("settled", "recent"):
-            self.rows(f"DROP INDEX name_{name}")
+        self.rows("DROP INDEX name_folded")
         try:
             yield
-            self._index_names()
+            self.rows("CREATE INDEX name_folded ON name (folded)")
         finally:
             for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
                 self.rows(f"PRAGMA {pragma}")
             # One last commit, which waits for the disk.
-            self.set(settled=self.get("settled"))
+            self.set(generation=self.get("generation"))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -235,16 +231,6 @@ class Database:
                 yield
             finally:
                 self.connection.execute("ROLLBACK")
-
-    def _index_names(self) -> None:
-        """Index present names; create an empty index for later ones."""
-        last = self.value("SELECT max(number) FROM name") or 0
-        with self.transaction():
-            for name, condition in (("settled", "<="), ("recent", ">")):
-                self.rows(
-                    f"CREATE INDEX name_{name} ON name (folded) WHERE number {condition} {last}"
-                )
-            self.set(settled=last)
 
     def manifest(self) -> Dict[str, Any]:
         """All values of the manifest."""

@@ -11,14 +11,14 @@ from typing import Any, Dict, Iterator
 from .vectors import DTYPES, check_dtype
 
 FORMAT = "spacy-arbo-el.kb"
-VERSION = 4
+VERSION = 5
 
 Manifest = Dict[str, Any]
 
 # No count of ours comes near.
 LARGEST = 1 << 40
 
-_COUNTS = ("generation", "entities", "positions", "settled")
+_COUNTS = ("generation", "entities", "positions")
 _PATTERNS = {
     "uuid": re.compile(r"[0-9a-f]{32}"),
     "dtype": re.compile("|".join(DTYPES)),
@@ -38,7 +38,6 @@ def new_manifest(dtype: str) -> Manifest:
         "entities": 0,
         "positions": 0,
         "dtype": check_dtype(dtype),
-        "settled": 0,
     }
 
 

@@ -156,12 +156,9 @@ class EntityStore:
 
         folded: The names, case folded. Those that no entity has are left out.
         """
-        settled, wanted = self.database.get("settled") or 0, json.dumps(folded)
-        rows = self.database.rows(
-            f"SELECT folded, position FROM name WHERE folded {IN} AND number <= {settled} "
-            f"UNION SELECT folded, position FROM name WHERE folded {IN} AND number > {settled} "
-            "ORDER BY position",
-            (wanted, wanted),
+        rows = self.database.rows_among(
+            f"SELECT DISTINCT folded, position FROM name WHERE folded {IN} ORDER BY position",
+            folded,
         )
         positions: Dict[str, List[int]] = {}
         for name, position in rows:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import TopK, offsets_of, ragged_ranges
 from ..mentions.record import MentionRecord
-from ..reranking.protocol import RankedMentions, Ranking
+from ..reranking.ranking import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from .corpus_part import CorpusPart
 

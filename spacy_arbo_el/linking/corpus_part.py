@@ -10,7 +10,7 @@ from ..arrays import TopK, offsets_of
 from ..encoders.inputs import SpanInputs
 from ..inference.decisions import MAX_CONSIDERED
 from ..mentions.record import MentionBatch, MentionRecord
-from ..reranking.protocol import RankedMentions, Ranking
+from ..reranking.ranking import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays
 

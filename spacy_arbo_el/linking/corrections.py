@@ -9,7 +9,7 @@ import srsly
 from ..arrays import TopK, resized_table, unit
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from ..mentions.validation import are_texts, check_key
-from ..reranking.protocol import Ranking
+from ..reranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 

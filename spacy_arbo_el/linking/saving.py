@@ -40,7 +40,7 @@ from ..encoders.inputs import SpanInputs
 from ..errors import ArboError, Errors, Warnings, code_of
 from ..kb import folder as kb_folder
 from ..kb.knowledge_base import ArboKB
-from ..reranking.protocol import Reranker
+from ..reranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
 from ..storage.folders import (
     FolderKind,

@@ -17,7 +17,7 @@ from ..encoders.protocol import Encoder
 from ..inference.decisions import Decisions, Inference
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch
-from ..reranking.protocol import RankedMentions, RankingContext, Reranker
+from ..reranking.ranking import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours

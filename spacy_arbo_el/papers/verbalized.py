@@ -21,7 +21,7 @@ from ..encoders.inputs import SpanInputs
 from ..errors import ArboError, Errors
 from ..inference.decisions import Decisions, Inference, first_candidates
 from ..mentions.record import MentionBatch
-from ..reranking.protocol import RankedMentions
+from ..reranking.ranking import RankedMentions
 from ..settings import check_count, check_part
 from ..training.cache import EmbeddingCache
 from ..training.losses import LearnsScale, Loss, LossAndGradient

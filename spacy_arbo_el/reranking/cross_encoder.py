@@ -16,7 +16,6 @@ from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
 from ..settings import check_count, check_share
-from .best_evidence import log_odds_by_vectors
 from .cross_encoder_fit import CrossEncoderFit, with_scores
 from .entity_pieces import cached_pieces
 from .entity_strings import EntityStrings
@@ -24,7 +23,7 @@ from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
 from .pair_inputs import PairFormat
 from .pair_scorer import PairScorer
-from .protocol import Ranking, RankingContext, Reranker
+from .ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
 
 # What separates candidates with equal scores, in log-odds.
 TIE = 1e-5

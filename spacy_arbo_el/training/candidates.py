@@ -15,7 +15,7 @@ from ..arrays import TopK
 from ..linking.stages import LinkingStages
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.record import MentionBatch
-from ..reranking.best_evidence import log_odds_by_vectors
+from ..reranking.ranking import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .losses import softmax

@@ -19,7 +19,7 @@ from ..errors import Errors
 from ..mentions.record import MentionBatch
 from ..reranking.cross_encoder import CrossEncoder
 from ..reranking.pair_scorer import PairScorer
-from ..reranking.protocol import RankingContext
+from ..reranking.ranking import RankingContext
 from ..settings import check_count, check_part, check_positive, check_share
 from .candidates import TrainingCandidates
 from .checkpoint import Checkpoint

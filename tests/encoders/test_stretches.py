@@ -12,8 +12,7 @@ from spacy_arbo_el.encoders.stretches import stretches_of
 from spacy_arbo_el.encoders.windows import locate_mentions, mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.mentions.normalization import text as normalizing
-from spacy_arbo_el.mentions.normalization.characters import PlainCharacters
-from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
+from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, PlainCharacters
 
 from .strategies import spans_of
 

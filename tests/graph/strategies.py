@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
-from spacy_arbo_el.graph.arguments import check_graph
 from spacy_arbo_el.graph.components import leftover_labels, number_clusters
+from spacy_arbo_el.graph.edges import check_graph
 
 
 @st.composite

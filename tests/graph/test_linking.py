@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el import compiling, graph
-from spacy_arbo_el.graph.arguments import check_graph
 from spacy_arbo_el.graph.components import LEFTOVERS
+from spacy_arbo_el.graph.edges import check_graph, incoming
 from spacy_arbo_el.graph.forest import arborescence_of
-from spacy_arbo_el.graph.incoming import incoming
 from spacy_arbo_el.graph.linking import METHODS
 
 from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable

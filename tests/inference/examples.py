@@ -5,8 +5,7 @@ import numpy as np
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
-from spacy_arbo_el.reranking.best_evidence import rank_by_best_evidence
-from spacy_arbo_el.reranking.protocol import RankedMentions
+from spacy_arbo_el.reranking.ranking import RankedMentions, rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 

@@ -66,7 +66,7 @@ def manifest(key, value):
 
 
 EDITS = [
-    manifest("settled", "0 UNION SELECT 1"),
+    manifest("entities", "0 UNION SELECT 1"),
     manifest("positions", 3),
     manifest("generation", "many"),
     manifest("uuid", "x" * 10_000_000),
@@ -99,7 +99,7 @@ def test_impossible_values_are_refused(kb, precious, edit):
         "CREATE VIEW v AS SELECT * FROM entity",
         "CREATE TABLE more (x)",
         "CREATE INDEX i ON entity (title)",
-        "DROP INDEX name_settled",
+        "DROP INDEX name_folded",
         "CREATE VIRTUAL TABLE f USING fts5(x)",
         "DROP TABLE entity; CREATE VIEW entity AS SELECT 1 AS position",
         "DROP TABLE redirect; CREATE TABLE redirect (old TEXT PRIMARY KEY, new INT)",
@@ -120,8 +120,8 @@ def test_bytes_with_another_schema_are_refused():
     with pytest.raises(ValueError, match="other tables, triggers or views"):
         restore(kb.to_bytes())
     kb = ArboKB(Vocab(), [Entity("a", "A")])
-    kb.database.set(settled="0 UNION SELECT 1")
-    with pytest.raises(ValueError, match="settled is '0 UNION"):
+    kb.database.set(entities="0 UNION SELECT 1")
+    with pytest.raises(ValueError, match="entities is '0 UNION"):
         restore(kb.to_bytes())
 
 

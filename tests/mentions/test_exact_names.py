@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
-from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
-from spacy_arbo_el.mentions.normalization.text import NormalizerChain, keep
+from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
 
 from ..linker.conftest import build
 from ..linker.world import annotated

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.arrays import TopK
 from spacy_arbo_el.calibration import Calibration
 from spacy_arbo_el.mentions.record import MentionBatch
-from spacy_arbo_el.reranking.best_evidence import BestEvidence
+from spacy_arbo_el.reranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 # Curves under which a text and an exemplar may have equal log-odds.

@@ -14,10 +14,10 @@ from spacy_arbo_el.evaluation.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.log import warn_once
-from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.cross_encoder import cross_encoder
 from spacy_arbo_el.reranking.feature_ranker import feature_ranker
 from spacy_arbo_el.reranking.pair_scorer import PairScorer, check_scores
+from spacy_arbo_el.reranking.ranking import BestEvidence
 
 from ..encoders.numpy_tower import build_hashed_encoder
 from ..linker.conftest import build_tiny

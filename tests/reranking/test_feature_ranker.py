@@ -14,7 +14,6 @@ from spacy_arbo_el.inference.clustering import Clustering
 from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
-from spacy_arbo_el.reranking.best_evidence import BestEvidence
 from spacy_arbo_el.reranking.entity_strings import EntityStrings
 from spacy_arbo_el.reranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.reranking.features import (
@@ -24,6 +23,7 @@ from spacy_arbo_el.reranking.features import (
     gather_features,
 )
 from spacy_arbo_el.reranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
+from spacy_arbo_el.reranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays

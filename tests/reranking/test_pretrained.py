@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_arbo_el.reranking import pretrained
-from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
-from spacy_arbo_el.reranking.pretrained import (
+from spacy_arbo_el.reranking import feature_ranker
+from spacy_arbo_el.reranking.feature_ranker import (
     PRETRAINED,
     PROBES,
+    FeatureRanker,
     PretrainedWeights,
     pretrained_weights,
 )
@@ -111,10 +111,10 @@ def test_a_damaged_file_of_weights_is_refused(tmp_path, monkeypatch):
         for name, content in damaged.items():
             path = tmp_path / name
             path.write_bytes(content)
-            monkeypatch.setattr(pretrained, "PRETRAINED", path)
+            monkeypatch.setattr(feature_ranker, "PRETRAINED", path)
             with pytest.raises(ValueError, match=f"{name}, are damaged or missing.*Install"):
                 pretrained_weights()
-        monkeypatch.setattr(pretrained, "PRETRAINED", tmp_path / "nowhere")
+        monkeypatch.setattr(feature_ranker, "PRETRAINED", tmp_path / "nowhere")
         with pytest.raises(ValueError, match="nowhere, are damaged or missing"):
             pretrained_weights()
     finally:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.reranking.protocol import Ranking
+from spacy_arbo_el.reranking.ranking import Ranking
 
 from ..test_arrays import padded, rows_of, tables
 

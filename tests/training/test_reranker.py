@@ -16,7 +16,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.reranking import pair_scorer
-from spacy_arbo_el.reranking.best_evidence import BestEvidence
+from spacy_arbo_el.reranking.ranking import BestEvidence
 from spacy_arbo_el.training.candidates import TrainingCandidates
 from spacy_arbo_el.training.losses import set_loss
 from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight

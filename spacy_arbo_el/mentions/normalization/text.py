@@ -1,7 +1,9 @@
-"""Normalizers, and text edits that keep mention offsets."""
+"""Normalizers of texts: the edits they make, plain characters, American spelling."""
 
+import re
+import unicodedata
 from dataclasses import dataclass
-from typing import Callable, List, Tuple
+from typing import Callable, ClassVar, Dict, List, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -130,3 +132,158 @@ def replace(
             end = np.append(ends, 0)[done] + np.append(growth, 0)[done]
             moved[:, 1] = np.where(within, end, position) + before[done]
     return "".join([*parts, text[at:]]), moved
+
+
+# What hyphens, en dashes and minus signs, and apostrophes are written as.
+DASHES = "\u2010\u2011\u2012\u2013\u2212"
+# Primes too: "4′-" of a chemical name is written 4'-.
+APOSTROPHES = "\u2018\u2019\u02bc\u201b\u02b9\u02bb\u2032\u00b4\uff07"
+_PLAIN_APOSTROPHES = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
+# Characters of Latin-1 that stand for others, but for those that are accents by themselves.
+_LATIN = "ª²³¹º¼½¾"
+
+_GREEK = "Ͱ-Ͽἀ-῿"
+
+
+def _greek_names() -> Dict[str, str]:
+    """Names of Greek letters, without accents."""
+    names = {}
+    for code in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA)):
+        words = unicodedata.name(chr(code), "").split()
+        if len(words) == 4 and words[:1] == ["GREEK"]:
+            name = words[3].lower().replace("lamda", "lambda")
+            names[chr(code)] = name.capitalize() if words[1] == "CAPITAL" else name
+    # The micro sign.
+    return {**names, "\u00b5": names["\u03bc"]}
+
+
+GREEK = _greek_names()
+# A symbol is one letter or two; more are a word in Greek.
+_SYMBOL = rf"(?<![{_GREEK}])[{''.join(GREEK)}]{{1,2}}(?![{_GREEK}])"
+_EDITS = re.compile(
+    rf"(?P<greek>{_SYMBOL})|(?P<broken>(?<=[a-z])[-\u00ad\u2010]\s*\n\s*(?=[a-z]))|(?P<soft>(?<=\w)\u00ad(?=\w))"
+    rf"|(?P<dash>[{DASHES}\u2014])|(?P<apostrophe>[{APOSTROPHES}])|(?P<space>\s*[\n\t\r\u00a0]\s*|\s{{2,}})"
+    r"|(?P<accents>\w[\u0300-\u036f]+)"
+    rf"|(?P<other>[{_LATIN}]|[^\x00-\xff])"
+)
+_PLAIN = {"broken": "", "soft": "", "dash": "-", "apostrophe": "'", "space": " "}
+
+
+@registry.misc("spacy-arbo-el.PlainCharacters.v1")
+@dataclass(frozen=True)
+class PlainCharacters:
+    """Read typography in mentions as plain characters: "β-cell" as "beta-cell".
+
+    Greek letters that are symbols get their names; Greek words stay. Words that are divided at the
+    end of a line are joined, line breaks are spaces, dashes are hyphens, and compatibility
+    characters such as ligatures are what they stand for (NFKC). Put it first in a chain::
+
+        [components.arbo_linker.mentions.normalizer]
+        @misc = "spacy-arbo-el.PlainCharacters.v1"
+    """
+
+    is_local: ClassVar[bool] = True
+
+    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+        matches = list(_EDITS.finditer(text)) if len(offsets) else []
+        if not matches:
+            return text, offsets
+        inside = inside_of(text, offsets)
+        edits = []
+        for match in matches:
+            start, end = match.span()
+            if inside[start:end].all():
+                plain = _plain(text, match)
+                if plain != match.group():
+                    edits.append((start, end, plain))
+        return replace(text, offsets, edits) if edits else (text, offsets)
+
+
+def _plain(text: str, match: "re.Match[str]") -> str:
+    kind, found = match.lastgroup or "", match.group()
+    if kind == "greek":
+        # "TGFβ" is written TGF-beta.
+        before = text[match.start() - 1 : match.start()]
+        after = text[match.end() : match.end() + 1]
+        name = "-".join(GREEK[letter] for letter in found)
+        return "-" * before.isalpha() + name + "-" * after.isalpha()
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    plain = unicodedata.normalize("NFKC", found).translate(_PLAIN_APOSTROPHES)
+    # The slash of "½".
+    return plain.replace("\u2044", "/")
+
+
+# Stems of medicine and everyday words: "ae" and "oe" in general would spoil "aerobic" or "Joel".
+STEMS = {
+    "aemi": "emi",
+    "aetiolog": "etiolog",
+    "amoeb": "ameb",
+    "anaesth": "anesth",
+    "behaviour": "behavior",
+    "caec": "cec",
+    "coeliac": "celiac",
+    "colour": "color",
+    "faec": "fec",
+    "fibre": "fiber",
+    "foet": "fet",
+    "gynaec": "gynec",
+    "haem": "hem",
+    "humour": "humor",
+    "leuco": "leuko",
+    "odour": "odor",
+    "oedem": "edem",
+    "oesoph": "esoph",
+    "oestr": "estr",
+    "orthopaed": "orthoped",
+    "paediatr": "pediatr",
+    "pnoea": "pnea",
+    "rrhoea": "rrhea",
+    "sulph": "sulf",
+    "tumour": "tumor",
+}
+# Stems that are replaced in some words only. The "o" may end the stem before it ("angi-o-edema",
+# "gastr-o-esophageal"), and names of species and drugs are spelled the same everywhere.
+_EXCEPTIONS = {
+    "amoeb": "(?<![a-z])amoeb",
+    "haem": "haem(?!ophilus|atox|onch)",
+    "leuco": "leuco(?!vor)",
+    "oedem": "(?<![cik])oedem",
+    "oesoph": "(?<![a-z])oesoph",
+}
+_STEM = re.compile(
+    "|".join(_EXCEPTIONS.get(stem, stem) for stem in STEMS), re.IGNORECASE | re.ASCII
+)
+
+
+@registry.misc("spacy-arbo-el.AmericanSpelling.v1")
+@dataclass(frozen=True)
+class AmericanSpelling:
+    """Normalizes British spellings in mentions: "anaemia" to "anemia".
+
+    Use it where texts have both and the knowledge base has one, in biomedicine above all::
+
+        [components.arbo_linker.mentions.normalizer]
+        @misc = "spacy-arbo-el.AmericanSpelling.v1"
+    """
+
+    is_local: ClassVar[bool] = True
+
+    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+        matches = list(_STEM.finditer(text))
+        if not matches or not len(offsets):
+            return text, offsets
+        inside = inside_of(text, offsets)
+        edits = [
+            (*m.span(), _in_case_of(STEMS[m.group().lower()], m.group()))
+            for m in matches
+            if inside[m.start() : m.end()].all()
+        ]
+        return replace(text, offsets, edits)
+
+
+def _in_case_of(new: str, old: str) -> str:
+    """Write ``new`` in the case of ``old``. That is upper case, capitalized or lower case."""
+    if old.isupper():
+        return new.upper()
+    return new.capitalize() if old[0].isupper() else new

@@ -9,7 +9,7 @@ from spacy_arbo_el.mentions.normalization.abbreviations import (
     ExpandAbbreviations,
     find_abbreviations,
 )
-from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
+from spacy_arbo_el.mentions.normalization.text import AmericanSpelling
 
 from ...linker.conftest import build
 from ...linker.world import annotated

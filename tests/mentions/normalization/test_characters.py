@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.mentions.normalization.characters import GREEK, PlainCharacters
+from spacy_arbo_el.mentions.normalization.text import GREEK, PlainCharacters
 
 READ = PlainCharacters()
 

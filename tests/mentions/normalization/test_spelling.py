@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
+from spacy_arbo_el.mentions.normalization.text import AmericanSpelling
 
 
 @pytest.mark.parametrize(

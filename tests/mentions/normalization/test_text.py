@@ -9,8 +9,12 @@ from spacy.util import registry
 from thinc.api import Config
 
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
-from spacy_arbo_el.mentions.normalization.spelling import AmericanSpelling
-from spacy_arbo_el.mentions.normalization.text import inside_of, normalizer_chain, replace
+from spacy_arbo_el.mentions.normalization.text import (
+    AmericanSpelling,
+    inside_of,
+    normalizer_chain,
+    replace,
+)
 
 
 @given(st.text(alphabet="ab ", max_size=30), st.data())
