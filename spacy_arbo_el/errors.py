@@ -567,6 +567,11 @@ class Errors(metaclass=_Coded):
         "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
         "the calibration that the pipeline has."
     )
+    E838 = (
+        "{count} documents have annotated mentions, fewer than the {folds} parts. Annotate more, "
+        "or use fewer parts: --folds 2."
+    )
+    E839 = "{value!r} is no way to use documents. Choose from {choices}."
     E837 = (
         "Nothing says which features put a candidate of {mention!r} before another: it has a "
         "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "

@@ -18,6 +18,7 @@ from .index import index_command
 from .init_config import init_config_command
 from .init_pipeline import init_command
 from .kb import kb_cli
+from .learn import learn_command
 from .new import new_cli
 from .pretrain import pretrain_command
 from .rerank import rerank_command
@@ -41,6 +42,7 @@ arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("pretrain", context_settings=OVERRIDES)(pretrain_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
+arbo_cli.command("learn")(learn_command)
 arbo_cli.command("calibrate")(calibrate_command)
 arbo_cli.command("tune")(tune_command)
 arbo_cli.command("evaluate")(evaluate_command)
