@@ -577,7 +577,12 @@ class Errors(metaclass=_Coded):
         "single candidate, or the reranker is no FeatureRanker.v1 with weights. Fit one: arbo "
         "calibrate."
     )
-    E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
+    E835 = "They are written as an .html page or as a .csv table, not as {path}."
+    E848 = (
+        "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
+        "a folder of these."
+    )
+    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
 
     # Silver mentions: E84x
     E840 = (

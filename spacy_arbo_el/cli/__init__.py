@@ -10,6 +10,7 @@ from .calibrate import calibrate_command
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
+from .diff import diff_command
 from .discover import discover_command, link_command
 from .distill import distill_command
 from .evaluate import evaluate_command
@@ -49,6 +50,7 @@ arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("errors")(errors_command)
 arbo_cli.command("index")(index_command)
 arbo_cli.command("link")(link_command)
+arbo_cli.command("diff")(diff_command)
 arbo_cli.command("discover")(discover_command)
 arbo_cli.command("explain")(explain_command)
 arbo_cli.command("show")(show_command)

@@ -39,6 +39,12 @@ def serve_command(
         "", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default"
     ),
     url: str = Opt("", "--url", help="Address that browsers use, if different (a proxy's)"),
+    kb: Optional[Path] = Opt(
+        None,
+        "--kb",
+        help="Folder of a knowledge base to link with, whose edits by other programs are followed; "
+        "with --read-only",
+    ),
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
     adopt: bool = Opt(
         False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
@@ -57,6 +63,7 @@ def serve_command(
     Example:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
+      python -m spacy arbo serve MODEL --read-only --kb kb
     """
     with errors_for_people(), ExitStack() as stack:
         try:
@@ -67,6 +74,7 @@ def serve_command(
             raise ImportError(Errors.E910) from error
         from ..pipelines import changing_pipeline
         from ..serve.exchange import take_over
+        from ..serve.following import Following
         from ..serve.journal import adopt as adopt_journal
         from ..serve.links import Links
         from ..serve.review import Review
@@ -77,6 +85,8 @@ def serve_command(
         if 0 < len(token) < LEAST:
             raise ArboError(Errors.E919.format(least=LEAST))
         check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
+        follows = "its entities are edited by other programs"
+        check_needs({"--kb": kb is not None and not read_only}, "--read-only", follows)
         check_model(model)
         check_exists(model / "meta.json", "Give the folder of a pipeline.")
         bound = stack.enter_context(listening(host, port))
@@ -88,6 +98,8 @@ def serve_command(
                 adopt_journal(model)
         nlp, links = open_model(model), None
         review = Review(nlp, model, new, read_only=read_only, save=save)
+        if kb is not None:
+            review.linker.set_kb(kb)
         review.linker.refresh()
         if texts is not None:
             how = Reading("", "", "utf8", False)
@@ -98,6 +110,8 @@ def serve_command(
             said = ", ".join(f"{count} {what}" for what, count in counts.items())
             msg.good(visible(f"Decisions of {annotations}: {said}"))
         app = create_app(review, rules, links, name, space)
+        if kb is not None:
+            stack.enter_context(Following(app.state.service, kb).running())
         # A server that is told to stop saves while it answers what was asked before.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
