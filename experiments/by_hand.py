@@ -118,13 +118,10 @@ def holes(linker: ArboLinker, docs: Sequence[Doc], share: float) -> None:
     scores = {t: f1(theirs, similarity >= t, gold) for t in THRESHOLDS}
     sure = np.array([r.link.scores[0] >= 0.9 if r.link.scores else False for r in results])
     first = np.array([bool(r.link.ids) and r.link.ids[0] in (r.gold or ()) for r in results])
-    print(
-        f"  {len(results)} mentions, {gold.mean():.0%} with an entity: F1 {f1(right, linked, gold):.3f}"
-    )
+    ours = f1(right, linked, gold)
+    print(f"  {len(results)} mentions, {gold.mean():.0%} with an entity: F1 {ours:.3f}")
     print("  by hand " + ", ".join(f"{t}: {score:.3f}" for t, score in scores.items()))
-    print(
-        f"  probability of 0.9 or more: {sure.mean():.0%} of mentions, right {first[sure].mean():.3f}"
-    )
+    print(f"  at 0.9 or more: {sure.mean():.0%} of mentions, right {first[sure].mean():.3f}")
 
 
 def main() -> None:

@@ -559,6 +559,16 @@ class Errors(metaclass=_Coded):
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
     E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
+    E837 = (
+        "{count} documents have annotated mentions, fewer than the {folds} parts. Annotate more, "
+        "or use fewer parts: --folds 2."
+    )
+    E839 = "{value!r} is no way to use documents. Choose from {choices}."
+    E848 = (
+        "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
+        "a folder of these."
+    )
+    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
 
     # Silver mentions: E84x
     E840 = (

@@ -9,12 +9,14 @@ from spacy.cli._util import app
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
+from .diff import diff_command
 from .discover import discover_command, link_command
 from .distill import distill_command
 from .evaluate import evaluate_command
 from .fit import fit_cli
 from .init_config import init_config_command
 from .kb import kb_cli
+from .learn import learn_command
 from .new import new_cli
 from .rerank import rerank_command
 from .serve import serve_command
@@ -33,8 +35,10 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
+arbo_cli.command("learn")(learn_command)
 arbo_cli.command("evaluate")(evaluate_command)
 arbo_cli.command("link")(link_command)
+arbo_cli.command("diff")(diff_command)
 arbo_cli.command("discover")(discover_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.command("serve")(serve_command)

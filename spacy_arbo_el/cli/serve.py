@@ -30,6 +30,12 @@ PORT = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a fr
 NAME = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False)
 TOKEN = Opt("", "--token", envvar="ARBO_TOKEN", help="Secret that clients send; random by default")
 URL = Opt("", "--url", help="Address that browsers use, if different (a proxy's)")
+FOLLOWED = Opt(
+    None,
+    "--kb",
+    help="Folder of a knowledge base to link with, whose edits by other programs are followed; "
+    "with --read-only",
+)
 ADOPT = Opt(
     False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
 )
@@ -46,6 +52,7 @@ def serve_command(
     name: str = NAME,
     token: str = TOKEN,
     url: str = URL,
+    kb: Optional[Path] = FOLLOWED,
     read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
     adopt: bool = ADOPT,
     space: str = SPACE,
@@ -61,10 +68,14 @@ def serve_command(
     Example:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
+      python -m spacy arbo serve MODEL --read-only --kb kb
     """
     with errors_for_people(), ExitStack() as stack:
         _check(model, token, annotations, texts)
+        follows = "its entities are edited by other programs"
+        check_needs({"--kb": kb is not None and not read_only}, "--read-only", follows)
         from ..serve.app import create_app
+        from ..serve.following import Following
         from ..serve.review import Review
         from ..serve.running import listening, run
         from ..serve.security import Rules, new_token
@@ -73,9 +84,13 @@ def serve_command(
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, new, read_only=read_only, save=save)
+        if kb is not None:
+            review.linker.set_kb(kb)
         review.linker.refresh()
         links = _links(review, texts, annotations, name)
         app = create_app(review, rules, links, name, space)
+        if kb is not None:
+            stack.enter_context(Following(app.state.service, kb).running())
         # A server that is told to stop saves while it answers what was asked before.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):

@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 
 from ..annotations import links_of
 from ..errors import ArboError, Errors
+from ..frames import LINK
 from ..mentions.getters import SpanGetter, find_mentions
 from ..storage.files import replacing
 from .table import cell
@@ -42,8 +43,8 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-# Columns of ``write_table``.
-COLUMNS = ("id", "start", "end", "mention", "label", "kb_id", "title", "score", "cluster")
+# Columns of ``write_table``: those of the rows of ``arbo link --each``, but for the evidence.
+COLUMNS = LINK
 
 
 def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
@@ -59,7 +60,8 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
             for mention in record["mentions"]:
-                cells = {**mention, "id": record["id"], "mention": mention["text"]}
+                about = {"document": record["id"], "new_entity": mention.get("cluster", "")}
+                cells = {**mention, **about}
                 rows.writerow([cell(cells.get(column, "")) for column in COLUMNS])
             count += 1
         text.detach()

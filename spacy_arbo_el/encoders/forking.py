@@ -1,8 +1,10 @@
 """Worker processes of ``nlp.pipe(n_process=...)``, which spaCy forks on Linux."""
 
 import os
-import sys
-from typing import Optional
+from typing import Any, Optional
+
+import srsly
+import threadpoolctl
 
 from ..devices import torch
 
@@ -10,6 +12,22 @@ from ..devices import torch
 PARALLELISM = "TOKENIZERS_PARALLELISM"
 _home = os.getpid()
 _parallelism: Optional[str] = None
+
+
+def resolve_entry_points(*registries: Any) -> None:
+    """Look up the entry points of registries once, instead of at each use.
+
+    srsly looks for encoders of other packages at each call of ``msgpack_dumps`` and ``loads``, of
+    which a Doc with user data needs three to be sent and three to be received: 0.4 ms each.
+    """
+    for registry in registries:
+        if registry.entry_points:
+            for name, function in registry.get_entry_points().items():
+                registry.register(name, func=function)
+            registry.entry_points = False
+
+
+resolve_entry_points(srsly.msgpack_encoders, srsly.msgpack_decoders)
 
 
 def _before_fork() -> None:
@@ -43,6 +61,6 @@ def one_thread_after_fork() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
     if torch is not None:
         torch.set_num_threads(1)
-    faiss = sys.modules.get("faiss")
-    if faiss is not None:
-        faiss.omp_set_num_threads(1)
+    # OpenMP, which faiss uses, and OpenBLAS, which NumPy uses and which starts its threads anew in
+    # each child: more threads than cores wait for each other by spinning.
+    threadpoolctl.threadpool_limits(1)

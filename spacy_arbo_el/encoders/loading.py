@@ -7,8 +7,8 @@ import huggingface_hub
 import torch
 from huggingface_hub import constants
 from safetensors import SafetensorError
-from spacy_transformers.layers.transformer_model import huggingface_from_pretrained
-from transformers import PreTrainedTokenizerBase
+from thinc.util import get_torch_default_device
+from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from ..errors import ArboError, Errors, code_of
 from .sources import resolve_name
@@ -57,14 +57,17 @@ def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase,
     try:
         if not Path(source).exists():
             source = from_hub(source)
-        settings = {"attn_implementation": attention}
-        loaded = huggingface_from_pretrained(source, {"use_fast": True}, settings)
+        # spacy-transformers' function reads the file of a slow tokenizer too, which a folder with
+        # tokenizer.json alone does not have.
+        tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
+        config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
+        transformer = AutoModel.from_pretrained(source, config=config)
     except (OSError, ValueError, SafetensorError) as error:
         if code_of(error):
             raise
         problem = str(error).splitlines()[0]
         raise ArboError(Errors.E201.format(name=name, problem=problem)) from None
-    tokenizer, transformer = loaded.tokenizer, loaded.transformer
+    transformer.to(get_torch_default_device())
     size = len(tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})
     if len(tokenizer) > size:

@@ -30,7 +30,7 @@ from .queue import CHOICES, Filters, next_id, version_of
 from .reconciliation import Reconciliation, address
 from .review import Review
 from .security import COOKIE, Rules, Window, Windows, refusal
-from .service import Service, guarded
+from .service import Edits, Service, guarded
 
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
@@ -256,12 +256,35 @@ def create_app(
         Mount("/static", StaticFiles(directory=HERE / "static")),
     ]
     failures: Any = dict.fromkeys((HTTPException, ValueError, KeyError, OSError), pages.fail)
-    upsert = partial(review.decide, "kb_upsert", "service")
-    add = None if review.read_only else lambda new: upsert(entities=new)
-    service = Service(review.nlp, add, rules.patience, review.alone)
+    edits = None if review.read_only else _edits(review)
+    service = Service(review.nlp, edits, rules.patience, review.alone)
     service.warm()
     routes += service.routes()
     app = Starlette(routes=routes, exception_handlers=failures)
     name = review.model.resolve().name
+    app.state.service = service
     app.add_middleware(Reconciliation, service=service, name=name, rules=rules, space=space)
     return guarded(app, service, rules, windows)
+
+
+def _edits(review: Review) -> Edits:
+    """Edits of programs, which are decisions of the review."""
+
+    def decide(action: str, **more: Any) -> Any:
+        return review.decide(action, "service", **more)
+
+    def remove(ids: List[str]) -> None:
+        done: List[Any] = []
+        try:
+            for one in ids:
+                done.append(decide("kb_remove", id=one))
+        except BaseException:
+            for entry in reversed(done):
+                review.undo("service", entry["n"])
+            raise
+
+    return Edits(
+        lambda new: decide("kb_upsert", entities=new),
+        remove,
+        lambda id, into: decide("kb_merge", id=id, into=into),
+    )

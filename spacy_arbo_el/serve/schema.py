@@ -98,6 +98,17 @@ class EntityRequest(Body):
     entities: List[NewEntity] = Field(min_length=1, max_length=1000)
 
 
+class RemovalRequest(Body):
+    ids: List[Word] = Field(min_length=1, max_length=1000)
+
+
+class MergeRequest(Body):
+    """An entity that becomes another one, which gets its names. Its id leads there afterwards."""
+
+    id: Word
+    into: Word
+
+
 class Candidate(Body):
     kb_id: str
     title: str

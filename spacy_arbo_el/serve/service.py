@@ -32,8 +32,20 @@ from .cells import candidates
 from .metrics import MEDIA_TYPE, Counts, Metrics
 from .security import Gate, Rules, Windows, refusal
 
-# Adds entities, or replaces those with their ids. RETURNS: How many.
-AddEntities = Callable[[List[Dict[str, Any]]], Any]
+
+@dataclass(frozen=True)
+class Edits:
+    """What changes the knowledge base of a service.
+
+    upsert: Adds entities, or replaces those with their ids.
+    remove: Removes the entities with these ids: all, or none.
+    merge: Makes an entity another one, by their ids.
+    """
+
+    upsert: Callable[[List[Dict[str, Any]]], Any]
+    remove: Callable[[List[str]], Any]
+    merge: Callable[[str, str], Any]
+
 
 # A document, its place in the request, and how many candidates of each mention are wanted.
 _Item = Tuple[str, schema.Document, int]
@@ -57,6 +69,8 @@ class Operation:
 OPERATIONS = (
     Operation("POST", "/link", "Link mentions", schema.LinkAnswer, schema.LinkRequest),
     Operation("POST", "/entities", "Add or replace entities", schema.State, schema.EntityRequest),
+    Operation("POST", "/entities/remove", "Remove", schema.State, schema.RemovalRequest),
+    Operation("POST", "/entities/merge", "Merge two", schema.State, schema.MergeRequest),
     Operation("GET", "/health", "Answers while the process runs", is_open=True),
     Operation("GET", "/ready", "Answers where documents can be linked", is_open=True),
     Operation("GET", "/metrics", "Counts in the text format of Prometheus"),
@@ -67,7 +81,7 @@ class Service:
     """Answers programs. Threads may call all methods.
 
     nlp: A pipeline with a linker.
-    add: What adds entities; None where that is not allowed.
+    edits: What changes entities; None where that is not allowed.
     patience: Seconds that a request may wait for its links.
     alone: Held by whoever makes or reads documents, where nobody else uses the pipeline. Words of
         requests are forgotten then (``nlp.memory_zone``), so that memory stays level.
@@ -76,11 +90,11 @@ class Service:
     def __init__(
         self,
         nlp: Language,
-        add: Optional[AddEntities],
+        edits: Optional[Edits],
         patience: float,
         alone: Optional[AbstractContextManager] = None,
     ) -> None:
-        self.nlp, self.add, self.linker, self.alone = nlp, add, find_linker(nlp), alone
+        self.nlp, self.edits, self.linker, self.alone = nlp, edits, find_linker(nlp), alone
         self.counts = Counts([one.path for one in OPERATIONS])
         self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
@@ -103,12 +117,32 @@ class Service:
 
     def entities(self, body: schema.EntityRequest) -> Dict[str, Any]:
         """Add entities while others link. All or none are added."""
-        if self.add is None:
-            raise HTTPException(403, "This server is read-only.")
+        edits = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
         # The old state answers until they are encoded, and the next link has not to wait.
         self.linker.datastore.encode_ahead([Entity(**one) for one in entities], self.texts)
-        self.add(entities)
+        edits.upsert(entities)
+        return self._state()
+
+    def remove(self, body: schema.RemovalRequest) -> Dict[str, Any]:
+        """Remove entities. All or none are removed."""
+        self._allowed().remove(body.ids)
+        return self._state()
+
+    def merge(self, body: schema.MergeRequest) -> Dict[str, Any]:
+        """Merge an entity into another."""
+        edits = self._allowed()
+        if body.id == body.into:
+            raise HTTPException(422, "id and into are the same.")
+        edits.merge(body.id, body.into)
+        return self._state()
+
+    def _allowed(self) -> Edits:
+        if self.edits is None:
+            raise HTTPException(403, "This server is read-only.")
+        return self.edits
+
+    def _state(self) -> Dict[str, Any]:
         return {"entities": len(self.linker.kb)}
 
     def warm(self) -> None:
@@ -174,6 +208,8 @@ class Service:
         answers: Dict[str, Callable[[Request], Response]] = {
             "/link": partial(self._json, self.link, schema.LinkRequest),
             "/entities": partial(self._json, self.entities, schema.EntityRequest),
+            "/entities/remove": partial(self._json, self.remove, schema.RemovalRequest),
+            "/entities/merge": partial(self._json, self.merge, schema.MergeRequest),
             "/health": lambda _: PlainTextResponse("ok\n"),
             "/ready": self._ready,
             "/metrics": self._metrics,
@@ -223,10 +259,13 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> S
 
     Entities that are added stay in memory until the pipeline is saved.
     """
-    service = Service(nlp, None if read_only else find_linker(nlp).kb.upsert, rules.patience)
+    kb = find_linker(nlp).kb
+    edits = None if read_only else Edits(kb.upsert, kb.remove, kb.merge)
+    service = Service(nlp, edits, rules.patience)
     service.warm()
     failures: Any = {HTTPException: _fail}
     app = Starlette(routes=service.routes(), exception_handlers=failures)
+    app.state.service = service
     return guarded(app, service, rules, Windows())
 
 

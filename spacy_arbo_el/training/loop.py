@@ -25,6 +25,7 @@ from wasabi import Printer
 from ..linker import linkers_of
 from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
+from .advice import advice_before_training
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -119,6 +120,9 @@ def train(
         path.unlink(missing_ok=True)
         clean_output_dir(output)
     _write_introduction(nlp, optimizer, frozen, checkpoint, stdout)
+    if checkpoint is None:
+        for line in advice_before_training(nlp, config["training"]):
+            stdout.write(Printer(no_print=True).warn(line) + "\n")
     writer = _PipelineWriter(nlp, settings, output)
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)

@@ -163,3 +163,19 @@ def test_scikit_learn_is_imported_by_who_generates_text_alone():
     command = [sys.executable, "-c", LINKING]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout == "[0.0, 1.0, 1.0]\n", run.stderr
+
+
+@pytest.mark.parametrize("kind", ["xlm-roberta", "deberta-v2"])
+def test_folder_with_tokenizer_json_alone(kind, tmp_path):
+    """Such families have slow tokenizers of another file, which newer folders do not have."""
+    folder = save_tiny(tmp_path / kind, kind)
+    for file in folder.iterdir():
+        if file.name not in ("config.json", "model.safetensors", "tokenizer.json"):
+            file.unlink()
+    encoder = dual_encoder(str(folder))
+    windows = encoder.read_mentions(["the flu virus"], np.array([0]), np.array([[4, 7]]))
+    vectors = encoder.encode_mentions(windows)
+    assert vectors.any() and np.isfinite(vectors).all()
+    again = dual_encoder(str(save_tiny(tmp_path / "other", kind, seed=1)))
+    again.model.from_bytes(encoder.model.to_bytes())
+    np.testing.assert_allclose(again.encode_mentions(windows), vectors, atol=1e-6)

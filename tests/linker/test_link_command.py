@@ -8,7 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import save_pipeline
+from spacy_arbo_el import frames, save_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
 
 from ..commands import run
@@ -46,9 +46,10 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert documents == 3 and mentions == 6 and linked + nil == 6 and entities >= 1
     with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["id"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
-    assert {row["mention"] for row in rows} == {"planet Mercury", "Quicksilver"}
-    assert all(TEXT[int(r["start"]) : int(r["end"])] == r["mention"] for r in rows)
+    assert [row["document"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
+    assert {row["text"] for row in rows} == {"planet Mercury", "Quicksilver"}
+    assert all(TEXT[int(r["start"]) : int(r["end"])] == r["text"] for r in rows)
+    assert tuple(rows[0]) == frames.LINK, "the columns of --each and of links_to_dicts"
     assert sum(row["kb_id"] != "NIL" for row in rows) == linked
     assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
 

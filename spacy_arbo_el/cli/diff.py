@@ -1,0 +1,104 @@
+"""``arbo diff``: what has changed since yesterday."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ..errors import ArboError, Errors
+from ._util import errors_for_people, print_table, visible
+from .arguments import CODE, check_needs, is_pipeline, open_model
+from .documents import FIND, Reading, document_reader
+
+if TYPE_CHECKING:
+    from ..evaluation.differences import Key, Linked
+    from ..kb.knowledge_base import ArboKB
+
+# How many differences are printed.
+SHOWN = 20
+
+
+def diff_command(
+    # fmt: off
+    old: Path = Arg(..., help="Output of `arbo link`, or a pipeline"),
+    new: Path = Arg(..., help="A later output, or a pipeline"),
+    texts: Optional[Path] = Opt(None, "--texts", help="Documents that both pipelines link"),
+    find: str = FIND,
+    old_kb: Optional[Path] = Opt(None, "--old-kb", help="Knowledge base of OLD, for the reasons"),
+    new_kb: Optional[Path] = Opt(None, "--new-kb", help="Knowledge base of NEW"),
+    output: List[Path] = Opt(
+        [], "--output", "-o", help="An .html page or a .csv table of all; may be repeated"
+    ),
+    code: Optional[Path] = CODE,
+    # fmt: on
+) -> None:
+    """List links that have changed, appeared or gone, with the reason.
+
+    A reason is: the entity was added, merged or removed; an exemplar; a mention that was not found
+    before; or the probability has moved.
+
+    \b
+    Example:
+      python -m spacy arbo diff monday.jsonl tuesday.jsonl -o diff.html
+      python -m spacy arbo diff model_1 model_2 --texts corpus.spacy
+    """
+    import csv
+    import io
+
+    from ..evaluation import differences as module
+    from ..storage.files import write_file
+
+    with errors_for_people():
+        for path in output:
+            if path.suffix.lower() not in (".html", ".csv"):
+                raise ArboError(Errors.E835.format(path=path))
+        options = {"--texts": texts is not None, "--find": bool(find)}
+        if not (is_pipeline(old) and is_pipeline(new)):
+            check_needs(options, "two pipelines", "an output has its links already")
+        elif texts is None:
+            raise ArboError(Errors.E849)
+        before, known = _links(old, texts, find, old_kb)
+        after, known_now = _links(new, texts, find, new_kb)
+        found = module.differences(before, after, known, known_now)
+        total = len({*before, *after})
+        for path in output:
+            if path.suffix.lower() == ".html":
+                text = module.to_html(found, f"{old.name} and {new.name}", total)
+            else:
+                table = io.StringIO(newline="")
+                rows = [list(module.COLUMNS), *module.to_csv_rows(found)]
+                csv.writer(table, lineterminator="\n").writerows(rows)
+                text = table.getvalue()
+            write_file(path, text.encode("utf8", "replace"))
+    shown = ("kind", "document", "text", "before", "after", "reason")
+    cells = [one.cells for one in found[:SHOWN]]
+    print_table(shown, [[one[name] for name in shown] for one in cells])
+    if len(found) > SHOWN:
+        msg.text(f"… and {len(found) - SHOWN:,} more; -o diff.csv has all")
+    for (kind, why), count in module.counts_of(found).most_common():
+        msg.info(f"{count:,} × {kind}: {why}")
+    written = "".join(f", {visible(path)}" for path in output)
+    msg.good(f"{len(found):,} of {total:,} mentions are linked differently{written}")
+
+
+def _links(
+    path: Path, texts: Optional[Path], find: str, kb: Optional[Path]
+) -> "Tuple[Dict[Key, Linked], Optional[ArboKB]]":
+    """The links of an output or a pipeline, and the knowledge base that they are of."""
+    from spacy.vocab import Vocab
+
+    from ..distributed.output import rows_of
+    from ..evaluation.differences import by_mention, read_links
+    from ..kb.knowledge_base import ArboKB
+    from ..linker import find_linker
+
+    given = ArboKB(Vocab()).from_disk(kb) if kb is not None else None
+    if texts is None:
+        return read_links(path), given
+    nlp: Any = open_model(path)
+    linker = find_linker(nlp)
+    with document_reader(nlp, linker, texts, Reading(find, "", "utf8", False)) as read:
+        docs = linker.pipe(read())
+        rows = rows_of(docs, linker.mentions.getter, linker.cfg["extension"])
+        return by_mention(rows), given or linker.kb

@@ -1,0 +1,58 @@
+"""A short training on few documents, with the defaults' settings and a schedule of its length."""
+
+import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Sequence
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_config_from_str, registry
+from thinc.api import fix_random_seed
+
+from ..config_sources import complete_config
+from ..corpora.docs import unlinked
+from ..linker import find_linker
+from ..pipelines import load_pipeline, save_pipeline
+
+
+def train_copy(nlp: Language, docs: Sequence[Doc], seed: int = 0) -> Language:
+    """A copy of a pipeline whose linker is trained on documents. They become exemplars.
+
+    Learning rate, batches and epochs are those of ``arbo init-config``. The rate rises over the
+    first tenth of the steps and falls to zero at the end.
+
+    docs: Annotated documents, at least one.
+    seed: Determines the order of documents.
+    """
+    fix_random_seed(seed)
+    copy = copied_pipeline(nlp)
+    linker = find_linker(copy)
+    linker.feedback.add_exemplars(docs)
+    settings = load_config_from_str(complete_config("linker"), interpolate=False)["training"]
+    batch = registry.resolve({"batcher": settings["batcher"]})["batcher"]
+    order = random.Random(seed)
+    examples = [Example(unlinked(doc), doc) for doc in docs]
+    batches = []
+    for _ in range(settings["max_epochs"]):
+        order.shuffle(examples)
+        batches += list(batch(list(examples)))
+    rate = settings["optimizer"]["learn_rate"]
+    rate.update(warmup_steps=len(batches) // 10, total_steps=len(batches) + 1)
+    optimizer = registry.resolve({"optimizer": settings["optimizer"]})["optimizer"]
+    for some in batches:
+        linker.update(some, sgd=optimizer)
+        optimizer.step_schedules()
+    linker.encoder.end_training()
+    return copy
+
+
+def copied_pipeline(nlp: Language) -> Language:
+    """A copy with weights and exemplars of its own. Its folder is removed with it."""
+    folder = TemporaryDirectory()
+    path = Path(folder.name) / "pipeline"
+    save_pipeline(nlp, path)
+    copy = load_pipeline(path)
+    vars(copy)["folder"] = folder
+    return copy

@@ -1,0 +1,34 @@
+"""What is said before a training begins."""
+
+from spacy.training.initialize import init_nlp
+
+from spacy_arbo_el.training.advice import advice_before_training, few_mentions
+
+from ..linker.world import write_corpus
+from ..systems import load_system
+
+
+def advice(paths, **changes):
+    """The lines for the small corpus: 12 documents in three batches, 20 mentions."""
+    config = load_system("linker", {**paths, **changes})
+    nlp = init_nlp(config)
+    before = nlp.config.to_str()
+    lines = list(advice_before_training(nlp, nlp.config.interpolate()["training"]))
+    assert nlp.config.to_str() == before
+    return lines
+
+
+def test_a_warm_up_longer_than_the_run_and_few_mentions_are_said(tiny_bert, tmp_path):
+    paths = {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)}
+    warmup = "training.optimizer.learn_rate.warmup_steps"
+    few, long = advice(paths)
+    assert few.startswith("20 mentions to train on, fewer than 200")
+    assert "warm-up of 50 steps is longer than the run of 12" in long
+    assert len(advice(paths, **{warmup: 11})) == 1, "four epochs of three batches"
+    assert "run of 4" in advice(paths, **{warmup: 4, "training.max_steps": 4})[1]
+    assert len(advice(paths, **{warmup: 4, "training.max_epochs": 0, "training.max_steps": 5})) == 1
+    assert len(advice(paths, **{warmup: 0})) == 1
+
+
+def test_enough_mentions_are_not_warned_of():
+    assert not list(few_mentions(200)) and list(few_mentions(199))
