@@ -103,7 +103,7 @@ def test_command_prints_a_table_and_saves_the_way_that_it_takes(plain, tmp_path)
     commands.run(*arguments, "--output", tmp_path / "taken", "--take", "unchanged")
     assert len(find_linker(spacy.load(tmp_path / "taken")).exemplars) == 0
     assert "arbo-E839" in commands.run(*arguments, "-o", tmp_path / "x", "--take", "y", code=1)
-    assert "arbo-E838" in commands.run(*arguments[:3], "--folds", "7", code=1)
+    assert "arbo-E837" in commands.run(*arguments[:3], "--folds", "7", code=1)
     assert not (tmp_path / "x").exists()
 
 
