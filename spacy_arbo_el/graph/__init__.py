@@ -5,8 +5,8 @@ clusters the mentions that no entity reaches. ``gold_parents`` gives training it
 """
 
 from .bottleneck import minimax
-from .forest import Forest, arborescence
+from .edges import Forest
 from .linkage import undirected
-from .linking import Links, link
+from .linking import Links, arborescence, link
 from .positives import gold_parents, gold_parents_1nn, gold_parents_1rand
 from .sweep import Sweep, sweep

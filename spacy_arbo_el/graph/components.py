@@ -6,7 +6,7 @@ from scipy.sparse.csgraph import connected_components
 
 from ..compiling import numba_jit
 from .edges import Graph, incoming
-from .forest import arborescence_of, trace, weights_of
+from .linking import arborescence_of, trace, weights_of
 from .union_find import find
 
 LEFTOVERS = ("weak", "strong", "arborescence")

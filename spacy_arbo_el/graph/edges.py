@@ -169,6 +169,17 @@ NO_KEY = np.iinfo(np.int64).max
 _LONG = 48
 
 
+class Forest(NamedTuple):
+    """A forest with at most one edge into each mention.
+
+    parent: (M,) int32, the node each mention hangs under, -1 if there is none.
+    edge: (M,) int64, which of the input's edges that is, -1 if there is none.
+    """
+
+    parent: np.ndarray
+    edge: np.ndarray
+
+
 class Incoming(NamedTuple):
     """Edges grouped by the mention they enter. Those of mention m are keys[first[m]:first[m+1]].
 

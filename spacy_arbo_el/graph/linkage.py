@@ -8,8 +8,7 @@ from typing import Any, Tuple
 import numpy as np
 
 from ..compiling import numba_jit
-from .edges import Graph, check_graph, check_threshold, edge_key, edge_of
-from .forest import Forest
+from .edges import Forest, Graph, check_graph, check_threshold, edge_key, edge_of
 from .union_find import find
 
 

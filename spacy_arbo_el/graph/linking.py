@@ -1,13 +1,154 @@
-"""Links from arrays in one call."""
+"""Forests, in which each mention has at most one parent, and links from arrays in one call."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
+from ..compiling import numba_jit
 from .bottleneck import minimax_of
-from .edges import Graph, check_choice, check_graph, check_threshold, incoming
-from .forest import Forest, arborescence_of, trace, weights_of
+from .contraction import DEAD, contract
+from .edges import (
+    NO_KEY,
+    Forest,
+    Graph,
+    Incoming,
+    check_choice,
+    check_graph,
+    check_threshold,
+    edge_of,
+    incoming,
+)
 from .linkage import undirected_of
+
+
+def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
+    """Weight of the edge into each mention: (M,) float32. +inf for none."""
+    weight = np.full(graph.n_mentions, np.inf, np.float32)
+    valid = forest.edge >= 0
+    weight[valid] = graph.weight[forest.edge[valid]]
+    return weight
+
+
+def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    """Find each mention's root and its path's largest weight.
+
+    n_entities: How many nodes are entities.
+    parent: (M,) int32 node ids, as in ``Forest``.
+    weight: (M,) float32, the weight of the edge from the parent.
+    RETURNS: Roots (M,) int32 as node ids, where a mention without a parent is its own root, and
+        scores (M,) float32, -inf for a mention without a parent.
+    """
+    root = np.full(len(parent), -1, np.int32)
+    score = np.full(len(parent), -np.inf, np.float32)
+    _trace(n_entities, parent, weight, root, score)
+    return root, score
+
+
+@numba_jit()
+def _trace(
+    n_entities: int, parent: np.ndarray, weight: np.ndarray, root: np.ndarray, score: np.ndarray
+) -> None:
+    path = np.empty(len(parent), np.int32)
+    for mention in range(len(parent)):
+        length = 0
+        node = mention
+        while root[node] == -1:
+            above = parent[node]
+            if above < n_entities:  # an entity, or -1
+                root[node] = above if above != -1 else node + n_entities
+                score[node] = weight[node] if above != -1 else -np.inf
+                break
+            path[length] = node
+            length += 1
+            node = above - n_entities
+        while length > 0:
+            length -= 1
+            below = path[length]
+            root[below] = root[node]
+            score[below] = max(score[node], weight[below])
+            node = below
+
+
+def arborescence(
+    n_entities: int,
+    n_mentions: int,
+    source: Any,
+    target: Any,
+    weight: Any,
+    *,
+    threshold: float = np.inf,
+) -> Forest:
+    """Compute exactly what the paper's deletion procedure leaves (§2.3).
+
+    Of edges with equal weights, the procedure deletes the later in the arrays first. Mentions that
+    no entity reaches have no parent.
+
+    The arguments are those of ``link``, as are the errors. O(E log V) time.
+    """
+    graph = check_graph(n_entities, n_mentions, source, target, weight)
+    return arborescence_of(graph, incoming(graph, check_threshold(threshold)))
+
+
+def arborescence_of(
+    graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
+) -> Forest:
+    """Compute the arborescence of checked, grouped edges. See ``contract``."""
+    nodes, slot = contract(graph, edges, rootless=rootless, last=last)
+    parent = np.full(graph.n_mentions, -1, np.int32)
+    edge = np.full(graph.n_mentions, -1, np.int64)
+    _expand(graph.n_entities, graph.source, graph.target, nodes, slot, parent, edge)
+    return Forest(parent, edge)
+
+
+@numba_jit()
+def _expand(
+    n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
+    nodes: np.ndarray,
+    slot: np.ndarray,
+    parent: np.ndarray,
+    edge: np.ndarray,
+) -> None:
+    """Undo the contractions from the last to the first. Write each mention's parent and edge."""
+    n_nodes, n_mentions = len(nodes), len(slot)
+    first = _first_inside(nodes, n_mentions)
+    settled = np.zeros(n_nodes, np.bool_)
+    for number in range(n_nodes - 1, n_mentions - 1, -1):
+        node = nodes[number]
+        if node.into != -1 and nodes[node.into].top == DEAD:
+            node.top = DEAD
+        if settled[number] or node.top == DEAD:
+            continue
+        mention = first[number - n_mentions]  # if nothing enters, this is a root
+        if node.enters != NO_KEY:
+            mention = np.int32(target[edge_of(node.enters)] - n_entities)
+            edge[mention] = edge_of(node.enters)
+        # The edge replaces the cycle edges into all nodes that contain its head.
+        head = slot[mention]
+        while head != number:
+            settled[head] = True
+            head = nodes[head].into
+    for mention in range(n_mentions):
+        node = nodes[slot[mention]]
+        dead = node.top == DEAD or (node.into != -1 and nodes[node.into].top == DEAD)
+        if not settled[slot[mention]] and not dead and node.enters != NO_KEY:
+            edge[mention] = edge_of(node.enters)
+        if edge[mention] != -1:
+            parent[mention] = source[edge[mention]]
+
+
+@numba_jit()
+def _first_inside(nodes: np.ndarray, n_mentions: int) -> np.ndarray:
+    """The first mention in each contracted node."""
+    first = np.full(len(nodes) - n_mentions, n_mentions, np.int32)
+    for number in range(len(nodes)):
+        outer = nodes[number].into - n_mentions
+        if outer >= 0:
+            inside = nodes[number].mention if number < n_mentions else first[number - n_mentions]
+            first[outer] = min(first[outer], inside)
+    return first
+
 
 METHODS = ("arborescence", "minimax", "undirected")
 

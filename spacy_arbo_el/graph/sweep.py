@@ -15,9 +15,8 @@ from .edges import (
     incoming,
     last_key,
 )
-from .forest import arborescence_of, trace, weights_of
 from .levels import Joins, arborescence_joins, labels_at, linkage_joins, strong_joins
-from .linking import METHODS
+from .linking import METHODS, arborescence_of, trace, weights_of
 
 
 class Sweep(NamedTuple):

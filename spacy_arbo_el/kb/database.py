@@ -18,6 +18,8 @@ from ..errors import ArboError, Errors
 SCHEMA = """
 -- Counts and identities.
 CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+-- So that integrity_check finds a damaged value: it compares tables with their indexes.
+CREATE INDEX manifest_value ON manifest (value);
 CREATE TABLE entity (
     position INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -78,6 +80,8 @@ class Database:
 
     def __init__(self, path: Optional[Path] = None, *, writable: bool = True, schema: bool = True):
         self.path = path
+        # The file that errors name: of a copy in memory, that which it was read from.
+        self.origin = path
         self.writable = writable
         self.lock = threading.RLock()
         _databases.add(self)
@@ -93,7 +97,7 @@ class Database:
 
     @property
     def where(self) -> str:
-        return "memory" if self.path is None else str(self.path.parent)
+        return "memory" if self.origin is None else str(self.origin.parent)
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -137,8 +141,9 @@ class Database:
             yield
         except sqlite3.IntegrityError:
             raise
-        except (sqlite3.DatabaseError, OverflowError) as error:
-            name = self.path.name if self.path else "SQLite"
+        # A damaged schema may be part of a message that is no text.
+        except (sqlite3.DatabaseError, OverflowError, UnicodeDecodeError) as error:
+            name = self.origin.name if self.origin else "SQLite"
             problem = f"{name}: {error}"
             if any(hint in str(error) for hint in OF_THE_DISK):
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
@@ -256,6 +261,7 @@ class Database:
         target = Database(path, schema=False)
         with self.lock, self.reading(), target.reading():
             self.connection.backup(target.connection)
+        target.origin = target.path or self.origin
         return target
 
     def to_bytes(self) -> bytes:
@@ -272,6 +278,7 @@ class Database:
             path = Path(folder) / "entities.sqlite"
             path.write_bytes(data)
             on_disk = cls(path, writable=False)
+            on_disk.origin = None
             try:
                 return on_disk.copy(None)
             finally:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el import compiling, graph
 from spacy_arbo_el.graph.components import LEFTOVERS
 from spacy_arbo_el.graph.edges import check_graph, incoming
-from spacy_arbo_el.graph.forest import arborescence_of
-from spacy_arbo_el.graph.linking import METHODS
+from spacy_arbo_el.graph.linking import METHODS, arborescence_of
 
 from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable
 
