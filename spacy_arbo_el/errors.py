@@ -484,7 +484,9 @@ class Errors(metaclass=_Coded):
         "No component before the linker can find mentions; the pipeline has {names}. Find them "
         "with --find names, or with another pipeline, such as --find en_core_web_sm."
     )
-    E792 = "The pipeline {path} has no arbo_linker."
+    E792 = (
+        "The pipeline {path} has no arbo_linker{name}. Add one, or give the pipeline that has it."
+    )
     E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
     E794 = (
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "

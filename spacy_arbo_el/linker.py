@@ -506,13 +506,12 @@ def linkers_of(nlp: Language) -> Dict[str, ArboLinker]:
 
 
 def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
-    """The pipeline's linker. The one of that name, or the first."""
+    """Return the linker called ``name``, or the pipeline's first linker."""
     for pipe_name, pipe in linkers_of(nlp).items():
         if name in (None, pipe_name):
             return pipe
-    raise ValueError(
-        f"The pipeline {nlp.pipe_names} has no arbo_linker{f' {name!r}' if name else ''}."
-    )
+    called = f" called {name!r}" if name else ""
+    raise ArboError(Errors.E792.format(path=nlp.pipe_names, name=called))
 
 
 def name_of_linker(nlp: Language, linker: ArboLinker) -> str:
