@@ -244,6 +244,10 @@ class Errors(metaclass=_Coded):
     E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
+    E120 = (
+        "Neither the name nor the beginning of {path} says in which format it is. Name it with "
+        "--format, one of: {formats}."
+    )
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
         "with @corpus_formats in a file given by --code."
@@ -851,7 +855,7 @@ class Warnings(metaclass=_Coded):
     W547 = (
         "With retriever.match_types, mentions with the label {label!r} can't be linked: no entity "
         "has this type, and all have one, such as {types}. Map labels to types, or set "
-        "match_types = false."
+        "retriever.match_types = false."
     )
     W550 = (
         "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity. If that "

@@ -11,9 +11,11 @@ from tqdm.auto import tqdm
 log = logging.getLogger("spacy.arbo")
 # Seconds between the lines of a ``LoggedProgress``.
 LOG_SECONDS = 60.0
+# Seconds until people are told of a work that they did not expect.
+NOTICE_SECONDS = 5.0
 
 
-def progress(total: int, title: str, unit: str) -> Any:
+def progress(total: int, title: str, unit: str, notice: str = "") -> Any:
     """Progress bars on terminals, log lines elsewhere. Notebooks have bars too.
 
     Nothing where the logger is silent.
@@ -21,21 +23,22 @@ def progress(total: int, title: str, unit: str) -> Any:
     total: How many steps there are.
     title: The task.
     unit: The unit of a step.
+    notice: Said in the first line, after five seconds and as a warning, which scripts show too.
     """
     is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
     if not is_watched:
-        return LoggedProgress(total, title, unit)
+        return LoggedProgress(total, title, unit, notice)
     return tqdm(total=total, desc=title, unit=unit, disable=not log.isEnabledFor(logging.WARNING))
 
 
 class LoggedProgress:
     """Progress as a log line each minute. It has the methods of tqdm that we use.
 
-    total, title, unit: As in ``progress``.
+    total, title, unit, notice: As in ``progress``.
     """
 
-    def __init__(self, total: int, title: str, unit: str):
-        self.total, self.title, self.unit = total, title, unit
+    def __init__(self, total: int, title: str, unit: str, notice: str = ""):
+        self.total, self.title, self.unit, self.notice = total, title, unit, notice
         self.reset()
 
     def reset(self, total: Optional[int] = None) -> None:
@@ -48,13 +51,23 @@ class LoggedProgress:
         """Count ``n`` steps."""
         self.n += n
         now = time.monotonic()
-        if now - self._logged >= LOG_SECONDS and self.n < self.total:
+        wait = NOTICE_SECONDS if self.notice else LOG_SECONDS
+        if now - self._logged >= wait and self.n < self.total:
             self._logged = now
             left = (now - self._start) / self.n * (self.total - self.n)
-            log.info(
-                "%s: %d of %d %ss, about %d s left",
-                *(self.title, self.n, self.total, self.unit, left),
+            log.log(
+                logging.WARNING if self.notice else logging.INFO,
+                "%s: %d of %d %ss, about %d s left%s",
+                *(
+                    self.title,
+                    self.n,
+                    self.total,
+                    self.unit,
+                    left,
+                    self.notice and f". {self.notice}",
+                ),
             )
+            self.notice = ""
 
     def clear(self) -> None:
         """Nothing: lines stay."""

@@ -33,10 +33,10 @@ def diff_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """List links that have changed, appeared or gone, with the reason.
+    """List the links that have changed, and why.
 
-    A reason is: the entity was added, merged or removed; an exemplar; a mention that was not found
-    before; or the probability has moved.
+    They are others, appeared or went. Reasons: the entity was added, merged or removed; there is an
+    exemplar; the mention was not found in one of them; or the probability has moved.
 
     \b
     Example:

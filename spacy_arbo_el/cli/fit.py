@@ -64,7 +64,7 @@ def calibrate_command(
         for kind, curve in parts.calibration.to_config().items():
             msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
         if parts.reranker_accuracy is not None:
-            right = f"{parts.reranker_accuracy:.4f} of held-out mentions, NIL included"
+            right = f"{parts.reranker_accuracy:.1%} of the held-out mentions that have a right one"
             msg.info(f"{name}, reranker: the first candidate is right for {right}")
 
 

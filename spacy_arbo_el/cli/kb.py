@@ -1,7 +1,7 @@
 """``arbo kb …``: build, check and search knowledge bases. ``kb_edit.py`` has the edits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -10,7 +10,16 @@ from wasabi import msg
 from ..errors import ArboError, Errors
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
-from .kb_edit import add_edit_commands, encode_with, progress, show_skipped
+from .kb_edit import (
+    COLUMNS,
+    HEADER,
+    add_edit_commands,
+    encode_with,
+    pairs,
+    progress,
+    show_skipped,
+    table_options,
+)
 
 if TYPE_CHECKING:
     from ..kb.attached_index import AttachedIndex
@@ -19,6 +28,8 @@ if TYPE_CHECKING:
 FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, spacy, or one that --code adds"
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
+# Characters of a column; wasabi would fold those of more than 30.
+WIDEST = 120
 
 kb_cli = typer.Typer(
     name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
@@ -31,11 +42,11 @@ def build_command(
     source: Path = Arg(..., help="File or folder to read entities from"),
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
-    columns: List[str] = Opt([], "--column", help="table: field=column, such as title=Name"),
+    columns: List[str] = COLUMNS,
     where: List[str] = Opt([], "--where", help="table: only rows with column=value"),
     separator: str = Opt("", "--separator", help="table: separates aliases and types"),
     delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
-    header: str = Opt("", "--header", help="table: names of columns, where no line has them"),
+    header: str = HEADER,
     encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
     skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
     languages: List[str] = Opt([], "--language", help="umls, wikidata: language of names"),
@@ -62,13 +73,12 @@ def build_command(
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
 
-    options: Dict[str, Any] = {"skip_bad": skip_bad, "type_names": type_names}
-    options.update(encoding=encoding, columns=_pairs(columns), where=_pairs(where))
+    options: Dict[str, Any] = {**table_options(columns, header), "skip_bad": skip_bad}
+    options.update(type_names=type_names, encoding=encoding, where=pairs(where))
     several = {"languages": languages, "sources": sources, "types": types, "scopes": scopes}
     options.update((name, tuple(values)) for name, values in several.items())
     marks = {"separator": separator, "delimiter": delimiter}
     options.update((name, ESCAPED.get(mark, mark)) for name, mark in marks.items())
-    options["header"] = tuple(name.strip() for name in header.split(",") if header)
     with errors_for_people():
         given = {"watch": progress, **{name: one for name, one in options.items() if one}}
         given["finish"] = _encode_with(model) if model else lambda kb: None
@@ -77,14 +87,6 @@ def build_command(
     show_skipped(report)
     counts = f"{len(kb)} entities, {kb.get_size_aliases()} names, {len(kb.rows)} vectors"
     msg.good(f"{output}: {counts}")
-
-
-def _pairs(options: Iterable[str]) -> Dict[str, List[str]]:
-    """Options of the form name=value. Those of one name are joined."""
-    pairs: Dict[str, List[str]] = {}
-    for name, _, value in (option.partition("=") for option in options):
-        pairs.setdefault(name, []).append(value)
-    return pairs
 
 
 def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
@@ -131,7 +133,7 @@ def info_command(path: Path = KB) -> None:
     with errors_for_people():
         rows = _info(ArboKB.for_reading(path))
         rows["Size"] = f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB"
-    msg.table({name: visible(value) for name, value in rows.items()})
+    msg.table({name: visible(value) for name, value in rows.items()}, max_col=WIDEST)
 
 
 def _info(kb: "ArboKB") -> Dict[str, Any]:

@@ -4,7 +4,7 @@ transaction.
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -30,6 +30,25 @@ def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
     return kb.sync(verbalization, partial(encode_texts, encoder), encoder.text_fingerprint)
 
 
+COLUMNS = Opt([], "--column", help="table: field=column, such as title=Name")
+HEADER = Opt("", "--header", help="table: names of columns, where no line has them")
+
+
+def table_options(columns: List[str], header: str) -> Dict[str, Any]:
+    """Arguments of the reader of tables; none of those that were not given."""
+    names = tuple(name.strip() for name in header.split(",")) if header else ()
+    options = {"columns": pairs(columns), "header": names}
+    return {name: value for name, value in options.items() if value}
+
+
+def pairs(options: Iterable[str]) -> Dict[str, List[str]]:
+    """Options of the form name=value. Those of one name are joined."""
+    found: Dict[str, List[str]] = {}
+    for name, _, value in (option.partition("=") for option in options):
+        found.setdefault(name, []).append(value)
+    return found
+
+
 def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
     """The entities, with a progress bar."""
     from tqdm import tqdm
@@ -50,6 +69,8 @@ def add_command(
     path: Path = KB,
     source: Optional[Path] = Arg(None, help="File of entities, unless --id is given"),
     format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
+    columns: List[str] = COLUMNS,
+    header: str = HEADER,
     replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
     id: str = Opt("", "--id", help="Id of a single entity"),
     title: str = Opt("", "--title", help="Title of a single entity"),
@@ -81,7 +102,8 @@ def add_command(
             entity = Entity(id, title, description, tuple(aliases), tuple(types))
             count = kb.upsert(entity) if replace else kb.add(entity)
         else:
-            report = import_into(kb, source, format, replace=replace, watch=progress)
+            options = table_options(columns, header)
+            report = import_into(kb, source, format, replace=replace, watch=progress, **options)
             count = report.count
             show_skipped(report)
         texts = encode_with(linker, kb) if linker else 0

@@ -32,7 +32,7 @@ def learn_command(
     code: Optional[Path] = CODE,
     # fmt: on
 ) -> None:
-    """Compare uses of annotated documents, and do the best.
+    """Compare uses of annotated documents.
 
     A pipeline can stay as it is, be calibrated, store the mentions as exemplars, or be trained.
     Each is scored on documents that it has not used. The simplest that is within one standard error

@@ -4,6 +4,7 @@
 that a ``.spacy`` file has. All commands read with these.
 """
 
+import codecs
 import inspect
 import warnings
 from collections import Counter
@@ -25,6 +26,7 @@ from ..storage.lines import (
     encoding_name,
     encoding_of,
     read_lines,
+    read_start,
     throw,
 )
 
@@ -64,7 +66,7 @@ def read(
     offsets: How the file counts offsets, one of ``READINGS``; "" tries all of them where it has
         the words of mentions, and counts characters where it has not.
     """
-    format = format or corpus_format_of(check_exists(path))
+    format = format or known_format_of(check_exists(path))
     if format not in corpus_formats:
         formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
         raise ArboError(Errors.E112.format(format=format, formats=formats))
@@ -79,6 +81,19 @@ def read(
     options = {"counts": counts, "offsets": offsets}
     texts = reader(path, on_error, **{name: options[name] for name in options if name in known})
     return checked(texts, path, is_known=bool(offsets))
+
+
+def known_format_of(path: Path) -> str:
+    """The format that name and content of a file say. ValueError where they say nothing."""
+    format = corpus_format_of(path)
+    is_named = any(suffix in (".jsonl", ".json", ".ndjson") for suffix in path.suffixes)
+    start = b"{" if path.is_dir() or format != "jsonl" or is_named else read_start(path, 64)
+    start = start.removeprefix(codecs.BOM_UTF8).lstrip()
+    if start and start[:1] not in (b"{", b"["):
+        check_readable(path)
+        formats = ", ".join(sorted(corpus_formats.get_all()))
+        raise ArboError(Errors.E120.format(path=path, formats=formats))
+    return format
 
 
 def checked(

@@ -23,6 +23,8 @@ from .statistics import (
 )
 
 EXAMPLES = 3
+# From this share of mentions without an entity of their name, a knowledge base is suspicious.
+NAMELESS = 0.95
 # With fewer annotated mentions, the default is calibrated and not trained.
 ENOUGH_TO_TRAIN = 300
 # The share of frequent English words among the words of an English text is at least this.
@@ -91,6 +93,7 @@ def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> Li
     findings.append(_left_out(kb, mentions))
     findings.extend(_offsets(mentions))
     findings.extend([_ambiguous(kb, mentions), _shared_names(kb, mentions)])
+    findings.append(_nameless(kb, mentions))
     return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
 
 
@@ -213,7 +216,22 @@ def _shared_names(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
         "mentions by a name of several entities of the knowledge base",
         texts,
         len(mentions),
-        "Names alone do not decide these: types (match_types = true) and descriptions do.",
+        "Names alone do not decide these: types (retriever.match_types = true) and descriptions "
+        "do.",
+    )
+
+
+def _nameless(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+    """Find mentions without a name in the KB, where nearly all are such."""
+    owners = owners_of_forms(kb, mentions)
+    texts = [m.record.text for m in mentions if m.record.text.casefold() not in owners]
+    suspicious = len(texts) >= NAMELESS * len(mentions) and len(kb)
+    return _finding(
+        "mentions by a name of no entity, of nearly all",
+        texts if suspicious else (),
+        len(mentions),
+        "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need a "
+        "--separator.",
     )
 
 

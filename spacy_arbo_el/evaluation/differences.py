@@ -1,4 +1,4 @@
-"""What has changed between two outputs of ``arbo link``, mention by mention, and why."""
+"""Changes between two outputs of ``arbo link``, mention by mention, with reasons."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ from ..storage.lines import check_exists
 Key = Tuple[str, int, int]
 CHANGED, APPEARED, WENT = "changed", "appeared", "went"
 COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
-# What is said where nothing else explains a change.
+# The reason where nothing else explains a change.
 MOVED = "probability moved"
 
 

@@ -110,7 +110,7 @@ class Way:
 
     @property
     def calibration_error(self) -> float:
-        """How far probabilities are from how often links are right."""
+        """Distance of probabilities from the share of right links."""
         return reliability_of_links(self.outcomes).error
 
     def ahead_of(self, other: "Way") -> np.ndarray:

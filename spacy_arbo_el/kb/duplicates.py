@@ -1,5 +1,6 @@
 """Entities that seem to be in a knowledge base twice."""
 
+import re
 from array import array
 from typing import Iterable, List, Tuple
 
@@ -11,13 +12,15 @@ from .lookup import letters
 
 # A name of more entities than this says nothing of which of them are the same.
 MOST_OWNERS = 20
+_NUMBER = re.compile(r"\d+")
 
 
 def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
     """Pairs of entities that are probably one. The places of both in the order given.
 
     Two entities of the same types are such a pair if their titles are the same, or if one has all
-    names of the other. Case, accents, spaces and punctuation do not count.
+    names of the other. Case, accents, spaces and punctuation do not count,
+    but between the digits of a number.
     """
     owners, names, titles = array("q"), array("q"), array("q")
     for number, entity in enumerate(entities):
@@ -40,6 +43,9 @@ def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
     return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]
 
 
-def _normalized(name: str) -> str:
-    """A name of symbols alone has no letters."""
-    return letters(name) or name
+def _normalized(name: str) -> Tuple[str, ...]:
+    """Its letters and digits, and the numbers in it: "syndrome 1/2" is not "syndrome 12".
+
+    A name of symbols alone has no letters.
+    """
+    return (letters(name) or name, *_NUMBER.findall(name))

@@ -66,7 +66,7 @@ class RankerWeights:
     out: (h,).
     curve: (len(SIGNS) + 2,), the temperature of the softmax over scores, then the weights of the
         evidence that any candidate is right, and an offset.
-    accuracy: The share of held-out mentions whose best candidate was correct.
+    accuracy: The share of held-out mentions, with a correct candidate, whose best one was correct.
     """
 
     mean: np.ndarray
@@ -189,7 +189,7 @@ def fit_weights(
     return replace(
         train_networks(candidates, correct, shares, starts[chosen]),
         curve=np.array([temperature, *curve], dtype=np.float32),
-        accuracy=float(np.average(hit, weights=shares)),
+        accuracy=float(np.average(hit[gold], weights=shares[gold])),
     )
 
 

@@ -9,6 +9,7 @@ from ..log import progress
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000
+ONCE = "A folder of a knowledge base keeps the vectors, so that this is done once"
 # Texts per step of the progress bar.
 TEXTS_PER_STEP = 512
 
@@ -18,7 +19,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     if len(texts) < MIN_LOGGED:
         return encode_batch(encoder, texts)
     batches, parts = text_batches(texts), []
-    with progress(len(texts), "Encoding the knowledge base", "text") as bar:
+    with progress(len(texts), "Encoding the knowledge base", "text", ONCE) as bar:
         for rows in batches:
             parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
             bar.update(len(rows))

@@ -35,7 +35,7 @@ from .security import Gate, Rules, Windows, refusal
 
 @dataclass(frozen=True)
 class Edits:
-    """What changes the knowledge base of a service.
+    """Functions that change the knowledge base of a service.
 
     upsert: Adds entities, or replaces those with their ids.
     remove: Removes the entities with these ids: all, or none.

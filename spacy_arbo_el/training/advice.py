@@ -1,4 +1,4 @@
-"""What is said before a training begins: too few mentions, or a warm-up longer than the run."""
+"""Advice before a training begins. There may be few mentions, or a warm-up longer than the run."""
 
 from itertools import islice
 from typing import Any, Dict, Iterator
@@ -13,7 +13,7 @@ FEW_MENTIONS = 200
 
 
 def advice_before_training(nlp: Language, settings: Dict[str, Any]) -> Iterator[str]:
-    """What to know before an initialized pipeline is trained.
+    """Give advice before an initialized pipeline is trained.
 
     settings: The section ``training`` of the config, interpolated.
     """
@@ -32,7 +32,7 @@ def advice_before_training(nlp: Language, settings: Dict[str, Any]) -> Iterator[
 
 
 def few_mentions(count: int) -> Iterator[str]:
-    """What to know of a training on so many mentions; nothing where they are enough."""
+    """Give advice on training with so many mentions. None where they are enough."""
     if count < FEW_MENTIONS:
         yield (
             f"{count} mentions to train on, fewer than {FEW_MENTIONS}: exemplars alone are often "
@@ -42,9 +42,9 @@ def few_mentions(count: int) -> Iterator[str]:
 
 
 def steps_of_run(nlp: Language, settings: Dict[str, Any], most: int) -> int:
-    """The number of steps of a training; ``most + 1`` where there are more.
+    """Count the steps of a training. The result is ``most + 1`` where there are more.
 
-    The corpus is read by a reader of its own, no further than needed.
+    The corpus is read by another reader, no further than needed.
     """
     epochs, limit, steps = settings["max_epochs"], settings["max_steps"], most + 1
     if limit > 0:

@@ -49,7 +49,7 @@ def train_copy(nlp: Language, docs: Sequence[Doc], seed: int = 0) -> Language:
 
 
 def copied_pipeline(nlp: Language) -> Language:
-    """A copy with weights and exemplars of its own. Its folder is removed with it."""
+    """An independent copy. Its folder is removed with it."""
     folder = TemporaryDirectory()
     path = Path(folder.name) / "pipeline"
     save_pipeline(nlp, path)

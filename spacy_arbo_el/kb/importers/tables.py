@@ -47,6 +47,9 @@ def read_table(
     An entity may have a row per name. The first one is its title, the others are aliases. Such
     entities come last.
 
+    In a dictionary, "|" separates further ids and names: ``id|other id||name|synonym``. In a table,
+    the column "alt_ids" has ids that lead to the entity.
+
     Raises ValueError with file, line and problem at an invalid line.
 
     path: The file.
@@ -74,6 +77,9 @@ def read_table(
                 if table.delimiter == OF_DICTIONARIES:
                     record["id"], *others = record["id"].split("|")
                     report.redirect(others, record["id"])
+                    title, *names = map(str.strip, record["title"].split("|"))
+                    record.update(title=title, aliases=[*record.get("aliases", ()), *names])
+                report.redirect(_further_ids(record["meta"], separator), record["id"])
                 entity = entity_of(record)
                 if record["id"] in several:
                     _merge(*merged.setdefault(record["id"], (number, record)), record)
@@ -235,6 +241,17 @@ def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> N
                 f"--column {field}=…; where no line names columns: --header NAMES."
             )
             raise ValueError(problem)
+
+
+# Columns of ids that lead to an entity.
+FURTHER_IDS = ("alt_ids", "alt_id", "other_ids", "further_ids", "equivalent_ids")
+
+
+def _further_ids(meta: Dict[str, Any], separator: str) -> List[str]:
+    """Take the other ids of an entity out of its further columns."""
+    columns = [column for column in meta if column.lower() in FURTHER_IDS]
+    ids = [one.strip() for column in columns for one in meta.pop(column).split(separator)]
+    return [one for one in ids if one]
 
 
 def _record(
