@@ -12,7 +12,7 @@ from .arguments import CODE, check_needs, is_pipeline, open_model
 from .documents import FIND, Reading, document_reader
 
 if TYPE_CHECKING:
-    from ..evaluation.differences import Key, Linked
+    from ..evaluation.differences import Difference, Key, Linked
     from ..kb.knowledge_base import ArboKB
 
 # How many differences are printed.
@@ -43,11 +43,7 @@ def diff_command(
       python -m spacy arbo diff monday.jsonl tuesday.jsonl -o diff.html
       python -m spacy arbo diff model_1 model_2 --texts corpus.spacy
     """
-    import csv
-    import io
-
-    from ..evaluation import differences as module
-    from ..storage.files import write_file
+    from ..evaluation.differences import differences
 
     with errors_for_people():
         for path in output:
@@ -60,26 +56,42 @@ def diff_command(
             raise ArboError(Errors.E849)
         before, known = _links(old, texts, find, old_kb)
         after, known_now = _links(new, texts, find, new_kb)
-        found = module.differences(before, after, known, known_now)
+        found = differences(before, after, known, known_now)
         total = len({*before, *after})
         for path in output:
-            if path.suffix.lower() == ".html":
-                text = module.to_html(found, f"{old.name} and {new.name}", total)
-            else:
-                table = io.StringIO(newline="")
-                rows = [list(module.COLUMNS), *module.to_csv_rows(found)]
-                csv.writer(table, lineterminator="\n").writerows(rows)
-                text = table.getvalue()
-            write_file(path, text.encode("utf8", "replace"))
+            _write(path, found, f"{old.name} and {new.name}", total)
+    _print(found)
+    written = "".join(f", {visible(path)}" for path in output)
+    msg.good(f"{len(found):,} of {total:,} mentions are linked differently{written}")
+
+
+def _write(path: Path, found: "List[Difference]", title: str, total: int) -> None:
+    """Write differences as an HTML page or a CSV table, by the suffix of the file."""
+    import csv
+    import io
+
+    from ..evaluation.differences import COLUMNS, to_csv_rows, to_html
+    from ..storage.files import write_file
+
+    table = io.StringIO(newline="")
+    if path.suffix.lower() == ".html":
+        table.write(to_html(found, title, total))
+    else:
+        csv.writer(table, lineterminator="\n").writerows([list(COLUMNS), *to_csv_rows(found)])
+    write_file(path, table.getvalue().encode("utf8", "replace"))
+
+
+def _print(found: "List[Difference]") -> None:
+    """Print the first differences, and how many there are for each reason."""
+    from ..evaluation.differences import counts_of
+
     shown = ("kind", "document", "text", "before", "after", "reason")
     cells = [one.cells for one in found[:SHOWN]]
     print_table(shown, [[one[name] for name in shown] for one in cells])
     if len(found) > SHOWN:
         msg.text(f"… and {len(found) - SHOWN:,} more; -o diff.csv has all")
-    for (kind, why), count in module.counts_of(found).most_common():
+    for (kind, why), count in counts_of(found).most_common():
         msg.info(f"{count:,} × {kind}: {why}")
-    written = "".join(f", {visible(path)}" for path in output)
-    msg.good(f"{len(found):,} of {total:,} mentions are linked differently{written}")
 
 
 def _links(

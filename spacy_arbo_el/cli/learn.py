@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from ..evaluation.learning import Way
     from ..linker import ArboLinker
 
+SAVED = Opt(
+    None, "--output", "-o", help="Where to save the pipeline that has learned; None for nowhere"
+)
+FOLDS = Opt(5, "--folds", help="Parts of the documents; each is linked after the others")
+
 
 def learn_command(
     # fmt: off
     model: Path = MODEL,
     data: Path = DATA,
-    output: Optional[Path] = Opt(
-        None, "--output", "-o", help="Where to save the pipeline that has learned; None for nowhere"
-    ),
-    folds: int = Opt(5, "--folds", help="Parts of the documents; each is linked after the others"),
+    output: Optional[Path] = SAVED,
+    folds: int = FOLDS,
     train: bool = Opt(False, "--train", help="Train too, once for each part: takes minutes"),
     take: str = Opt("", "--take", help="The way to save, whatever the table says: a name of it"),
     gpu_id: int = GPU,

@@ -14,6 +14,7 @@ from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, check_needs, open_model
 from .documents import Reading, document_reader
 
+FOLLOWS = "its entities are edited by other programs"
 WHY = "the decisions are on the mentions of its documents"
 
 # A shorter token could be guessed.
@@ -36,6 +37,7 @@ FOLLOWED = Opt(
     help="Folder of a knowledge base to link with, whose edits by other programs are followed; "
     "with --read-only",
 )
+READ_ONLY = Opt(False, "--read-only", help="Show everything, change nothing")
 ADOPT = Opt(
     False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
 )
@@ -53,16 +55,16 @@ def serve_command(
     token: str = TOKEN,
     url: str = URL,
     kb: Optional[Path] = FOLLOWED,
-    read_only: bool = Opt(False, "--read-only", help="Show everything, change nothing"),
+    read_only: bool = READ_ONLY,
     adopt: bool = ADOPT,
     space: str = SPACE,
     code: Optional[Path] = CODE,
 ) -> None:
     """Review in the browser, and link for programs.
 
-    Each decision on new entities, links and the knowledge base is in a journal beside the pipeline
-    as soon as it is made. The pipeline itself is saved when you stop with Ctrl+C. Programs send the
-    token in a header; the address /openapi.json describes what they can ask.
+    Each decision is in a journal beside the pipeline as soon as it is made. The pipeline itself is
+    saved when you stop with Ctrl+C. Programs send the token in a header; the address /openapi.json
+    describes what they can ask.
 
     \b
     Example:
@@ -71,9 +73,8 @@ def serve_command(
       python -m spacy arbo serve MODEL --read-only --kb kb
     """
     with errors_for_people(), ExitStack() as stack:
+        check_needs({"--kb": kb is not None and not read_only}, "--read-only", FOLLOWS)
         _check(model, token, annotations, texts)
-        follows = "its entities are edited by other programs"
-        check_needs({"--kb": kb is not None and not read_only}, "--read-only", follows)
         from ..serve.app import create_app
         from ..serve.following import Following
         from ..serve.review import Review
@@ -84,21 +85,30 @@ def serve_command(
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, new, read_only=read_only, save=save)
-        if kb is not None:
-            review.linker.set_kb(kb)
-        review.linker.refresh()
-        links = _links(review, texts, annotations, name)
-        app = create_app(review, rules, links, name, space)
+        _encode(review, kb)
+        app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
         if kb is not None:
             stack.enter_context(Following(app.state.service, kb).running())
         # A server that is told to stop saves while it answers what was asked before.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
             run(app, bound, rules, lambda: _say(review, rules, token), review.save)
-        if review.unsaved:
-            review.save()
-        if save is not None and review.saved:
-            msg.good(visible(f"{model}: saved with all decisions"))
+        _save(review, model, save is not None)
+
+
+def _encode(review: "Review", kb: Optional[Path]) -> None:
+    """Link with another knowledge base, if one is given, and encode what has no vector."""
+    if kb is not None:
+        review.linker.set_kb(kb)
+    review.linker.refresh()
+
+
+def _save(review: "Review", model: Path, is_owner: bool) -> None:
+    """Save decisions that were made last, and say that all are saved."""
+    if review.unsaved:
+        review.save()
+    if is_owner and review.saved:
+        msg.good(visible(f"{model}: saved with all decisions"))
 
 
 def _check(model: Path, token: str, annotations: Optional[Path], texts: Optional[Path]) -> None:

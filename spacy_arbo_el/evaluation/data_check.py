@@ -156,8 +156,8 @@ def _nil(mentions: Sequence[GoldMention]) -> Finding:
         "mentions annotated as NIL",
         [_shown(mention) for mention in mentions if mention.kb_id == NIL],
         len(mentions),
-        "If one in ten or more has no entity, fit the probabilities to such documents: spacy arbo "
-        "calibrate MODEL DOCS. 50 mentions are enough to begin with.",
+        "If one in ten or more has no entity, fit the probabilities to such documents: spacy "
+        "arbo fit calibrate MODEL DOCS. 50 mentions are enough to begin with.",
     )
 
 

@@ -68,7 +68,7 @@ def test_ids_labels_and_gold_that_are_missing(check):
     assert "1 of 7 mentions left out by their label DATE" in output
     assert "1 of 7 mentions without a gold id 'Nile' in" in output
     assert "1 of 7 mentions annotated as NIL 'Zorblax' in" in output
-    assert "fit the probabilities to such documents: spacy arbo calibrate" in output
+    assert "fit the probabilities to such documents: spacy arbo fit calibrate" in output
 
 
 @pytest.mark.parametrize(
