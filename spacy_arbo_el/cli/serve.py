@@ -4,7 +4,7 @@ import os
 import signal
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -13,6 +13,9 @@ from ..errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, check_needs, open_model
 from .documents import Reading, document_reader
+
+if TYPE_CHECKING:
+    from ..serve.review import Review
 
 FOLLOWS = "its entities are edited by other programs"
 WHY = "the decisions are on the mentions of its documents"
