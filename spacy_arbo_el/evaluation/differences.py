@@ -207,7 +207,7 @@ def _has(kb: ArboKB, kb_id: str) -> bool:
 
 
 def counts_of(found: Sequence[Difference]) -> "Counter[Tuple[str, str]]":
-    """How many differences there are of each kind and reason. Ids are left out of reasons."""
+    """Count the differences of each kind and reason. Ids are left out of reasons."""
     return Counter((one.kind, general(one.reason)) for one in found)
 
 
