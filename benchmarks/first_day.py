@@ -6,8 +6,8 @@
     python benchmarks/first_day.py figures PIPELINE KB
 
 ``learn`` is that of a group with few annotated documents: the first 35 of DOCS. ``processes`` is a
-data engineer's: short texts with names of the pipeline's knowledge base, linked by ``nlp.pipe`` with
-one process and with two, each in a process of its own. ``night`` is a news analyst's: a server
+data engineer's: short texts with names of the knowledge base, linked by ``nlp.pipe`` with
+one process and with two, each in a new process. ``night`` is a news analyst's: a server
 follows a copy of KB, which another process edits; the ids of the next day are compared with those
 of a fresh program, and ``arbo diff`` says what has changed. ``figures`` is a researcher's: the time
 of the first link with and without the encoding of names, and what the log says meanwhile.

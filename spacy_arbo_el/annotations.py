@@ -182,7 +182,7 @@ ONLY_NIL = "nil"
 
 
 class _LinkGetter:
-    """The getter behind ``span._.arbo``. Its type distinguishes our extensions from others."""
+    """The getter behind ``span._.arbo``, whose type distinguishes our extensions from others."""
 
     def __init__(self, storage: str):
         self.storage = storage
@@ -266,7 +266,7 @@ def annotate_new_entities(
 def links_of(
     doc: Doc, spans: Sequence[Span], name: str, given: bool = False
 ) -> List[Optional[Link]]:
-    """Links of spans as the document has them now. None for a span without a link.
+    """Links of spans as the document has them now; None for a span without a link.
 
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
     linker's link is given; one that no linker gave has the score 1.0, and no path.

@@ -10,7 +10,7 @@ from .compiling import numba_jit
 
 @dataclass(frozen=True)
 class TopK:
-    """The best ids of ``m`` queries with their scores. Best first.
+    """The best ids of ``m`` queries with their scores, best first.
 
     Equal scores come in the order of their ids.
 
@@ -165,7 +165,7 @@ def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, width) scaled to length 1. Those of length 0 stay."""
+    """Scale vectors (n, width) to length 1; those of length 0 stay."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
@@ -227,7 +227,7 @@ def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
 
 
 def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
-    """Stack tables (m, k), padded to the widest. At least one table.
+    """Stack one or more tables (m, k), padded to the widest.
 
     missing: Pads the others.
     """

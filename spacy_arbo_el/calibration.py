@@ -64,7 +64,7 @@ class Calibration:
         return Calibration(*((weight * slope, weight * offset) for slope, offset in curves))
 
     def logits(self, kind: str, similarity: np.ndarray) -> np.ndarray:
-        """Log-odds that edges of a kind are correct. Float32, in the shape of ``similarity``."""
+        """The log-odds that edges of a kind are correct: float32, shaped like ``similarity``."""
         slope, offset = getattr(self, kind)
         return (slope * similarity + offset).astype(np.float32)
 

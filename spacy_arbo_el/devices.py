@@ -24,7 +24,7 @@ def on_gpu() -> bool:
 
 
 def n_threads() -> int:
-    """The threads that a computation may use. Torch's number, or that of OpenMP."""
+    """The number of threads that a computation may use: torch's, or that of OpenMP."""
     if torch is not None:
         return torch.get_num_threads()
     faiss: Any = sys.modules.get("faiss")

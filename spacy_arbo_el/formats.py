@@ -80,7 +80,7 @@ UNREAD_SUFFIXES = {".owl": "OWL file", ".xmi": "UIMA CAS in XMI", ".conllu": "Co
 
 
 def corpus_format_of(path: Path) -> str:
-    """Infer the format of a corpus from its name and its first characters. "jsonl" by default."""
+    """Infer the format of a corpus from its name and first characters; "jsonl" by default."""
     if path.is_dir():
         return "brat" if any(path.rglob("*.ann")) or not any(path.rglob("*.tsv")) else "webanno"
     start = read_start(path, 4096).removeprefix(codecs.BOM_UTF8).lstrip()
@@ -93,7 +93,7 @@ def corpus_format_of(path: Path) -> str:
 
 
 def check_readable(path: Path) -> None:
-    """Raise ValueError for a file of a kind that no reader reads. The error names it."""
+    """Raise ValueError with the kind of a file that no reader reads."""
     start = read_start(path, 64)
     kind = next((kind for mark, kind in UNREAD_STARTS.items() if start.startswith(mark)), None)
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()

@@ -62,7 +62,7 @@ def candidates_to_dicts(
     get_spans: Optional[SpanGetter] = None,
     extension: str = DEFAULT_EXTENSION,
 ) -> List[Dict[str, Any]]:
-    """Convert first candidates to dicts, one per candidate. JSON-serialisable.
+    """Convert first candidates to dicts that can be written as JSON.
 
     count: How many candidates of a mention. Links have the titles of the first five.
     docs, get_spans, extension: As in ``links_to_dicts``.

@@ -377,7 +377,7 @@ class ArboLinker(TrainablePipe):
         sgd: Optional[Optimizer] = None,
         losses: Optional[Dict[str, float]] = None,
     ) -> Dict[str, float]:
-        """Learn from a batch's reference mentions (paper, §2.3). The arborescence paper.
+        """Learn from a batch's reference mentions (arborescence paper, §2.3).
 
         Mentions that ``initialize`` has not seen are stored as exemplars first.
         """
@@ -482,7 +482,10 @@ class ArboLinker(TrainablePipe):
     def to_disk(
         self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> None:
-        """Write the folder ``path`` in one step. exclude: As in ``to_bytes``."""
+        """Write the folder ``path``, which is there as a whole or not at all.
+
+        exclude: As in ``to_bytes``.
+        """
         with self._one_state():
             Serializer(self).to_disk(Path(path), exclude)
 

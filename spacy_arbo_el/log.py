@@ -83,7 +83,7 @@ class LoggedProgress:
 
 
 class WarnOnce:
-    """Warns of what would otherwise be said for each document. Once in a process."""
+    """Logs a warning once per process instead of once per document."""
 
     def __init__(self) -> None:
         self._said: Set[str] = set()

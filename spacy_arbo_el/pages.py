@@ -1,4 +1,4 @@
-"""HTML from the templates of ``templates/``. Pages, and parts of pages for notebooks.
+"""HTML from the templates of ``templates/``: pages, and parts of pages for notebooks.
 
 Templates escape all texts. Half characters (lone surrogates), which no file can hold, become
 question marks.
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def page(name: str, **values: Any) -> str:
-    """A page from its template. values: What the template names."""
+    """Make a page from its template.
+
+    values: What the template names.
+    """
     return _whole(environment().get_template(f"{name}.html").render(values))
 
 

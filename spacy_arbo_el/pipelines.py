@@ -38,7 +38,7 @@ CONFIG = "config.cfg"
 
 
 def _names_in_pipeline(folder: Path) -> Optional[str]:
-    """The pattern of names in a pipeline. SpaCy's own, and the components that meta.json lists."""
+    """The pattern of names in a pipeline: spaCy's, and the components that meta.json lists."""
     try:
         meta = json.loads(read_start(folder / "meta.json", 1 << 24))
         components = [*meta["components"], CONFIG, "meta.json", "tokenizer", "vocab"]
@@ -74,7 +74,7 @@ def save_pipeline(
 
 @contextlib.contextmanager
 def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]:
-    """Load a pipeline; save it if the block succeeds. In one step.
+    """Load a pipeline, and save it if the block raises nothing.
 
     No other program that uses this function or ``save_pipeline`` can change it in between.
 
@@ -181,7 +181,7 @@ def _load(path: Union[str, Path], **settings: Any) -> Language:
 
 
 def _prepare(nlp: Language, path: Path) -> None:
-    """Write all linkers' settings to the pipeline's config. Those in force.
+    """Write the settings in force of all linkers to the pipeline's config.
 
     ValueError where a knowledge base that is open for writing would be replaced.
     """

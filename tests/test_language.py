@@ -62,3 +62,24 @@ def test_docstrings_begin_with_a_short_sentence_and_a_verb_or_a_noun():
         if len(words) > MOST_WORDS or (words and words[0].lower() in NOT_FIRST)
     ]
     assert not found
+
+
+# Openings of sentences without a verb.
+FRAGMENT = re.compile(
+    r"(Those|That of|The one of|The same|Each once|All or nothing|None for|None with|-1 for"
+    r"|At least|Beside|In one step|Once in|Of |From |Such as|As in|As often|One per|One of|Also of)\b"
+)
+VERB = re.compile(r"\b(is|are|was|were|has|have|had|can|may|must|[a-z]{3,}s|[a-z]{3,}ed)\b")
+
+
+def test_no_docstring_has_a_sentence_without_a_verb():
+    found = [
+        (str(path.relative_to(ROOT)), sentence)
+        for path in ROOT.glob("spacy_arbo_el/**/*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8")))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        for paragraph in [(ast.get_docstring(node) or "").split("\n\n")[0]]
+        for sentence in re.split(r"(?<=[.!?])\s+", " ".join(paragraph.split()))[1:]
+        if FRAGMENT.match(sentence) and not VERB.search(sentence)
+    ]
+    assert not found

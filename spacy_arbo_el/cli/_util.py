@@ -34,7 +34,7 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
 
 
 def config_overrides(ctx: "typer.Context") -> Dict[str, Any]:
-    """Read a command's further options as overrides of the config. As in ``spacy train``."""
+    """Read a command's further options as overrides of the config, as ``spacy train`` does."""
     from spacy.cli import _util
 
     try:

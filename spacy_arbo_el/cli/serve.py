@@ -163,7 +163,7 @@ def _links(
 
 
 def _say(review: Any, rules: Any, token: str) -> None:
-    """Say where the server is. It listens already."""
+    """Say where the server is, which listens already."""
     from ..serve.reconciliation import address
     from ..serve.security import LOOPBACK
 

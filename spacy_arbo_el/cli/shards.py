@@ -43,7 +43,10 @@ def check_options(each: bool, part: str, format: str, shard: int, ray: bool) -> 
 
 
 def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
-    """The job of an output folder. settings: For ``Job``."""
+    """The job of an output folder.
+
+    settings: The settings of ``Job``.
+    """
     check_model(model)
     check_data(data)
     check_finder(settings["find"])

@@ -34,7 +34,7 @@ class AnnotatedMention:
 
     @property
     def kb_id(self) -> str:
-        """Join the ids by ``|`` for ``span.kb_id_``. "NIL" without ids."""
+        """Join the ids by ``|`` for ``span.kb_id_``; "NIL" stands for no id."""
         return JOINER.join(self.kb_ids) or NIL
 
 

@@ -28,7 +28,7 @@ TYPES = ("type", "label", "class")
 
 @corpus_formats("bioc")
 def read_bioc(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. Errors name the number of a document.
+    """Yield the documents of a file; errors name the number of a document.
 
     The text is that of the passages at their offsets. A mention in several pieces is left out
     and counted.

@@ -58,7 +58,7 @@ def _document(source: Source, name: str, text: str) -> AnnotatedText:
 
 
 def _mention(columns: List[str]) -> "Tuple[Given, str] | None":
-    """The place, words and label of a line. None for one in several pieces."""
+    """The place, words and label of a line, or None for a mention in several pieces."""
     if len(columns) < 3:
         raise Problem("expected 'T1<tab>Label start end<tab>words'.")
     label, _, place = columns[1].partition(" ")

@@ -67,7 +67,7 @@ def _only(docbin: DocBin, number: int) -> DocBin:
 
 
 def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
-    """Write documents and their user data to a ``.spacy`` file. All or nothing.
+    """Write documents and their user data to a ``.spacy`` file, all or none of them.
 
     Raises ValueError if there are no documents, since an empty corpus is a mistake.
 

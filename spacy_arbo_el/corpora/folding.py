@@ -1,4 +1,7 @@
-"""Text as names are sought in it. One form of case, white space, dashes, quotes and Unicode."""
+"""Text in the form in which names are sought.
+
+Upper and lower case, white space, dashes, quotes and Unicode have one form each.
+"""
 
 import re
 import unicodedata
@@ -110,7 +113,7 @@ def shape(text: str) -> str:
 
 @lru_cache(maxsize=65536)
 def kind_of(char: str) -> int:
-    """Classify a character at the edge of a name. One of the constants."""
+    """Classify a character at the edge of a name as one of the constants."""
     if unicodedata.category(char)[0] == "M":
         return MARK
     if _UNSPACED.match(char):

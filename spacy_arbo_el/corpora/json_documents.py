@@ -64,7 +64,7 @@ class Source:
     offsets: str = ""
 
     def made_up_id(self, number: int) -> str:
-        """Make an id from a line or row number. From 1, the same in each run."""
+        """Make an id from a line or row number, the same in each run."""
         return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
 
     def report(self, number: int, problem: object) -> None:
@@ -105,7 +105,9 @@ def read_each(
 
 
 def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
-    """Numbered documents of a JSON file. From 1, by their place in a list, or by line.
+    """The documents of a JSON file with their numbers.
+
+    Numbers begin with 1: places in a list, or lines.
 
     A document may be a list of its text and its annotations.
     """
@@ -164,7 +166,7 @@ def mentions_in(
     names: Tuple[str, str] = ("start", "end"),
     strict: bool = False,
 ) -> Tuple[AnnotatedMention, ...]:
-    """Read mentions from a list of objects. Such as ``{"start": 0, "end": 3, "label": "PERSON"}``.
+    """Read mentions from a list of objects like ``{"start": 0, "end": 3, "label": "PERSON"}``.
 
     Instead of an object there may be a list: start, end, label. ``kb_id`` and ``cluster`` are read
     where they are given, and the offsets are compared with ``text``.
@@ -244,7 +246,10 @@ def check_object(value: Any) -> None:
 
 
 def items(value: Any, key: str) -> List[Any]:
-    """A value that must be a list. key: Its name, for messages."""
+    """Return a value that must be a list.
+
+    key: Its name, for messages.
+    """
     if not isinstance(value, list):
         raise Problem(f"{key!r} must be a list, got {json_kind(value)}.")
     return value

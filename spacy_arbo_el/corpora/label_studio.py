@@ -36,7 +36,7 @@ FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": 
 def read_label_studio(
     path: PathLike, bad: OnBad = throw, offsets: str = ""
 ) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. Errors name the number of a task."""
+    """Yield the documents of a file; errors name the number of a task."""
     source = Source(path, bad)
     return read_each(source, partial(_annotated_text, offsets=offsets), json_values(source))
 

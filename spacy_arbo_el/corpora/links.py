@@ -26,7 +26,7 @@ def check_output(path: Path) -> None:
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write documents with links as JSONL. One object per line, all or nothing.
+    """Write documents with links as JSONL, all or none of them.
 
     docs: Linked documents.
     path: The file.
@@ -48,7 +48,7 @@ COLUMNS = LINK
 
 
 def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write links as CSV, one mention per line. All or nothing.
+    """Write links as CSV with a mention in each line, all or none of them.
 
     The parameters are those of ``write_links``. RETURNS: The number of documents.
     """

@@ -41,12 +41,14 @@ _LAST_WORD = re.compile(r"[a-z]+\Z")
 
 
 def is_exact(name: str) -> bool:
-    """Return whether a name is matched case-sensitively. A short one, or letters in capitals."""
+    """Return whether a name is matched case-sensitively: a short one, or one in capitals."""
     return len(name) <= SHORT or (name.isupper() and name.isalpha())
 
 
 def is_usable(name: str, stop_words: Container[str] = ()) -> bool:
-    """Return whether a name can be a mention. Not a single character, a number, or a stop word.
+    """Return whether a name can be a mention.
+
+    A single character, a number or a stop word cannot.
 
     stop_words: Of the language, in lower case. "IT" can be a mention, "it" is none, and "It" begins
         a sentence.
@@ -78,7 +80,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
-    """Names of entities and an automaton that finds them. Aho and Corasick 1975.
+    """Names of entities and an automaton that finds them (Aho and Corasick 1975).
 
     vocab: That of the tokenizer, which documents must have too.
     names: Each name once.
@@ -133,7 +135,7 @@ class Dictionary:
         return cls(vocab, every, unusable, automaton, patterns, exact, words, stop_words)
 
     def hits(self, doc: Doc) -> List[Hit]:
-        """The names in a document, in order. The longest where they overlap.
+        """The names in a document in order, the longest of those that overlap.
 
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
@@ -218,7 +220,7 @@ def _spellings(
 
 
 def _other_forms(key: str) -> Iterator[str]:
-    """Make plural, singular and capitalized forms of a name. "Unesco" for "UNESCO"."""
+    """Make plural, singular and capitalized forms of a name, such as "Unesco" of "UNESCO"."""
     if key.isupper() and key.isalpha():
         yield from (key.capitalize(), f"{key}s")
     match = _LAST_WORD.search(key)
@@ -230,7 +232,7 @@ def _other_forms(key: str) -> Iterator[str]:
 def _without_overlaps(
     places: Iterable[Tuple[int, Tuple[int, int], int]],
 ) -> Iterator[Tuple[Tuple[int, int], int]]:
-    """Places with numbers, in order. The longest where they overlap, then the first.
+    """Choose places in order: the longest of those that overlap, then the first.
 
     places: The negative length, start and end, and number of each.
     """

@@ -149,7 +149,7 @@ def _but_for_spaces(text: str, words: str) -> bool:
 
 
 def _but_for_characters(text: str, words: str) -> bool:
-    """Return whether words are those of the text in plainer characters. "TNF-a" for "TNF-α"."""
+    """Return whether words are those of the text in plainer characters, as "TNF-a" for "TNF-α"."""
     text, words = text.strip(), words.strip()
     if _plain(text).split() == _plain(words).split():
         return True
@@ -178,7 +178,7 @@ def _is_joined(text: str, offset: int) -> bool:
 
 
 def within_words(text: str, places: Sequence[Place]) -> Dict[str, int]:
-    """Count mentions that are not whole words. By reading."""
+    """Count mentions that are not whole words by reading their texts."""
     given = [Given(start, end) for start, end in places]
     return {
         reading: sum(at is None or is_within_word(text, *at) for at in found)

@@ -148,7 +148,7 @@ def _mention(columns: List[str]) -> Tuple[Given, About]:
 
 
 def ids_in(value: str) -> Tuple[str, ...]:
-    """The ids of a mention. The bars within a variant of tmVar separate none."""
+    """The ids of a mention, where bars within a variant of tmVar separate none."""
     if VARIANT.search(value):
         return split_ids(value.replace("|", "_"), ";")
     return split_ids(value, "+;,")

@@ -237,7 +237,7 @@ def read_plain_documents(
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
-    """List the readable files of a folder by name. For a file, the file itself.
+    """List the readable files of a folder by name, or the file itself.
 
     any_suffix: Whether they can have any suffix.
     """

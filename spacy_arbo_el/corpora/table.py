@@ -32,7 +32,7 @@ def read_csv(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[
 
 
 def read_table(source: Source) -> Iterator[AnnotatedText]:
-    """Yield the documents of a table with named columns. Its first line names them.
+    """Yield the documents of a table whose first line names the columns.
 
     Columns are separated by tabs in .tsv files, otherwise by the most frequent of these in the
     first line: commas, or semicolons.

@@ -170,7 +170,7 @@ def _check(line: Any, number: int) -> None:
 
 
 def is_pending(model: Path) -> bool:
-    """Return whether the saved pipeline lacks some decisions. Those of a review."""
+    """Return whether the saved pipeline lacks some decisions of a review."""
     recorded = Recorded.read(journal_path(model))
     meta = srsly.read_json(model / "meta.json") if recorded.entries else {}
     return recorded.start(meta, model) < len(recorded.entries)

@@ -35,7 +35,7 @@ def described(one: NewEntity) -> Tuple[object, ...]:
 
 
 def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
-    """Read the lines of a table that have a decision. Each with its number.
+    """Read the lines of a table that have a decision, with their numbers.
 
     Raises ValueError with file and line for a decision that does not exist.
     """

@@ -199,7 +199,7 @@ def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
 
 
 def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEntity]:
-    """The ``N_NEAREST`` most probable entities of several mentions. Each once, best first.
+    """The ``N_NEAREST`` most probable entities of several mentions, each once, best first.
 
     Of equally probable ones, the smaller id comes first.
     """
@@ -211,7 +211,7 @@ def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEnt
 
 
 def to_html(entities: Iterable[NewEntity], title: str = "Not in the knowledge base") -> str:
-    """A complete HTML page. Each new entity with its mentions and its nearest entities of the KB.
+    """Make an HTML page of new entities with their mentions and nearest entities.
 
     Those with a single mention can be unfolded at the end.
     """

@@ -72,8 +72,9 @@ class Discovery:
         return similarity_at(self.threshold, calibration.same_new_entity)
 
     def features(self, vectors: np.ndarray, normalized: Sequence[str]) -> np.ndarray:
-        """Features that mentions are compared by: (m, width) float32. Vectors and character
-        n-grams.
+        """Features that mentions are compared by: (m, width) float32.
+
+        They are vectors and character n-grams.
 
         vectors: (m, width) float32, prepared.
         normalized: The normalized surface form of each mention.
@@ -147,7 +148,9 @@ class Discovery:
         min_similarities: np.ndarray,
         names: Optional[np.ndarray] = None,
     ) -> np.ndarray:
-        """Group mentions at many thresholds at once: (T, m) int32. Numbered as in ``group``.
+        """Group mentions at many thresholds at once: (T, m) int32.
+
+        Groups are numbered as in ``group``.
 
         features, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.

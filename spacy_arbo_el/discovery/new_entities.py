@@ -89,7 +89,7 @@ class NewEntities:
 
     @property
     def log(self) -> List[Entry]:
-        """The history of decisions, and of merges by new mentions. Each with its time."""
+        """The history of decisions, and of merges by new mentions, with their times."""
         return self.history.entries
 
     @locked
@@ -316,7 +316,7 @@ class NewEntities:
         return self.acceptance().undo(self, step)
 
     def take_back(self, step: Optional[int] = None, *, acceptances: bool = False) -> Entry:
-        """Undo a decision outside of the knowledge base. As ``undo``.
+        """Undo a decision as ``undo`` does, outside of the knowledge base.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
         """

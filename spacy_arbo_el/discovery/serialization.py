@@ -22,7 +22,10 @@ SETTINGS = ("log", "threshold", "fingerprint", "documents")
 
 
 def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
-    """New entities as bytes. settings: The attributes of ``SETTINGS``."""
+    """New entities as bytes.
+
+    settings: The attributes of ``SETTINGS``.
+    """
     arrays = {
         "vectors": mentions.vectors,
         "documents": mentions.documents,

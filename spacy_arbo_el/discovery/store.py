@@ -230,7 +230,7 @@ class Clusters:
         return "" if number in self.rejected else self.ids[number]
 
     def is_open(self, number: int) -> bool:
-        """Return whether a cluster is a new entity. Neither accepted nor rejected."""
+        """Return whether a cluster is a new entity that is neither accepted nor rejected."""
         return number not in self.accepted and number not in self.rejected
 
     def closed(self) -> np.ndarray:

@@ -67,7 +67,7 @@ class History:
         return entries
 
     def last_acceptance(self, keys: Set[MentionKey], kb_id: str) -> List[Entry]:
-        """Log entries of the last acceptance of these mentions. Empty for none."""
+        """Log entries of the last acceptance of these mentions, empty for none."""
         entries = [
             entry
             for entry in self.decisions()
@@ -171,7 +171,10 @@ class Verdicts:
         self.history.note("reject", self.clusters.ids[number], step=self.history.next_step())
 
     def accept(self, number: int, kb_id: str, **more: Any) -> None:
-        """Mark a cluster as an entity of the knowledge base. more: For the log."""
+        """Mark a cluster as an entity of the knowledge base.
+
+        more: What the log says besides.
+        """
         keys = self._keys(np.flatnonzero(self.clusters.numbers == number))
         self._note_acceptance(number, kb_id, keys, self.history.next_step(), more)
 

@@ -1,5 +1,6 @@
-"""Identity of a run: pipeline, packages, settings. The same on all machines, and after a
-restart.
+"""The identity of a run: pipeline, packages and settings.
+
+It is the same on all machines and after a restart.
 """
 
 import hashlib
@@ -76,7 +77,7 @@ def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
 
 
 def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
-    """Settings in which two runs differ, as text. "" for none."""
+    """The settings in which two runs differ, as text; "" for none."""
     return "; ".join(
         f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"
         for name in different_keys(ours, theirs)

@@ -153,7 +153,10 @@ class Job:
 
 
 def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
-    """The shards of a part, such as "3/16". Every sixteenth, from the third. "" for all."""
+    """The shards of a part, such as "3/16": every sixteenth from the third.
+
+    "" stands for all.
+    """
     if not part:
         return list(shards)
     match = re.fullmatch(r"(\d+)/(\d+)", part)

@@ -96,7 +96,10 @@ def do_files(
 def do_once(
     function: Callable[[J], None], job: J, output: Path, ray: Optional[RaySettings] = None
 ) -> None:
-    """Call a function that writes ``output``, unless it exists. Here, or on one worker of Ray."""
+    """Call a function that writes ``output``, unless it exists.
+
+    It runs here, or on one worker of Ray.
+    """
     alone = None if ray is None else replace(ray, workers=1)
     do_files(partial(_Once, function), job, [Shard(0, ())], lambda shard: output, alone)
 

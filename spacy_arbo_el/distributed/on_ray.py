@@ -103,7 +103,7 @@ def prepare(settings: RaySettings) -> None:
 
 
 class RayShardWorker:
-    """A Ray actor. A worker on shards, given as batches of JSON."""
+    """A Ray actor: a worker on shards, given as batches of JSON."""
 
     def __init__(self, make: MakeWorker, job: Any, settings: RaySettings) -> None:
         prepare(settings)
@@ -151,6 +151,6 @@ def readable_errors(ray: Any) -> Iterator[None]:
 
 
 def coded_line(text: str) -> str:
-    """Last message of this package in a traceback. "" for none."""
+    """The last message of this package in a traceback; "" for none."""
     lines = [line for line in text.splitlines() if "[arbo-E" in line]
     return lines[-1][lines[-1].index("[arbo-E") :] if lines else ""

@@ -1,4 +1,4 @@
-"""A corpus in one graph. Maps over its shards, and one process between them.
+"""A corpus in one graph: maps over its shards, and one process between them.
 
 It is ``CorpusLinker`` in steps, with the same links and the same ids of new entities:
 

@@ -1,4 +1,4 @@
-"""The links of a shard. One row per mention, or whole documents."""
+"""The links of a shard, as one row per mention or as whole documents."""
 
 import io
 import json

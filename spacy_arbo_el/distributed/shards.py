@@ -61,7 +61,7 @@ class Shard:
 
 
 def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
-    """Cut a file or folder into shards. The same for each call.
+    """Cut a file or folder into shards, the same ones in each call.
 
     Files are cut one by one, in order of their names. A ``.csv`` file is one shard, since it must
     be read as a whole. Files that are one document each, ``.txt``, are put together.

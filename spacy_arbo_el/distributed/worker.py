@@ -1,6 +1,4 @@
-"""A worker that loads a pipeline and links documents. Documents by themselves, or shards of
-them.
-"""
+"""A worker that loads a pipeline and links single documents or shards of them."""
 
 import os
 import platform

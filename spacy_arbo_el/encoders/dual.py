@@ -23,7 +23,7 @@ TEXT_BLOCK = 65536
 def build_dual_encoder(
     mention: Model[SpanInputs, Floats2d], entity: Optional[Model[SpanInputs, Floats2d]] = None
 ) -> Model[SpanInputs, Floats2d]:
-    """Build a mention encoder and an entity encoder. Arborescence paper, §2.2, Equation 4.
+    """Build a mention encoder and an entity encoder (arborescence paper, §2.2, Equation 4).
 
     One tower with shared weights is the default: it needs less training and less memory. Two
     towers, as in the paper, are for large training data::
@@ -224,7 +224,7 @@ def _has_weights(node: Model) -> bool:
 
 
 def _weights(tower: Model) -> Iterator[Tuple[str, np.ndarray]]:
-    """All weights of a tower by name. Those of torch modules in shims included.
+    """All weights of a tower by name, with those of torch modules in shims.
 
     0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
     """

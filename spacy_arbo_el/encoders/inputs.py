@@ -1,4 +1,4 @@
-"""Passages of word pieces and the spans in them. The input of encoders."""
+"""Passages of word pieces and the spans in them, which are the input of encoders."""
 
 from dataclasses import dataclass
 from typing import Dict, Iterable, List, Sequence, Tuple
@@ -141,7 +141,7 @@ class SpanInputs:
 
 
 def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np.ndarray]:
-    """Batch passages by length, padding included. At most ``max_tokens`` word pieces each.
+    """Batch passages by length, with at most ``max_tokens`` word pieces, padding included.
 
     A batch holds one passage at least.
 

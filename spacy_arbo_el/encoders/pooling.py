@@ -78,7 +78,7 @@ class StartPooling:
 @registry.misc("spacy-arbo-el.SpanMeanPooling.v1")
 @dataclass(frozen=True)
 class SpanMeanPooling:
-    """Pools the mean over a mention's or title's word pieces. The default.
+    """Pools the mean over a mention's or title's word pieces, the default.
 
     It links well before any training, because sentence encoders average word pieces too.
     """

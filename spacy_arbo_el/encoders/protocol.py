@@ -48,15 +48,15 @@ class Encoder(Protocol):
         ...
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
-        """Texts of entities, ready to be encoded. One span for each text."""
+        """Texts of entities, ready to be encoded: one span for each text."""
         ...
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """Spans of mentions -> (n, width) float32, not normalized. Zeros for no vector."""
+        """Encode spans of mentions: (n, width) float32, not normalized, zeros for no vector."""
         ...
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """Texts of entities -> (n, width) float32, not normalized. Zeros for no vector."""
+        """Encode texts of entities: (n, width) float32, not normalized, zeros for no vector."""
         ...
 
     @property

@@ -145,7 +145,7 @@ def _factors(layers: Sequence[nn.Linear], low: Tensor, high: Tensor) -> Iterator
 
 
 def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
-    """``TEXTS`` read as mentions and entities: (p, length) int64. Those of a length at once."""
+    """``TEXTS`` read as mentions and entities, those of a length together: (p, length) int64."""
     cls, sep, start, end, title = tokenizer.specials.tolist()
     read = tokenizer.read(TEXTS)
     by_length: Dict[int, List[List[int]]] = {}

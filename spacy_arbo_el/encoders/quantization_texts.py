@@ -1,4 +1,4 @@
-"""Texts that the scales of 8-bit layers are found on. Several domains and languages."""
+"""Texts of several domains and languages, on which the scales of 8-bit layers are found."""
 
 TEXTS = (
     "Mutations of the ATM gene in families with ataxia-telangiectasia raise the risk of breast "

@@ -1,4 +1,4 @@
-"""The Hugging Face model inside a thinc model. Precision, memory and safe serialization."""
+"""The Hugging Face model inside a thinc model, its precision, memory and safe serialization."""
 
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple, cast

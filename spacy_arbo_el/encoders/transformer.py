@@ -1,4 +1,4 @@
-"""The tower of a dual encoder. Spans of passages -> vectors with a Hugging Face transformer."""
+"""The tower of a dual encoder, which encodes spans of passages with a transformer."""
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -292,7 +292,7 @@ def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backpr
 
 
 def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
-    """Mask of the second part of passages. Bool of the shape of ``ids``.
+    """The mask of the second part of passages: bool, in the shape of ``ids``.
 
     It begins behind the first [SEP] that follows an [END]: a title of the document ends with one
     too, and stands before the mention.
@@ -305,7 +305,7 @@ def in_second_part(ids: torch.Tensor, specials: np.ndarray) -> torch.Tensor:
 
 
 def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torch.Tensor:
-    """Run the transformer and pool: (n, width). One vector per span."""
+    """Run the transformer and pool one vector per span: (n, width)."""
     shim = shim_of(model)
     device = shim.device
     ids = torch.from_numpy(X.padded(shim.tokenizer.pad_token_id or 0)).to(device)

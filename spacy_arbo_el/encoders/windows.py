@@ -1,4 +1,4 @@
-"""Text -> inputs of a transformer. Windows round mentions, texts of entities.
+"""Inputs of a transformer: windows around mentions, and texts of entities.
 
 The formats are those of the arborescence paper, §2.2::
 

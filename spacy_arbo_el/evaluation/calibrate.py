@@ -38,7 +38,7 @@ class Fitted(NamedTuple):
 
     @property
     def reranker_accuracy(self) -> Optional[float]:
-        """The accuracy of a fitted ``FeatureRanker`` on held-out documents. None for others."""
+        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
         weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
         return None if weights is None else weights.accuracy
 
@@ -161,7 +161,10 @@ def same_entity_edges(
 
 
 def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
-    """The edges at which ``keep`` (m, k) is True. Correct between mentions of the same entity."""
+    """The edges at which ``keep`` (m, k) is True.
+
+    They are correct between mentions of the same entity.
+    """
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]
     return nearest.scores[keep], np.array(correct, dtype=bool)

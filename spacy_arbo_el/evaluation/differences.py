@@ -225,7 +225,10 @@ def to_csv_rows(found: Iterable[Difference]) -> List[List[Any]]:
 
 
 def to_html(found: Sequence[Difference], title: str, total: int) -> str:
-    """A page with a table of all differences. total: The mentions in both outputs."""
+    """Make a page with a table of all differences.
+
+    total: The number of mentions in both outputs.
+    """
     rows = [(number, list(one.cells.values())) for number, one in enumerate(found, 1)]
     notes = [f"{len(found):,} of {total:,} mentions are linked differently."]
     notes += [f"{count:,} × {kind}: {why}" for (kind, why), count in counts_of(found).most_common()]

@@ -107,7 +107,10 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
 
 def check_figure(path: Path) -> None:
-    """ValueError if the suffix is none of ``SUFFIXES``. ImportError without matplotlib."""
+    """Check that a figure can be written.
+
+    Raises ValueError if the suffix is none of ``SUFFIXES``, and ImportError without matplotlib.
+    """
     if path.suffix.lower() not in SUFFIXES:
         raise ArboError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
     check_plots()

@@ -27,7 +27,7 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The expected calibration error (ECE; Naeini et al. 2015), 0 to 1."""
+        """The expected calibration error, from 0 to 1 (ECE; Naeini and others, 2015)."""
         gaps = np.abs(self.probability - self.accuracy)
         return float(gaps @ self.count / max(self.count.sum(), 1))
 

@@ -1,4 +1,4 @@
-"""Tables over inference procedures. Accuracy on seen and unseen entities, recall, NIL."""
+"""Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 import warnings
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Scores by what training has shown. Entities with exemplars, and surface forms of exemplars."""
+"""Scores by what training has shown: entities with exemplars, and their surface forms."""
 
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -64,7 +64,7 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[
 
 
 def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float]]:
-    """The 95 % bootstrap interval of accuracy over documents. None with fewer than two."""
+    """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
     by_document: Dict[Any, List[bool]] = {}
     for result in results:
         if result.gold is not None and result.span is not None:

@@ -136,7 +136,7 @@ def meanings(
 
 
 def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> Dict[str, List[int]]:
-    """Positions of the entities with each surface form. Case folded, as a name."""
+    """Positions of the entities whose name, case folded, is each surface form."""
     return kb.entities.with_names(sorted({m.record.text.casefold() for m in mentions}))
 
 

@@ -80,7 +80,7 @@ def _pooled(sweeps: Sequence[ThresholdSweep]) -> Tuple[np.ndarray, np.ndarray]:
 
 
 def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> int:
-    """The number of the row nearest to a prior threshold among those as good as the best.
+    """Find the row nearest to a prior threshold among those as good as the best.
 
     A row is as good where the best leads it by at most one standard error of the difference, over
     bootstrap samples of the documents. So a threshold moves only where the documents show that

@@ -56,7 +56,7 @@ def _is_first(result: Outcome) -> bool:
 
 
 def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> Optional[np.ndarray]:
-    """What each document changes at the ratio of two sums: (documents,). None for nothing.
+    """The change that each document makes to a ratio of sums: (documents,), or None.
 
     part, whole: (m,), the terms of the sums.
     documents: (m,) int64.

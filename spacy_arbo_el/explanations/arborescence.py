@@ -114,8 +114,9 @@ def as_svg(roots: Iterable[Node]) -> str:
 
 
 def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
-    """Lay out all nodes as rows and columns. Row, column, row of the parent (None for a root),
-    node.
+    """Lay out all nodes in rows and columns.
+
+    RETURNS: For each node its row, column, the row of its parent (None for a root), and itself.
 
     The first child is in the row of its parent, each other one in a separate row.
     """

@@ -74,7 +74,7 @@ class Explainer:
         )
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
-        """Describe a cross-encoder's changes to a mention. Empty for nothing."""
+        """Describe a cross-encoder's changes to a mention; empty for no change."""
         turned = getattr(self.stages.reranker, "turned", None)
         if turned is None:
             return ""
@@ -136,7 +136,7 @@ class Explainer:
         return self._not_chosen(link, list(link.ids).index(entity.id))
 
     def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
-        """Describe the correction that excludes an entity. "" for none."""
+        """Describe the correction that excludes an entity; "" for none."""
         datastore, corrections = self.stages.datastore, self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
         corrected = corrections.matches(batch, datastore).get(0)

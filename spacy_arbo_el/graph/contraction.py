@@ -49,7 +49,7 @@ _NODE = np.dtype(
 
 @jit_helper
 def _find(nodes: np.ndarray, node: Any) -> Any:
-    """The contracted node that a node is part of. Halves the path there for the next caller."""
+    """Find the contracted node that a node is part of, and halve the path to it."""
     above = nodes[node].top
     while above >= 0:
         over = nodes[above].top
@@ -63,7 +63,7 @@ def _find(nodes: np.ndarray, node: Any) -> Any:
 
 @jit_helper
 def _meld(a: Any, b: Any, nodes: np.ndarray) -> Any:
-    """Merge two skew heaps, given by their roots. -1 for an empty one."""
+    """Merge two skew heaps, given by their roots; -1 is an empty one."""
     if a == -1:
         return b
     if b == -1:

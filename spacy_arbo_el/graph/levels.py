@@ -88,7 +88,7 @@ def _ascending(parts: List[Joins]) -> Joins:
 
 @numba_jit()
 def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Each node's chosen edge, and from which threshold. -1 for none.
+    """Each node's chosen edge and the threshold from which it holds; -1 for none.
 
     A contracted node exists from the threshold on at which its whole cycle exists.
     """

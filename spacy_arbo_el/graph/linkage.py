@@ -130,7 +130,7 @@ def undirected(
 
 
 def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
-    """Edges by which single linkage joins, lightest first. int64 indices."""
+    """The edges by which single linkage joins, lightest first: int64 indices."""
     keys = np.empty(len(graph.weight), np.int64)
     n_keys = _keys(graph.source, graph.target, graph.weight, threshold, keys)
     # No two keys are equal, so the sort need not be stable.

@@ -1,4 +1,4 @@
-"""Forests, in which each mention has at most one parent, and links from arrays in one call."""
+"""Forests, in which each mention has at most one parent, and links in them."""
 
 from typing import Any, NamedTuple, Tuple
 
@@ -22,7 +22,7 @@ from .linkage import undirected_of
 
 
 def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
-    """Weight of the edge into each mention: (M,) float32. +inf for none."""
+    """The weight of the edge into each mention: (M,) float32, +inf for none."""
     weight = np.full(graph.n_mentions, np.inf, np.float32)
     valid = forest.edge >= 0
     weight[valid] = graph.weight[forest.edge[valid]]

@@ -122,7 +122,7 @@ def _problem(
 
 @numba_jit()
 def merged_numbers(merged_into: np.ndarray) -> np.ndarray:
-    """Number of the cluster that each was merged into: (c,). int64."""
+    """The number of the cluster that each was merged into: (c,) int64."""
     numbers = np.empty_like(merged_into)
     for number in range(len(merged_into)):
         numbers[number] = find(merged_into, number)

@@ -1,4 +1,4 @@
-"""Positives for training. The arborescence of each gold cluster (§2.3, §3.2).
+"""Positives for training from the arborescence of each gold cluster (§2.3, §3.2).
 
 The graph of a gold cluster is complete (Equation 5): the entity has an edge to every mention, and
 every mention has edges to all others. Similarity between mentions is symmetric, so its arborescence
@@ -143,7 +143,7 @@ def _parents_of_three(
     similarity: np.ndarray,
     entity_similarity: np.ndarray,
 ) -> np.ndarray:
-    """Parent of the query in an arborescence of three. Entity, query and one other mention.
+    """The parent of the query in an arborescence of entity, query and one other mention.
 
     Of three edges the heaviest is deleted. The query hangs under the mention where that is its own
     edge from the entity.

@@ -81,8 +81,9 @@ def sweep(
 
 
 def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
-    """Cluster of each mention at each threshold: (T, M). int32. The entity of the cluster, or
-    one of its mentions (as a node).
+    """The cluster of each mention at each threshold: (T, M) int32.
+
+    A cluster is named by its entity, or by one of its mentions, as a node.
     """
     n_nodes = graph.n_entities + graph.n_mentions
     joins = linkage_joins(graph, thresholds[-1])

@@ -9,7 +9,7 @@ from ..compiling import jit_helper
 
 @jit_helper
 def find(label: np.ndarray, node: Any) -> Any:
-    """The node that represents a node's set. Halves the path there for the next caller.
+    """Find the node that represents a node's set, and halve the path to it.
 
     label: (n,) integers; a node whose label is itself represents its set.
     """

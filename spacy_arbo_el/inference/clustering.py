@@ -18,7 +18,7 @@ from .decisions import Decisions, Paths, Step, first_candidates, start_of_path
 @registry.misc("spacy-arbo-el.Clustering.v1")
 @dataclass(frozen=True)
 class Clustering:
-    """Directed clustering of mentions and entities (arborescence paper, §A.2). The default.
+    """Directed clustering of mentions and entities, the default (arborescence paper, §A.2).
 
     The graph has a node for each entity, mention and exemplar in question. A mention has an edge
     from its first candidate, by way of the exemplar that speaks for this candidate if there is

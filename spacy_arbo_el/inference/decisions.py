@@ -101,6 +101,6 @@ def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def start_of_path(entity: int, exemplar: int) -> List[Step]:
-    """Begin a path at an entity, via its exemplar. -1 for no exemplar."""
+    """Begin a path at an entity, via its exemplar; -1 for no exemplar."""
     steps = [Step("entity", entity, np.inf)]
     return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

@@ -20,7 +20,7 @@ BLOCK = 4096
 @registry.misc("spacy-arbo-el.ExemplarVote.v1")
 @dataclass(frozen=True)
 class ExemplarVote:
-    """Links mentions by vote of their nearest exemplars. BioCoM, §3.3.
+    """Links mentions by vote of their nearest exemplars (BioCoM, §3.3).
 
     The probability of the link is that of the entity's likeliest voter. By default, texts of
     entities do not vote, so use it where most entities have exemplars::

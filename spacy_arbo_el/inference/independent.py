@@ -15,7 +15,7 @@ from .decisions import Decisions, Paths, Step, first_candidates, start_of_path
 @registry.misc("spacy-arbo-el.Independent.v1")
 @dataclass(frozen=True)
 class Independent:
-    """Links each mention to its first candidate. "Independent" in the arborescence paper, §A.3.
+    """Links each mention to its first candidate ("Independent" in the arborescence paper, §A.3).
 
     Use it as a baseline, and where the mentions of a document say nothing about each other.
     ``Clustering.v1`` is the default::

@@ -99,7 +99,7 @@ def _file_of(path: Path, entry: Dict[str, Any]) -> Path:
 
 
 def _entry(path: Path) -> Optional[Dict[str, Any]]:
-    """The description of an index. None for a file of something else, as of strangers."""
+    """The description of an index; None for a file of another kind."""
     try:
         entry: Dict[str, Any] = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError):

@@ -1,4 +1,6 @@
-"""The SQLite database of a knowledge base. One connection per process, one transaction per edit.
+"""The SQLite database of a knowledge base.
+
+Each process has one connection, and each edit is one transaction.
 
 Threads share the connection, one statement at a time: another thread never sees half an edit.
 """
@@ -70,7 +72,7 @@ _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
 class Database:
-    """A connection that survives forks. Its errors name the knowledge base.
+    """A connection that survives forks, and whose errors name the knowledge base.
 
     path: The SQLite file; None for a database in memory.
     writable: Whether statements may change the file.

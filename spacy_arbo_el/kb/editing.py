@@ -47,7 +47,9 @@ class EntityEditor:
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update existing entities and add the others. All or none. RETURNS: How many in all.
+        """Update existing entities and add the others, all or none.
+
+        RETURNS: How many there were.
 
         Raises DuplicateId where an id that no entity had occurs twice.
         """

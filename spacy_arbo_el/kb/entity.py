@@ -171,7 +171,7 @@ def is_missing(value: Any) -> bool:
 
 
 def is_frequency(value: Any) -> bool:
-    """Return whether a number fits into a float. Those of NumPy too."""
+    """Return whether ``value``, NumPy's too, is a number from 0 that fits into a float."""
     try:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         return is_number and 0.0 <= float(value) < LARGEST

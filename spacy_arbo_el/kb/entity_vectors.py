@@ -132,7 +132,7 @@ class EntityVectors:
         )
 
     def owners(self) -> np.ndarray:
-        """Position of each row's entity: (rows,) int64. -1 for none."""
+        """The position of each row's entity: (rows,) int64, -1 for none."""
         return self.rows.owners
 
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:

@@ -237,7 +237,7 @@ class ArboKB(KnowledgeBase):
             return self._editor.remove([ids] if isinstance(ids, str) else ids)
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities. From another id to an entity's id."""
+        """Redirect ids, such as merged ones, to the ids of entities."""
         with self.transaction():
             return self._editor.redirect(redirects)
 

@@ -40,7 +40,7 @@ def same_letters(entities: EntityStore, string: str) -> List[int]:
 
 
 def letters(string: str) -> str:
-    """Letters and digits of a string. Case folded and without accents."""
+    """The letters and digits of a string, case folded and without accents."""
     decomposed = unicodedata.normalize("NFKD", string.casefold())
     # Marks of other scripts are vowels, or make another letter.
     return "".join(

@@ -83,7 +83,7 @@ class EntityStore:
         return {one: found.get(one, (-1, one))[1] for one in distinct}
 
     def _found(self, ids: Iterable[str]) -> Dict[str, Tuple[int, str]]:
-        """Positions and present ids, by id. Without ids that lead to no entity."""
+        """Positions and present ids by id, without ids that lead to no entity."""
         distinct, among = list(dict.fromkeys(ids)), self.database.rows_among
         moved = among(
             f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}",

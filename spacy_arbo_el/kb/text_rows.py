@@ -99,7 +99,10 @@ class TextRows:
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
 
     def among(self, positions: Optional[np.ndarray]) -> "TextRows":
-        """The texts of some entities alone. positions: (positions,) bool; None for all."""
+        """The texts of some entities alone.
+
+        positions: (positions,) bool; None for all.
+        """
         if positions is None:
             return self
         return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
@@ -155,7 +158,7 @@ def items_at(entities: EntityStore, positions: List[int]) -> Iterator[Tuple[int,
 def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
 ) -> Iterator[Dict[int, Text]]:
-    """Texts without a vector, some at a time, each once. By key.
+    """Texts without a vector by their keys, some at a time, each once.
 
     has: (rows,) bool, the rows whose text has a vector.
     """

@@ -39,7 +39,9 @@ class DistinctTexts:
     """
 
     def __init__(self, texts: Dict[Text, int], rows: Sequence[int], links: List[List[int]]):
-        """texts: Each text with its number, from 0.
+        """Hold distinct texts.
+
+        texts: Each text with its number, from 0.
         rows: A row of each text.
         links: The numbers of the texts of each entity, by position.
         """

@@ -64,7 +64,7 @@ class VectorRows:
         return torch.from_numpy(vectors).float().numpy()
 
     def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
-        """Yield all rows in blocks. The first row's number, and (k, width) float32."""
+        """Yield all rows in blocks: the number of the first row, and (k, width) float32."""
         for start in range(0, len(self), step):
             yield start, self.take(np.arange(start, min(start + step, len(self))))
 

@@ -28,7 +28,7 @@ _PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
 @registry.misc("spacy-arbo-el.TitleDescription.v1")
 @dataclass(frozen=True)
 class TitleDescription:
-    """One text per entity. Title, description, types and aliases (arborescence paper, §2.2).
+    """One text per entity: title, description, types and aliases (arborescence paper, §2.2).
 
     The default. Use it where entities have descriptions, as in Wikipedia or UMLS::
 

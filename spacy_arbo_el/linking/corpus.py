@@ -196,7 +196,7 @@ class CorpusLinker:
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
-        """The first pass. The mentions of a corpus with their candidates and neighbours."""
+        """The first pass: the mentions of a corpus with their candidates and neighbours."""
         parts = [self.gather_part(docs) for docs in minibatch(read(), BATCH)]
         mentions = CorpusMentions.joined(parts or [self.gather_part([])])
         search = self.search(mentions)
@@ -205,7 +205,7 @@ class CorpusLinker:
         return self.with_neighbours(mentions, search.nearest(np.arange(len(mentions.documents))))
 
     def gather_part(self, docs: Sequence[Doc]) -> CorpusPart:
-        """The first pass over some documents. Their mentions with their candidates."""
+        """The first pass over some documents: their mentions with their candidates."""
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         ranked = self.stages.rank(spans, n_mentions=0)
         return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
@@ -246,8 +246,9 @@ class CorpusLinker:
             raise ArboError(Errors.E710)
 
     def links_of(self, links: CorpusLinks, rows: range) -> List[Link]:
-        """Links of some mentions of a corpus. Such as those of a document by
-        ``CorpusMentions.places``.
+        """The links of some mentions of a corpus, such as those of a document.
+
+        ``CorpusMentions.places`` gives their places.
         """
         mentions = links.mentions
         return make_links(

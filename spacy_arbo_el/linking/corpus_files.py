@@ -141,7 +141,10 @@ class _Layout:
         np.save(self.folder / f"{name}.npy", numbers.astype(np.int64, copy=False))
 
     def fill(self, parts: Iterable[CorpusPart]) -> None:
-        """Write the arrays. parts: The same as before."""
+        """Write the arrays.
+
+        parts: The same as before.
+        """
         out = {name: self._new(name) for name in self._shapes}
         start = document = passage = piece = 0
         for part in parts:
@@ -199,7 +202,7 @@ class FileIds(Sequence[str]):
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
-    """Write decisions on a corpus's mentions. All or nothing."""
+    """Write decisions on a corpus's mentions, all or none of them."""
     decisions, count = decided.decisions, len(decided.decisions.entities)
     number_of: Dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:

@@ -44,7 +44,7 @@ class CorpusPart:
 
     @classmethod
     def concat(cls, parts: Sequence["CorpusPart"]) -> "CorpusPart":
-        """The documents of several parts one after the other. At least one part."""
+        """The documents of one or more parts, one after the other."""
         return cls(
             RankedMentions.concat([part.ranked for part in parts]),
             TopK.concat([part.candidates for part in parts]),

@@ -1,4 +1,4 @@
-"""Corrections of single mentions by people. This entity, none, or not that one."""
+"""Corrections of single mentions by people: this entity, none, or not that one."""
 
 from dataclasses import replace
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple

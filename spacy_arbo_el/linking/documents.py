@@ -30,7 +30,10 @@ class NilCount:
         self.mentions = self.unlinked = 0
 
     def add(self, entities: np.ndarray) -> None:
-        """Count mentions. entities: (m,) int64, their entities, -1 for none."""
+        """Count mentions.
+
+        entities: (m,) int64, their entities, -1 for none.
+        """
         if self.mentions >= COUNTED:
             return
         self.mentions += len(entities)

@@ -68,7 +68,7 @@ class Feedback:
             return True
 
     def add_exemplars(self, docs: Iterable[Doc]) -> int:
-        """Store annotated mentions as exemplars, each once. Those of docs, by ``span.kb_id_``.
+        """Store each annotated mention of ``docs`` as an exemplar of its ``span.kb_id_``.
 
         An annotation takes the place of an earlier correction that says something else.
 

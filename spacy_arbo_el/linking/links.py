@@ -101,7 +101,7 @@ def make_links(
 def _evidence(
     step: Step, target: MentionRecord, records: Sequence[MentionRecord], wording: Wording
 ) -> Evidence:
-    """Describe one step of a path to a mention. The mention ``target``."""
+    """Describe one step of the path to ``target``."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
         entity = wording.entities[step.ref]

@@ -217,7 +217,7 @@ class Serializer:
         check_word_pieces(exemplars.inputs, self.linker.model)
 
     def dump_reranker(self) -> bytes:
-        """Serialized weights and kind of the reranker. Empty for nothing."""
+        """Serialized weights and kind of the reranker; empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
         return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""
@@ -252,7 +252,7 @@ def kind_of(reranker: Reranker) -> str:
 
 
 def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Parts from which ``rebuild`` makes the same linker. Another process unpickles them.
+    """Parts from which ``rebuild`` makes the same linker in another process.
 
     settings: The keyword arguments of its constructor.
     """
@@ -327,7 +327,9 @@ class ComponentFolder:
     def read(
         self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]
     ) -> Dict[str, bytes]:
-        """The parts of one save, each checked. ValueError that names missing or damaged files.
+        """The parts of one save, each checked.
+
+        Raises ValueError that names missing or damaged files.
 
         names: The parts to read.
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.

@@ -152,7 +152,7 @@ class LinkingStages:
         return self.inference.decide(ranked, self.calibration, _least_logit(threshold))
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
-        """Group unlinked mentions into new entities: (m,) int64. -1 for linked ones.
+        """Group unlinked mentions into new entities: (m,) int64, -1 for linked ones.
 
         The mentions of each document are grouped by themselves.
         """
@@ -184,7 +184,10 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
     ) -> RankedMentions:
-        """Rank candidates of spans. n_mentions: As in ``retrieve``."""
+        """Rank candidates of spans.
+
+        n_mentions: As in ``retrieve``.
+        """
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -193,7 +196,10 @@ class LinkingStages:
         n_mentions: Optional[int] = None,
         allowed: Optional[AllowedEntities] = None,
     ) -> RankedMentions:
-        """Rank candidates of encoded mentions. n_mentions, allowed: As in ``retrieve``."""
+        """Rank candidates of encoded mentions.
+
+        n_mentions, allowed: As in ``retrieve``.
+        """
         with self.datastore.reading():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 

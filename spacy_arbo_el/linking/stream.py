@@ -126,7 +126,7 @@ class _Attaching:
         return np.where(kept & similar, nearest.ids, -1)
 
     def _left_out(self, discovery: Discovery) -> np.ndarray:
-        """(n,) bool, stored mentions that no mention joins. Unreadable ones, and accepted ones."""
+        """(n,) bool: the stored mentions that no mention joins, unreadable or accepted ones."""
         rows, clusters = self.new_entities.rows, self.new_entities.clusters
         left_out = ~rows.usable(discovery)
         if clusters.accepted:

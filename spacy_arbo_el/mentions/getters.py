@@ -32,7 +32,7 @@ class SpanGetter(Protocol):
 @registry.misc("spacy-arbo-el.EntSpans.v1")
 @dataclass(frozen=True)
 class EntSpans:
-    """The entities of ``doc.ents``. The default."""
+    """The entities of ``doc.ents``, the default."""
 
     @property
     def spans_key(self) -> Optional[str]:
@@ -80,7 +80,7 @@ def offsets_of_span(span: Span) -> Offsets:
 
 
 def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
-    """Put spans where a getter finds them. Its span group, or ``doc.ents``."""
+    """Put spans where a getter finds them: into its span group, or ``doc.ents``."""
     if get_spans.spans_key is None:
         doc.ents = spans
     else:
@@ -97,7 +97,7 @@ def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
 
 
 def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
-    """Make an example that predicts gold mentions, unlinked. Those of the reference.
+    """Make an example whose prediction has the reference's mentions without links.
 
     RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the
         reference's is given back as it is.

@@ -35,7 +35,7 @@ def annotated_batches(
 
 
 def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
-    """Positions of gold entities in the KB: (m, g) int64. -1 for none.
+    """Positions of gold entities in the KB: (m, g) int64, -1 for none.
 
     gold_ids: The gold ids of each of m mentions.
     """

@@ -163,13 +163,13 @@ class MentionBatch:
 
 
 def gold_ids(span: Span) -> Tuple[str, ...]:
-    """The gold ids of an annotated span. Several for a composite ("D1|D2"), none for NIL."""
+    """The gold ids of an annotated span: several for a composite ("D1|D2"), none for NIL."""
     ids = (kb_id.strip() for kb_id in span.kb_id_.split(ID_SEPARATOR))
     return tuple(kb_id for kb_id in ids if kb_id and kb_id != NIL)
 
 
 def text_fingerprint(text: str) -> str:
-    """Fingerprint of a document: a hash of its text. 16 hexadecimal digits."""
+    """The fingerprint of a document: a hash of its text in 16 hexadecimal digits."""
     return hashlib.blake2b(text.encode("utf8"), digest_size=8).hexdigest()
 
 

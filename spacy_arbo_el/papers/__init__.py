@@ -1,1 +1,1 @@
-"""Parts that only one of the five papers has. One module each, with its config beside it."""
+"""Parts that only one of the five papers has, with its config beside them."""

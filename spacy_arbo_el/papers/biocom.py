@@ -1,4 +1,4 @@
-"""BioCoM (Ujiie et al. 2021): linking by contexts, learned from raw text and a dictionary.
+"""BioCoM (Ujiie and others, 2021): linking by contexts, learned from raw text and a dictionary.
 
 The corpus is that of ``arbo silver``, entities have no text (``NoText.v1``), a mention is its
 marker's vector, negatives are ``InBatchMentionNegatives.v1``, and the nearest contexts vote
@@ -180,7 +180,7 @@ class MultiSimilarity:
 def mined_pairs(
     similarity: np.ndarray, positive: np.ndarray, valid: np.ndarray, margin: float
 ) -> np.ndarray:
-    """The pair mining of the multi-similarity loss (Wang et al. 2019, §3.2).
+    """The pair mining of the multi-similarity loss (Wang and others, 2019, §3.2).
 
     RETURNS: (b, n) bool, which targets count. A query without negatives has no positives, and the
         other way round.

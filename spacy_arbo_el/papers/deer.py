@@ -191,7 +191,7 @@ def _forward(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
 @registry.misc("spacy-arbo-el.NegativesOfRounds.v1")
 @dataclass(frozen=True)
 class NegativesOfRounds:
-    """Wrong entities once nearer than the gold one. DEER, §4.3.
+    """Wrong entities that were once nearer than the gold one (DEER, §4.3).
 
     They are sought for all mentions in each round but the first, and kept for good. A round ends
     when all texts and mentions are encoded again, see ``CacheRefresh.v1``. Use it with a
@@ -224,7 +224,7 @@ class NegativesOfRounds:
 @registry.misc("spacy-arbo-el.PositivesInRounds.v1")
 @dataclass(frozen=True)
 class PositivesInRounds:
-    """The gold entity's most similar text, from round two. DEER, §4.3.
+    """The gold entity's most similar text, from round two on (DEER, §4.3).
 
     In the first round there are no hard negatives yet, and so no classification to learn::
 
@@ -280,7 +280,10 @@ def nearer_than_gold(
 
 
 def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
-    """The new number of each value, -1 for none. old_numbers: As in ``Renumbered``."""
+    """The new number of each value, -1 for none.
+
+    old_numbers: As in ``Renumbered``.
+    """
     size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
     new = np.full(size, -1, dtype=np.int64)
     kept = np.flatnonzero(old_numbers >= 0)

@@ -1,4 +1,4 @@
-"""MOLEMAN (FitzGerald et al. 2021): mentions on both sides of a dual encoder.
+"""MOLEMAN (FitzGerald and others, 2021): mentions on both sides of a dual encoder.
 
 Exemplars are searched, texts of entities are pseudo-mentions told apart by a token type
 (``text_type``), and ``ExemplarVote.v1`` links. Here: the nearest mention as positive, and
@@ -26,7 +26,7 @@ from ..training.table import GoldTable
 @registry.misc("spacy-arbo-el.NearestMentionPositives.v1")
 @dataclass(frozen=True)
 class NearestMentionPositives:
-    """The entity's most similar other mention, by cached vectors. MOLEMAN, §3.2.2.
+    """The entity's most similar other mention, by cached vectors (MOLEMAN, §3.2.2).
 
     Use it to link by exemplars alone, or with names as pseudo-mentions::
 

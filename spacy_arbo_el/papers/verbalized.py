@@ -1,4 +1,4 @@
-"""VERBALIZED (Rücker and Akbik 2025). A dual encoder over whole documents.
+"""VERBALIZED (Rücker and Akbik 2025): a dual encoder over whole documents.
 
 Documents are read in passages (``DocumentEncoder.v1``), entities are titles with cut descriptions
 (``Parts.v1``), vectors the first and last word piece (``FirstLastPooling.v1``). Here: the loss over
@@ -90,7 +90,7 @@ def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")
 @dataclass(frozen=True)
 class NegativesWithinBudget:
-    """Negatives up to a step's budget of word pieces. VERBALIZED, §3.4.
+    """Negatives up to a step's budget of word pieces (VERBALIZED, §3.4).
 
     Texts that several queries share are encoded once, so many negatives cost little where the
     queries are alike. Each query gets the same number, at least one::
@@ -200,8 +200,9 @@ class IterativePrediction:
         batch: MentionBatch,
         min_logit: float,
     ) -> MentionBatch:
-        """Revise vectors by links written into the text. See ``Revises``. The batch with the
-        vectors of the last round.
+        """Revise vectors by links written into the text, see ``Revises``.
+
+        RETURNS: The batch with the vectors of the last round.
         """
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():

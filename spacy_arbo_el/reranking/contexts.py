@@ -87,7 +87,10 @@ class Descriptions:
         return rows, self._vectors.rows
 
     def _read(self, positions: np.ndarray) -> None:
-        """Encode the descriptions of some entities. positions: (n,) int64, each once."""
+        """Encode the descriptions of some entities.
+
+        positions: (n,) int64, each once.
+        """
         entities = self._entities.at_all(positions.tolist())
         described = [
             position for position, entity in sorted(entities.items()) if entity.description

@@ -1,4 +1,4 @@
-"""A reranker that reads mention and entity together. Arborescence paper, §3.3–3.4."""
+"""A reranker that reads mention and entity together (arborescence paper, §3.3–3.4)."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Optional
@@ -150,7 +150,7 @@ class CrossEncoder:
         neighbours: Neighbours,
         context: RankingContext,
     ) -> np.ndarray:
-        """(m, k) float32, the log-odds of the scored candidates. NaN for others."""
+        """(m, k) float32, the log-odds of the scored candidates, NaN for others."""
         rows = np.flatnonzero(scored.is_scored)
         logits = np.full(scored.first.shape, np.nan, dtype=np.float32)
         scores, valid = scored.scores[rows], np.isfinite(scored.scores[rows])
@@ -197,7 +197,7 @@ class CrossEncoder:
     def turned(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
     ) -> np.ndarray:
-        """First candidates without and with scores: (m, 2) int64. -1 for none.
+        """The first candidates without and with scores: (m, 2) int64, -1 for none.
 
         They differ where it has turned a mention to another candidate.
         """

@@ -148,7 +148,9 @@ class PiecesCache:
         index: StringIndex,
         limit: int,
     ) -> EntityPieces:
-        """The word pieces of at least these entities. The parameters as in ``EntityPieces``.
+        """The word pieces of at least these entities.
+
+        The parameters are those of ``EntityPieces``.
 
         positions: (e,) int64, their positions in the knowledge base.
         """

@@ -43,7 +43,7 @@ class _Sources:
         return cls(entities, entities.changes.total, exemplars.serials, owners)
 
     def changed_until(self, later: "_Sources") -> Optional[np.ndarray]:
-        """Entities whose strings may differ later: (c,) int64. Each once.
+        """The entities whose strings may differ later: (c,) int64, each once.
 
         None where that is not known.
         """
@@ -113,7 +113,7 @@ class EntityStrings:
         return self
 
     def has_only_id(self, entities: np.ndarray) -> np.ndarray:
-        """Return whether entities have exemplars but no real name. No name, or only their id.
+        """Return whether entities have exemplars, but no name other than their id.
 
         The surface forms of their exemplars count as their names.
 
@@ -126,7 +126,7 @@ class EntityStrings:
     def exact(
         self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
     ) -> np.ndarray:
-        """Candidates with a name that is written as the mention: (m, c) float32. 1 or 0.
+        """Candidates with a name that is written as the mention: (m, c) float32, 1 or 0.
 
         entities: (m, c) int64, -1 for none. Their names must have been read.
         among: (m, c) bool, the candidates that are looked at: those of the same n-grams.
@@ -139,7 +139,7 @@ class EntityStrings:
         return exact
 
     def frequencies(self, entities: np.ndarray) -> np.ndarray:
-        """The frequency of entities whose names have been read. Float64 in the same shape.
+        """The frequency of entities whose names have been read: float64, in the same shape.
 
         entities: Positions in any shape, -1 for none.
         """
@@ -148,7 +148,7 @@ class EntityStrings:
     def owners(
         self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
     ) -> np.ndarray:
-        """Entities with exactly the mention's string: (m, count) int64. -1 for none.
+        """Entities with exactly the mention's string: (m, count) int64, -1 for none.
 
         Those with a surface form come first: its use is attested. Names are compared with the
         mention as it is too, since they are not normalized.
@@ -191,7 +191,7 @@ class EntityStrings:
     def _attested(
         self, record: MentionRecord, withheld: Optional[np.ndarray]
     ) -> Tuple[List[int], List[int]]:
-        """Entities with exemplars of a mention's form, and how many. Most first."""
+        """Entities with exemplars of a mention's form, and how many, most first."""
         counts = self.index.with_surface_form(record.normalized)
         owners = [e for e in counts if withheld is None or not withheld[e]]
         owners.sort(key=lambda e: (-counts[e], e))
@@ -253,7 +253,7 @@ def _stride(entities: EntityStore) -> int:
 def _surface_forms(
     records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
 ) -> List[List[str]]:
-    """Surface forms of the exemplars of some entities. As often as each occurs.
+    """The surface forms of the exemplars of some entities, as often as each occurs.
 
     owners: (n,) int64, the entity of each exemplar.
     positions: (e,) int64, ascending.
@@ -269,7 +269,7 @@ def _surface_forms(
 
 
 def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:
-    """Names as mentions are normalized, so that both stay comparable. None without a normalizer."""
+    """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
     if normalizer is None:
         return []
     spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)

@@ -342,7 +342,7 @@ class FeatureRanker:
 
 
 def _alike(entities: np.ndarray) -> np.ndarray:
-    """Weights under which each entity counts alike: (m,) float. 1 on average."""
+    """Weights under which each entity counts alike: (m,) float, 1 on average."""
     _, entity, counts = np.unique(entities, return_inverse=True, return_counts=True)
     return len(entities) / max(len(counts), 1) / counts[entity]
 

@@ -1,4 +1,4 @@
-"""The candidates of mentions, and their features. Similarities of vectors and of strings."""
+"""The candidates of mentions, and their features: similarities of vectors and of strings."""
 
 from dataclasses import dataclass, replace
 from typing import Optional, Sequence, Tuple
@@ -128,7 +128,10 @@ class CandidateFeatures:
         return np.argsort(-score, axis=1, kind="stable")[:, :MAX_DESCRIBED]
 
     def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
-        """The same with other features of some mentions. mentions: (k,) int64."""
+        """The same with other features of some mentions.
+
+        mentions: (k,) int64.
+        """
         features = self.features.copy()
         features[mentions] = others.features
         return replace(self, features=features)

@@ -63,7 +63,11 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
 
 
 def _counted(owners: np.ndarray, keys: np.ndarray, n_strings: int) -> NgramCounts:
-    """owners: (g,) int64, the string of each n-gram. keys: (g,) uint64."""
+    """Hold n-grams of strings.
+
+    owners: (g,) int64, the string of each n-gram.
+    keys: (g,) uint64.
+    """
     distinct, place = np.unique(keys, return_inverse=True)
     width = max(len(distinct), 1)
     pairs, counts = np.unique(owners * width + place.reshape(-1), return_counts=True)

@@ -1,4 +1,4 @@
-"""The model of a cross-encoder. A transformer over pairs, and a linear layer."""
+"""The model of a cross-encoder: a transformer over pairs, and a linear layer."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Optional, Tuple

@@ -1,4 +1,4 @@
-"""Weights of the feature ranker. They turn features of candidates into log-odds.
+"""Weights of the feature ranker, which turn features of candidates into log-odds.
 
 A small network over the features, trained by softmax among the candidates of each mention; then
 probabilities from its scores, fitted on mentions that the network was not trained on.
@@ -79,7 +79,7 @@ class RankerWeights:
     accuracy: float = 0.0
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
-        """Log-odds of each candidate: (m, c) float32. -inf for none."""
+        """The log-odds of each candidate: (m, c) float32, -inf for none."""
         temperature, *weights = self.curve.astype(np.float64)
         scores = temperature * self.scores(candidates) + candidates.prior
         presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
@@ -201,7 +201,7 @@ def _held_out(
     shares: np.ndarray,
     start: Optional[RankerWeights],
 ) -> Tuple[np.ndarray, np.ndarray]:
-    """Scores by weights not trained on the mentions. -inf for no candidate.
+    """Scores by weights that were not trained on the mentions; -inf for no candidate.
 
     RETURNS: (m, c) float64, of the candidates and of those without the correct ones.
     """

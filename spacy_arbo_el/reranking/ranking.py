@@ -33,7 +33,7 @@ class Ranking:
     def from_scored(
         cls, entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, count: int
     ) -> "Ranking":
-        """The ``count`` best entities of each mention. Each by its best entry.
+        """The ``count`` best entities of each mention, each by its best entry.
 
         Entities with equal log-odds come in the order of the knowledge base; of equal entries of
         one entity the first counts.
@@ -94,7 +94,7 @@ class RankedMentions:
 
     @classmethod
     def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
-        """The mentions of several batches one after the other. At least one batch."""
+        """The mentions of one or more batches, one after the other."""
         return cls(
             MentionBatch.concat([part.batch for part in parts]),
             Neighbours.concat([part.neighbours for part in parts]),
@@ -156,7 +156,7 @@ class Reranker(Protocol):
         ...
 
     def from_bytes(self, data: bytes) -> Any:
-        """The reranker with what ``to_bytes`` gave. Without anything learned for empty bytes."""
+        """The reranker with what ``to_bytes`` gave; from empty bytes, one without weights."""
         ...
 
 

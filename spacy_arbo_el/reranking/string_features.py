@@ -51,7 +51,7 @@ class StringFeatures(NamedTuple):
 
     @classmethod
     def concat(cls, parts: Sequence["StringFeatures"]) -> "StringFeatures":
-        """The features of the strings of all parts, in order. Of at least one part."""
+        """The features of the strings of one or more parts, in order."""
         fields = dict(zip(cls._fields, map(list, zip(*parts))))
         for name in ("ngram_bounds", "word_bounds", "letter_bounds"):
             lengths = [np.diff(bounds) for bounds in fields[name]]
@@ -199,7 +199,7 @@ def _number_in(numbers: Dict[T, int], value: T) -> int:
 
 
 class StringTable:
-    """The strings of one kind, by entity. Names, or surface forms of exemplars.
+    """The strings of one kind by entity: names, or surface forms of exemplars.
 
     reader: Reads their features.
     """

@@ -1,4 +1,4 @@
-"""The similarity of strings. N-grams, words and numbers, beside the similarity of vectors.
+"""The similarity of strings by n-grams, words and numbers, beside that of vectors.
 
 A dual encoder confuses what differs in a character (C6 and C7 deficiency). TF-IDF over character
 n-grams, which BioSyn has beside its dense vectors, does not. Numbers have a separate feature,
@@ -68,7 +68,7 @@ class StringIndex:
         self._loading = ForkableLock()
 
     def count_names(self, entities: np.ndarray) -> None:
-        """Count the n-grams in names of entities: (e,) int64. Each once.
+        """Count the n-grams in names of entities: (e,) int64, each once.
 
         What was counted of them before is forgotten.
         """
@@ -79,7 +79,7 @@ class StringIndex:
         self._reader.count([string for names in groups for string in names])
 
     def forget_names(self, entities: np.ndarray) -> None:
-        """Note that names of entities changed: (e,) int64. Each once.
+        """Note that names of entities have changed: (e,) int64, each once.
 
         Those that were counted must be counted again.
         """
@@ -127,15 +127,18 @@ class StringIndex:
         return StringSimilarity(*np.stack(views, axis=1))
 
     def load_names(self, entities: np.ndarray) -> None:
-        """Read the names of entities that are not known. Positions in any shape, -1 for none."""
+        """Read the names of entities that are not known.
+
+        positions: In any shape, -1 for none.
+        """
         self._names_with(entities)
 
     def surface_forms_of(self, entity: int) -> List[str]:
-        """The surface forms of an entity. In lower case, each once."""
+        """The surface forms of an entity in lower case, each once."""
         return self._surface_forms.of(entity)
 
     def names_of(self, entity: int) -> List[str]:
-        """The names of an entity for comparison. In lower case, each once."""
+        """The names of an entity for comparison, in lower case, each once."""
         return self._names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:

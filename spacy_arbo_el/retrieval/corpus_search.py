@@ -48,7 +48,9 @@ class CorpusSearch:
 
     @classmethod
     def build(cls, vectors: np.ndarray, count: int, similarity: Similarity) -> "CorpusSearch":
-        """Build an exact search, or one by cells. Exact up to ``MAX_EXACT`` mentions and on a GPU.
+        """Build an exact search, or one by cells.
+
+        It is exact for up to ``MAX_EXACT`` mentions, and on a GPU.
 
         vectors: (m, width) float32, prepared. Mentions without a vector have no neighbours and are
             none.
@@ -223,7 +225,7 @@ class Cells:
 
 
 def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
-    """The neighbours of mentions, (b,), without each itself. One column less.
+    """The neighbours of mentions (b,) without each itself, in one column less.
 
     A mention is usually its own nearest one, but not where others have the same vector.
     """

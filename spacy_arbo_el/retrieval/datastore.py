@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Datastore:
-    """A knowledge base and exemplars with current vectors. Vectors of the present encoder.
+    """A knowledge base and exemplars with vectors of the current encoder.
 
     ``reading`` gives a state that is up to date and does not change while it is used: edits by
     other threads wait, and reading threads do not wait for each other. Edits happen in ``editing``.

@@ -49,7 +49,10 @@ class AllowedEntities:
         return entity < len(masks) and bool(masks[entity])
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
-        """Replace entities (m, c) that are not allowed by -1. Positions int64 in the KB."""
+        """Replace entities (m, c) that are not allowed by -1.
+
+        Entities are int64 positions in the knowledge base.
+        """
         # A name may be of an entity that another program has added since the masks were made.
         known = entities < self.masks.shape[1]
         places = np.where(known, entities, -1)
@@ -114,7 +117,7 @@ class EntitySearch:
         return entities_of_rows(rows, self.owners, count)
 
     def _of_names(self, named: np.ndarray, width: int) -> TopK:
-        """Entities (m, c), scored by their first rows' self-similarity. -1 for none."""
+        """Entities (m, c), scored by their first rows' self-similarity; -1 for none."""
         wanted = np.unique(named)
         rows = np.flatnonzero(np.isin(self.owners, wanted[wanted >= 0]))
         owners, first = np.unique(self.owners[rows], return_index=True)
@@ -155,7 +158,7 @@ def search_by_label(
 
 
 def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
-    """Entities that own rows, with best rows: (m, count). Each once.
+    """The entities that own rows, with their best rows: (m, count), each once.
 
     Entities with equal scores come in the order of their rows.
 

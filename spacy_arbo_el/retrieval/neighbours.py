@@ -34,7 +34,7 @@ class Neighbours:
 
     @classmethod
     def concat(cls, parts: Sequence["Neighbours"]) -> "Neighbours":
-        """The mentions of several batches one after the other. At least one batch."""
+        """The mentions of one or more batches, one after the other."""
         starts = np.cumsum([0, *(len(part) for part in parts)])
         mentions = [
             TopK(np.where(part.mentions.valid, part.mentions.ids + start, -1), part.mentions.scores)

@@ -1,4 +1,4 @@
-"""The neighbours of mentions. Entities, exemplars, and mentions of the same document."""
+"""The neighbours of mentions: entities, exemplars, and mentions of the same document."""
 
 from dataclasses import dataclass
 from typing import Optional, Tuple

@@ -1,4 +1,4 @@
-"""Pages and forms of a review, and the service. A thin layer over ``Review``."""
+"""Pages and forms of a review, and the service: a thin layer over ``Review``."""
 
 import re
 from contextlib import nullcontext
@@ -74,7 +74,7 @@ class Pages:
 
     @pass_context
     def _hidden(self, context: Context, **more: Any) -> Markup:
-        """The fields of every form. They carry the form's secret and the filters."""
+        """The fields of every form, which carry the form's secret and the filters."""
         window, back = context["window"], urlencode(context["back"])
         values = {"csrf": window.form if window else "", "back": back, **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')

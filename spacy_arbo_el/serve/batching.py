@@ -15,7 +15,10 @@ ITEMS, WEIGHT = 64, 512
 
 @dataclass
 class _Job:
-    """A request. results: By the number of the item."""
+    """A request.
+
+    results: By the number of the item.
+    """
 
     items: Sequence[Any]
     start: float

@@ -30,7 +30,10 @@ SIMILAR = (3, 0.5)
 
 
 class Property(BaseModel):
-    """A value of another column of the table. v: Texts; of an entity its name, or its id."""
+    """A value of another column of the table.
+
+    v: Texts; for an entity its name, or its id.
+    """
 
     pid: str
     v: List[str]
@@ -211,7 +214,7 @@ def is_said(text: str, values: Sequence[Any]) -> bool:
 
 
 def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
-    """The values of a property of an entity. Texts, numbers and booleans."""
+    """The values of a property of an entity: texts, numbers and booleans."""
     if name in (NAME, TYPE):
         return tuple(entity.names if name == NAME else entity.types)
     if name in (DESCRIPTION, FREQUENCY):

@@ -36,7 +36,7 @@ def as_prodigy(docs: Sequence[Doc], getter: SpanGetter) -> str:
 
 
 def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
-    """Documents with links as tasks of Label Studio. Annotated, in JSON.
+    """Documents with links as annotated tasks of Label Studio, in JSON.
 
     Offsets count as Label Studio does. The configuration of the project has ``<Labels name="label"
     toName="text">``, and ``<TextArea name="kb_id" toName="text" perRegion="true">`` for the ids of

@@ -44,7 +44,7 @@ class Form:
 
     @classmethod
     def read(cls, action: str, form: Mapping[str, List[str]]) -> "Form":
-        """The fields of a decision. Boxes carry id and version in one value."""
+        """The fields of a decision, in which boxes carry id and version in one value."""
         pairs = [_read(field, form) for field in FORMS[action].split()]
         values: Dict[str, Any] = dict(pairs)
         seen: Dict[str, str] = {}

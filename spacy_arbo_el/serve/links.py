@@ -44,7 +44,10 @@ class LinkRow:
 
 
 class LinkReview:
-    """The links of the mentions of a corpus. docs: The documents, with their mentions."""
+    """The links of the mentions of a corpus.
+
+    docs: The documents, with their mentions.
+    """
 
     def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
         self.linker, self.docs = linker, list(docs)
@@ -60,7 +63,7 @@ class LinkReview:
         self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
 
     def select(self, filters: Filters, review: Review) -> List[LinkRow]:
-        """The mentions that nobody has decided on. Small margins, and frequent new forms, first."""
+        """The mentions that nobody has decided on, small margins and frequent new forms first."""
         learnt = (entry["key"] for entry in review.standing if entry["action"] == "learn")
         decided = {*map(tuple, learnt), *review.closed()}
         known = {row.text for row in self.rows if row.key in decided}

@@ -1,4 +1,4 @@
-"""The order in which new entities are reviewed. Large and doubtful ones first."""
+"""The order in which new entities are reviewed, large and doubtful ones first."""
 
 import hashlib
 from bisect import bisect_left, insort
@@ -173,9 +173,7 @@ class Queue:
         return rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
 
     def _with_mentions(self, filters: Filters) -> Optional[Set[str]]:
-        """Ids that match a label, document or near entity. Those with such a mention; None for
-        all.
-        """
+        """The ids of new entities with a matching label, document or near entity; None for all."""
         if not (filters.label or filters.document or filters.near):
             return None
         new = self._new()

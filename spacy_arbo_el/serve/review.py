@@ -241,7 +241,7 @@ class Review:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
     def exemplars(self, entity_id: str) -> List[MentionRecord]:
-        """The labelled mentions of an entity. Also of those merged into it."""
+        """The labelled mentions of an entity, and of those that were merged into it."""
         near = self.near
         return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
 
@@ -268,7 +268,7 @@ class Review:
         return self.journal.entries[int(number) : int(number) + 1] if number and known else []
 
     def place(self, entry: Entry) -> Tuple[str, ...]:
-        """The present page of a decision. Its path and id; empty for none."""
+        """The present page of a decision: its path and id, empty for none."""
         for one in clusters_of(entry):
             if one in self.queue.rows:
                 return "/cluster", one

@@ -1,5 +1,6 @@
-"""Access control: tokens, windows, forms, and limits. A token for programs, a window with its own
-address and forms for browsers.
+"""Access control: tokens, windows, forms and limits.
+
+Programs have a token, and browsers a window with its address and forms.
 """
 
 import hashlib
@@ -90,9 +91,7 @@ class Rules:
         return [*([self.url] if self.url else []), *found]
 
     def origin_of(self, request: Request) -> Optional[str]:
-        """Find the own address that a client asks by. None for a foreign one, as after a
-        rebinding.
-        """
+        """Find the own address that a client asks by; None for another, as after a rebinding."""
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
 
@@ -135,7 +134,7 @@ class Windows:
         return window
 
     def find(self, request: Request, path: str) -> Optional[Window]:
-        """The window that a request comes from. None without its secret and its cookie."""
+        """The window that a request comes from; None without its secret and its cookie."""
         window = self._open.get(path.split("/")[2])
         given = request.cookies.get(COOKIE, "")
         return window if window is not None and same(given, window.cookie) else None

@@ -48,7 +48,7 @@ def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
 
 
 def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
-    """The arrays that ``pack_arrays`` packed. Never unpickles."""
+    """The arrays that ``pack_arrays`` packed, read without unpickling."""
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
 
@@ -150,9 +150,7 @@ def leftovers(target: Path) -> List[Path]:
 
 @contextlib.contextmanager
 def abandoned(path: Path) -> Iterator[bool]:
-    """Return whether no process writes a temporary file or folder. Locked within the block if
-    so.
-    """
+    """Lock an abandoned temporary file or folder for the block; False if it is used."""
     descriptor: Optional[int] = None
     if CAN_LOCK:
         with contextlib.suppress(OSError):

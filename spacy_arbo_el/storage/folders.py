@@ -65,7 +65,7 @@ class FolderKind:
 
 
 def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
-    """The real path of a folder that may be written. Missing, empty or of the kind.
+    """The real path of a folder that may be written: missing, empty or of the kind.
 
     Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
     """
@@ -142,7 +142,7 @@ def _swap(folder: Path, target: Path) -> None:
 
 
 def exchange(left: Path, right: Path) -> bool:
-    """Exchange the names of two folders in one step. False where the system can't."""
+    """Exchange the names of two folders atomically; return False where the system can't."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):

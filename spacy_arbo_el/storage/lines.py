@@ -37,7 +37,7 @@ MAX_PROBLEM = 500
 
 
 def line_error(path: PathLike, line: int, problem: str) -> ValueError:
-    """The error for an invalid line. It names the file, the line and the problem.
+    """The error for an invalid line, which names the file, the line and the problem.
 
     A problem that quotes a long value is shortened in the middle.
     """
@@ -134,7 +134,10 @@ def encoding_of(path: Path, encoding: str) -> str:
 
 
 def read_text(path: PathLike) -> str:
-    """The whole text of a file in UTF-8, or UTF-16 with its mark. ValueError for another one."""
+    """Read the whole text of a file in UTF-8, or in UTF-16 with its mark.
+
+    Raises ValueError for another encoding.
+    """
     path = check_exists(path)
     try:
         with _open(path) as file:
@@ -151,8 +154,9 @@ def encoding_name(encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> bool:
-    """Return whether a line feed is one byte. It is in most encodings. ValueError for an unknown
-    one.
+    """Return whether a line feed is one byte in an encoding.
+
+    Raises ValueError for an unknown one.
     """
     try:
         return "\n".encode(encoding) == b"\n"
@@ -237,7 +241,7 @@ def read_records(
 def read_cells(
     path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8"
 ) -> Iterator[Tuple[int, List[str]]]:
-    """Yield the cells of each row of CSV. With the number of its first line; also of empty ones.
+    """Yield the cells of each row of CSV, empty rows too, with their first line's number.
 
     bad: What to do with the error of an invalid row, which is then left out.
     encoding: See ``read_lines``.

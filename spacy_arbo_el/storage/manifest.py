@@ -1,4 +1,4 @@
-"""The manifest of a folder. The checksum of each file, and that of itself."""
+"""The manifest of a folder: the checksum of each file, and its own."""
 
 import hashlib
 import json

@@ -15,7 +15,7 @@ from ..pipelines import load_pipeline, save_pipeline
 
 
 def average_weights(before: Model, after: Model, share: float) -> None:
-    """Move trained transformer weights back towards earlier ones. Those before training.
+    """Interpolate between the weights of transformers before and after training.
 
     Between the two, an encoder that was trained on few or on noisy mentions is often better than
     both (WiSE-FT; Wortsman et al. 2022, §3).
@@ -33,7 +33,7 @@ def average_weights(before: Model, after: Model, share: float) -> None:
 
 
 def averaged_copy(nlp: Language, share: float) -> Language:
-    """A copy whose linkers have averaged weights. Training continues with the pipeline itself.
+    """A copy whose linkers have averaged weights, while training continues with the pipeline.
 
     share: The share of the weights that an encoder has by its name in the config.
     """

@@ -70,7 +70,10 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
 def labelled_mentions(
     corpus: Sequence[Example], getter: Optional[SpanGetter]
 ) -> List[CorpusMention]:
-    """The mentions of a corpus that have gold ids. getter: As in ``batch_by_mention``."""
+    """The mentions of a corpus that have gold ids.
+
+    getter: As in ``batch_by_mention``.
+    """
     getter = getter or EntSpans()
     return [
         CorpusMention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))
@@ -81,7 +84,7 @@ def labelled_mentions(
 
 
 def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> List[Example]:
-    """Examples of mentions, each once. References name the mentions."""
+    """Examples of mentions, each once; their references name the mentions."""
     offsets: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
     for mention in mentions:
         offsets[mention.example].append(mention.offsets)

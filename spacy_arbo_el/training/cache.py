@@ -22,7 +22,7 @@ class Renumbered(Protocol):
 
 
 class EmbeddingCache:
-    """Prepared vectors of ``r`` texts and ``n`` mentions. Numbered as in ``GoldTable``.
+    """Prepared vectors of ``r`` texts and ``n`` mentions, numbered as in ``GoldTable``.
 
     The cache is filled with the vectors of the datastore, which a refresh has encoded for
     inference as well. Vectors that a training step computes are put into the cache only: they were

@@ -92,8 +92,7 @@ def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> List[Menti
 def make_candidates(
     stages: LinkingStages, batches: Iterable[MentionBatch], count: int
 ) -> TrainingCandidates:
-    """Retrieve training candidates without the document's exemplars. The first candidates of
-    annotated mentions.
+    """Retrieve the first candidates of annotated mentions without the document's exemplars.
 
     stages: Those of a linker whose encoder is trained.
     batches: The mentions, which need not be encoded.

@@ -173,7 +173,7 @@ def _readable(lessons: Lessons) -> Lessons:
 
 
 def _split(lessons: Lessons, share: float, rng: np.random.Generator) -> Tuple[Lessons, Lessons]:
-    """Most lessons, and some that are held out. At least one of each."""
+    """Most lessons, and some that are held out, at least one of each."""
     order = rng.permutation(len(lessons.inputs))
     count = min(max(int(share * len(order)), 1), len(order) - 1, 2000)
     return lessons.take(order[count:]), lessons.take(order[:count])
@@ -185,7 +185,10 @@ def _steps(
     settings: DistillationSettings,
     rng: np.random.Generator,
 ) -> Iterator[float]:
-    """Train, and give the loss of each step. lessons: Mentions, and names."""
+    """Train, and give the loss of each step.
+
+    lessons: Mentions, and names.
+    """
     rate: Any = warmup_linear(settings.rate, max(settings.steps // 20, 1), settings.steps + 1)
     optimizer = Adam(rate, L2=0.0, use_averages=False)
     for _ in range(settings.steps):
@@ -215,7 +218,7 @@ def train_step(student: Model, batch: Sequence[Lessons], target: str) -> float:
 
 
 def vector_loss(vectors: np.ndarray, taught: np.ndarray) -> Tuple[float, np.ndarray]:
-    """Mean squared distance to taught vectors, with gradient. Vectors (n, d)."""
+    """The mean squared distance to taught vectors (n, d), with its gradient."""
     difference = vectors - taught
     return float((difference**2).sum() / len(vectors)), 2 * difference / len(vectors)
 

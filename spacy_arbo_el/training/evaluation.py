@@ -86,7 +86,7 @@ class LimitedSearch:
 
 
 def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> Optional[np.ndarray]:
-    """Entities with ``count`` names in all: (positions,) bool. None for all entities.
+    """Entities with ``count`` names in all: (positions,) bool; None for all entities.
 
     Gold entities of documents come first, then those near their mentions, then others at random.
     """

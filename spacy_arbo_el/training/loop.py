@@ -51,7 +51,7 @@ def train(
     stdout: Optional[IO] = None,
     stderr: Optional[IO] = None,
 ) -> None:
-    """Train as ``spacy train`` does, with checkpoints. An initialized pipeline.
+    """Train an initialized pipeline as ``spacy train`` does, with checkpoints.
 
     The last step is evaluated as well, whatever ``eval_frequency`` is.
 

@@ -1,4 +1,4 @@
-"""Losses over logits of queries and their targets. Positives and negatives.
+"""Losses over logits of queries and their targets, which are positives and negatives.
 
 Logits are ``scale * similarity + offset``; a loss says with which scale and offset. It is called
 with three arrays for ``b`` queries of ``n`` targets each:
@@ -191,7 +191,7 @@ def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray
 
 
 def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-    """Softmax of scores (b, n) with log normalizers (b,). 0 for rows of -inf."""
+    """The softmax of scores (b, n) with log normalizers (b,); 0 for rows of -inf."""
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     exp = np.exp(scores - np.where(np.isfinite(top), top, 0.0))
     total = exp.sum(axis=1, keepdims=True)

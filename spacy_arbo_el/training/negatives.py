@@ -90,7 +90,7 @@ def _both(first: Forbid, second: Forbid) -> Forbid:
 @registry.misc("spacy-arbo-el.InBatchNegatives.v1")
 @dataclass(frozen=True)
 class InBatchNegatives:
-    """Gold entities of the step's other queries. The baseline of the paper's §3.2.
+    """Gold entities of the step's other queries, the baseline of the paper's §3.2.
 
     It needs no search, and large batches. Hard negatives train better encoders::
 

@@ -85,7 +85,7 @@ class Objective:
         return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
-        """Queries with a positive, and their targets. Positives and negatives."""
+        """Queries with a positive, and their targets: positives and negatives."""
         none = np.zeros((0, 0), dtype=np.int64)
         if not len(queries):
             return Batch(queries, none, none)

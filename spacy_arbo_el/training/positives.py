@@ -23,7 +23,7 @@ Positives = Callable[[np.ndarray, GoldTable, EmbeddingCache], np.ndarray]
 @registry.misc("spacy-arbo-el.ArborescencePositives.v1")
 @dataclass(frozen=True)
 class ArborescencePositives:
-    """Parents in arborescences of gold clusters (paper, §2.3). The whole cluster of the mention.
+    """Parents in arborescences of the mentions' whole gold clusters (paper, §2.3).
 
     The graph of a cluster is complete: all its mentions, and the gold entity, which for each
     mention is the most similar of its texts. The parent is thus a text of the entity or another
@@ -147,7 +147,7 @@ def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
 
 
 def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-    """Most similar text of gold entities: (b,) int64. -1 for none."""
+    """The most similar text of gold entities: (b,) int64, -1 for none."""
     order = np.argsort(table.cluster[mentions], kind="stable")
     cluster = table.cluster[mentions][order]
     offsets = np.concatenate([[0], np.flatnonzero(np.diff(cluster)) + 1, [len(order)]])

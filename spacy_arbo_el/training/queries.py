@@ -1,4 +1,4 @@
-"""Queries of a training step. The batch's mentions, or names of entities."""
+"""Queries of a training step: the batch's mentions, or names of entities."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

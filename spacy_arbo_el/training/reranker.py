@@ -218,8 +218,7 @@ class RerankerTrainer:
 
 
 def fit_weight(table: TrainingCandidates) -> float:
-    """Fit the retriever's weight in predicting gold candidates. The weight of its log-odds in a
-    softmax.
+    """Fit the weight of the retriever's log-odds in a softmax over candidates.
 
     It is drawn to 1.0, which is what it is where there is nothing to learn from.
 

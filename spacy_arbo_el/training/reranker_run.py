@@ -103,7 +103,10 @@ class RerankerRun:
         write_end(self.folder / CHECKPOINT, self._identity(train, dev), 0)
 
     def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
-        """The untrained scorer. size: The most word pieces of a pair."""
+        """The untrained scorer.
+
+        size: The most word pieces of a pair.
+        """
         encoder = self.linker.encoder
         return PairScorer.create(
             encoder.model.get_ref("mention"),
@@ -128,7 +131,10 @@ class RerankerRun:
 
 
 def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
-    """The config of a training. path: A file; None for that of the package."""
+    """The config of a training.
+
+    path: A file; None for that of the package.
+    """
     return Config().from_disk(path or _CONFIG, overrides=overrides)
 
 

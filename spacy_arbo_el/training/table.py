@@ -40,7 +40,9 @@ class GoldTable:
         texts: DistinctTexts,
         text_lengths: np.ndarray,
     ):
-        """records: The mentions.
+        """Number texts, mentions and entities.
+
+        records: The mentions.
         kb: The knowledge base that their ids refer to.
         texts: The texts of the knowledge base.
         text_lengths: (r,) int64, their word pieces.
@@ -81,7 +83,7 @@ class GoldTable:
         return np.diff(self._offsets)
 
     def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
-        """Mentions of ``c`` clusters with offsets (c + 1,). Cluster by cluster."""
+        """The mentions of ``c`` clusters, cluster by cluster, with offsets (c + 1,)."""
         starts, lengths = self._offsets[clusters], self.cluster_sizes[clusters]
         return self._sorted[ragged_ranges(starts, lengths)], offsets_of(lengths)
 
@@ -130,7 +132,7 @@ class GoldTable:
         return row, np.concatenate([mention, mention_by_id])
 
     def same_entity(self, mentions: np.ndarray) -> np.ndarray:
-        """Mark mentions that share a gold id: (b, b) bool. Each with itself too."""
+        """Mark mentions that share a gold id: (b, b) bool, each with itself too."""
         ids = self.mention_ids[mentions]
         return (ids @ ids.T).toarray() > 0
 

@@ -1,4 +1,4 @@
-"""Trains the dual encoder. A batch -> queries, positives, negatives, loss, gradients."""
+"""Trains the dual encoder: a batch gives queries, targets, a loss and gradients."""
 
 import hashlib
 import time
@@ -262,7 +262,7 @@ class Trainer:
     # Checkpoints
 
     def fingerprint(self) -> str:
-        """A hash of what training depends on. The entities, the exemplars and the encoder."""
+        """A hash of what training depends on: the entities, the exemplars and the encoder."""
         datastore = self.datastore
         digest = hashlib.blake2b(digest_size=16)
         digest.update(datastore.encoder.fingerprint.encode("utf8"))
@@ -290,7 +290,7 @@ class Trainer:
 
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
-    """Place of each value in ``old``: (len(new),) int64. -1 for nowhere."""
+    """The place of each value in ``old``: (len(new),) int64, -1 for nowhere."""
     if list(new[: len(old)]) == list(old):
         # Most often, values were only added.
         rows = np.arange(len(new))

@@ -87,7 +87,7 @@ def bigram_rows(left: np.ndarray, right: np.ndarray, rows: int) -> np.ndarray:
 
 
 def _average(owner: np.ndarray, rows: np.ndarray, n: int, n_rows: int) -> csr_matrix:
-    """A matrix that averages some rows for each owner. Owners ascend."""
+    """A matrix that averages some rows for each owner; owners ascend."""
     counts = np.bincount(owner, minlength=n)
     weights = (1.0 / np.maximum(counts, 1)).astype(np.float32)[owner]
     return csr_matrix((weights, rows, offsets_of(counts)), shape=(n, n_rows))

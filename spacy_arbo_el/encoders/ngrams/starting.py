@@ -32,7 +32,10 @@ NGRAM_ENCODER = FolderKind("an n-gram encoder", _names_of_encoder)
 
 
 def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
-    """(width, inner) float, random, which roughly keeps angles. The same in all processes."""
+    """(width, inner) float: a random projection that roughly keeps angles.
+
+    It is the same in all processes.
+    """
     generator = np.random.default_rng((seed, width, inner))
     return generator.normal(scale=(2.0 / width) ** 0.5, size=(width, inner))
 

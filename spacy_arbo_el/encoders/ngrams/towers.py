@@ -1,4 +1,4 @@
-"""Two towers over one table of n-gram vectors. DEER, Figure 1."""
+"""Two towers over one table of n-gram vectors (DEER, Figure 1)."""
 
 from dataclasses import dataclass
 from typing import Any, Callable, List, Optional, Sequence, Tuple
@@ -34,7 +34,7 @@ def build_ngram_encoder(
     subwords: int = 0,
     start: Optional[str] = None,
 ) -> Model[SpanInputs, Floats2d]:
-    """Two towers that average n-gram vectors, without a transformer. DEER, §4.1.
+    """Two towers that average n-gram vectors, without a transformer (DEER, §4.1).
 
     Use it where a transformer is too slow, or where torch is too large. It must be trained, on
     links or by ``arbo distill``::

@@ -152,7 +152,7 @@ class RecordReader:
         self._fields: Dict[Tuple[str, ...], Dict[str, List[int]]] = {}
 
     def read(self, record: Mapping[Any, Any]) -> Dict[str, Any]:
-        """Convert a record to entity fields as keys. Beside others.
+        """Convert a record to a dict with the entity's fields; other keys stay.
 
         Values that are missing are left out, a whole number as an id becomes a string, and a single
         string is split at "|" where a list belongs.
@@ -278,7 +278,7 @@ class Entries:
         self._lines: Dict[str, int] = {}
 
     def check_new(self, entity_id: str, number: int) -> None:
-        """Write down the line of an id. ValueError where it occurred before."""
+        """Write down the line of an id; raise ValueError where it occurred before."""
         if entity_id in self._lines:
             raise line_error(
                 self.path,

@@ -82,7 +82,7 @@ def entities_of_records(
 
 
 def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
-    """Line of an id's nth occurrence in JSONL. 0 for none."""
+    """The line of an id's nth occurrence in JSONL; 0 for none."""
     reader = RecordReader()
     for number, record in read_records(path):
         nth -= reader.read(record).get("id") == entity_id

@@ -1,4 +1,4 @@
-"""Entities from tables. CSV, TSV and dictionaries, with columns of any names."""
+"""Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
 import re
 from contextlib import suppress
@@ -232,7 +232,10 @@ def _fields(header: List[str], columns: Mapping[str, List[str]]) -> Dict[str, Li
 
 
 def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> None:
-    """Raise ValueError for a column that does not exist. columns: By field, or those of rows."""
+    """Raise ValueError for a column that does not exist.
+
+    columns: The columns by field, or those of rows.
+    """
     wanted = [(field, name) for field, names in columns.items() for name in names]
     for field, name in wanted:
         if name not in header:

@@ -1,4 +1,4 @@
-"""UMLS in its Rich Release Format. MRCONSO, MRDEF and MRSTY, each sorted by concept."""
+"""UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
 
 from itertools import groupby
 from pathlib import Path
@@ -26,8 +26,9 @@ def read_umls(
     sources: Tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
-    """Yield concepts of UMLS from its RRF files. A folder with MRCONSO.RRF and, optionally,
-    MRDEF.RRF and MRSTY.RRF.
+    """Yield concepts of UMLS from a folder of its RRF files.
+
+    MRCONSO.RRF must be there; MRDEF.RRF and MRSTY.RRF may be.
 
     The title is the preferred name and the description the first definition. Suppressed names are
     left out. The three files are read in parallel, so each must be sorted by concept, as in the

@@ -1,4 +1,4 @@
-"""Wikidata as JSON. A dump of one item per line, plain or compressed, or entity data."""
+"""Wikidata as JSON: a dump with an item in each line, or entity data."""
 
 import json
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def read_wikidata(
     types: Tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
-    """Yield items of a Wikidata dump, one at a time. A .json, .json.gz or .json.bz2 file.
+    """Yield the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
 
     Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
 
@@ -92,7 +92,10 @@ def _entity(
     types: Tuple[str, ...],
     names: Optional[Dict[str, str]],
 ) -> Optional[Entity]:
-    """Make an item's entity; None if left out. names: Of classes, by their ids."""
+    """Make an item's entity; None if it is left out.
+
+    names: The names of classes, by their ids.
+    """
     if item.get("type", "item") != "item":
         report.skip(f"a {item['type']}, not an item")
         return None

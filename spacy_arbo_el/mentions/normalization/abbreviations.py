@@ -85,7 +85,7 @@ def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int,
 
 
 def find_abbreviations(text: str) -> Dict[str, str]:
-    """Find abbreviations and the long forms that the text defines them by. {short: long}.
+    """Find abbreviations and the long forms that the text defines them by, as {short: long}.
 
     Of several definitions of one abbreviation the first counts. What only follows from the
     definition of another abbreviation, such as that of a part, never replaces a definition.

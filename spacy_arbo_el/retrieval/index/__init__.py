@@ -1,1 +1,1 @@
-"""Search indexes over vectors. Exact ones, and approximate ones that FAISS compresses."""
+"""Search indexes over vectors: exact ones, and approximate ones that FAISS compresses."""

@@ -205,7 +205,7 @@ def read_index(path: Path, flags: int = 0) -> Any:
 
 
 def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
-    """Sample prepared vectors at equal distances: (count, width). The same ones in every call."""
+    """Sample prepared vectors at equal distances, the same in every call: (count, width)."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
     return similarity.prepare(rows.take(chosen))
 
@@ -224,7 +224,7 @@ def _to_gpus(index: Any) -> Any:
 def similarities(
     rows: VectorRows, queries: np.ndarray, candidates: np.ndarray, similarity: Similarity
 ) -> np.ndarray:
-    """Similarities of queries to candidate rows, pair by pair. Each from its two vectors alone.
+    """Similarities of queries to candidate rows, each computed from its two vectors alone.
 
     queries: (m, width) float32, prepared.
     candidates: (m, c) int64 rows, -1 for none.

@@ -121,7 +121,7 @@ class FlatIndex:
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
 @dataclass(frozen=True)
 class Flat:
-    """Exact search. The default, and the right choice up to some hundred thousand vectors.
+    """Exact search, the default and the right choice up to some hundred thousand vectors.
 
     Above that, use ``FaissIndex.v1``::
 

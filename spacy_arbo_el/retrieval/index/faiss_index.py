@@ -137,7 +137,7 @@ class FaissIndex:
 
 
 def _trial_width(factory: str) -> int:
-    """A width that all product quantizers can divide. Those of a factory string."""
+    """A width that all product quantizers of a factory string can divide."""
     divisor = math.lcm(*(int(count) or 1 for count in re.findall(r"PQ(\d+)", factory)))
     return divisor * max(TRIAL_WIDTH // divisor, 1)
 
@@ -163,7 +163,7 @@ def _set_clustering(part: Any) -> None:
 
 
 def _must_be_exact() -> bool:
-    """Return whether FAISS is missing, or can't use the GPU. Warns if so."""
+    """Return whether FAISS is missing or can't use the GPU, with a warning."""
     if faiss is None:
         warnings.warn(Warnings.W301)
         return True

@@ -1,12 +1,12 @@
-"""The default beside a few lines by hand: namesakes by context, and lists with holes.
+"""The default beside a few lines around its encoder: namesakes by context, and lists with holes.
 
-    python by_hand.py CORPUS.spacy:KB [CORPUS.spacy:KB ...] [--holes 0.5]
+    python nearest_names.py CORPUS.spacy:KB [CORPUS.spacy:KB ...] [--holes 0.5]
 
-By hand, a mention is linked to the entity whose name has the nearest vector of the same encoder,
-with ``--context`` times the similarity of the 300 characters around it to the first 50 words of the
+These link a mention to the entity whose name has the nearest vector of the same encoder, with
+``--context`` times the similarity of the 300 characters around it to the first 50 words of the
 description. Without ``--holes``: R@1 of mentions with an entity, and of those whose name several
 entities have, with paired intervals over documents. With it, that share of the gold entities is
-removed from the list, and micro F1 is compared with the best of three thresholds by hand.
+removed from the list, and micro F1 is compared with the best of three thresholds on the similarity.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def encoded(linker: ArboLinker, texts: Sequence[str], size: int) -> np.ndarray:
     return vectors[[number[text] for text in texts]]
 
 
-def by_hand(
+def nearest_names(
     linker: ArboLinker, results: Sequence[Outcome], weight: float
 ) -> Tuple[List[str], np.ndarray]:
     """The nearest entity of each mention, and the similarity of its name."""
@@ -97,11 +97,11 @@ def namesakes(linker: ArboLinker, docs: Sequence[Doc], weights: Sequence[float])
     print(f"  {len(results)} mentions, {shared.sum()} of a shared name")
     print(f"  default {100 * ours.mean():.1f}, of a shared name {100 * ours[shared].mean():.1f}")
     for weight in weights:
-        chosen, _ = by_hand(linker, results, weight)
+        chosen, _ = nearest_names(linker, results, weight)
         theirs = np.array([one in r.gold for one, r in zip(chosen, results)])
         low, high = 100 * interval(1.0 * ours - theirs, documents)
         print(
-            f"  by hand, context {weight}: {100 * theirs.mean():.1f}, of a shared name "
+            f"  nearest names, context {weight}: {100 * theirs.mean():.1f}, of a shared name "
             f"{100 * theirs[shared].mean():.1f}; default ahead by {low:+.1f} to {high:+.1f}"
         )
 
@@ -113,14 +113,14 @@ def holes(linker: ArboLinker, docs: Sequence[Doc], share: float) -> None:
     gold = np.array([bool(r.gold) for r in results])
     linked = np.array([r.predicted != "NIL" for r in results])
     right = np.array([r.is_correct for r in results])
-    chosen, similarity = by_hand(linker, results, 0.0)
+    chosen, similarity = nearest_names(linker, results, 0.0)
     theirs = np.array([one in (r.gold or ()) for one, r in zip(chosen, results)])
     scores = {t: f1(theirs, similarity >= t, gold) for t in THRESHOLDS}
     sure = np.array([r.link.scores[0] >= 0.9 if r.link.scores else False for r in results])
     first = np.array([bool(r.link.ids) and r.link.ids[0] in (r.gold or ()) for r in results])
     ours = f1(right, linked, gold)
     print(f"  {len(results)} mentions, {gold.mean():.0%} with an entity: F1 {ours:.3f}")
-    print("  by hand " + ", ".join(f"{t}: {score:.3f}" for t, score in scores.items()))
+    print("  nearest names " + ", ".join(f"{t}: {score:.3f}" for t, score in scores.items()))
     print(f"  at 0.9 or more: {sure.mean():.0%} of mentions, right {first[sure].mean():.3f}")
 
 
