@@ -5,12 +5,12 @@
     python benchmarks/first_day.py night PIPELINE KB [--texts 20000]
     python benchmarks/first_day.py figures PIPELINE KB
 
-``learn`` is that of a group with few annotated documents: the first 35 of DOCS. ``processes`` is a
-data engineer's: short texts with names of the knowledge base, linked by ``nlp.pipe`` with
-one process and with two, each in a new process. ``night`` is a news analyst's: a server
-follows a copy of KB, which another process edits; the ids of the next day are compared with those
-of a fresh program, and ``arbo diff`` says what has changed. ``figures`` is a researcher's: the time
-of the first link with and without the encoding of names, and what the log says meanwhile.
+``learn`` is that of a group with few annotated documents: 35 of DOCS. ``processes`` is a data
+engineer's: short texts with names of the pipeline's knowledge base, linked by ``nlp.pipe`` with one
+process and with two, each in a separate program. ``night`` is a news analyst's: a server follows a
+copy of KB, which another process edits; the ids of the next day are compared with those of a fresh
+program, and ``arbo diff`` says what has changed. ``figures`` is a researcher's: the time of the
+first link with and without the encoding of names, and what the log says meanwhile.
 
 Seconds are of the CPU, of all processes, where nothing else is said. Set OMP_NUM_THREADS=1.
 """
@@ -32,6 +32,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 import httpx
 import spacy
+import srsly
 from spacy.language import Language
 
 from spacy_arbo_el import find_linker, load_pipeline, save_pipeline
@@ -179,10 +180,7 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
         save_pipeline(nlp, folder / "model")
         texts = short_texts(nlp, count)
         docs = folder / "texts.jsonl"
-        lines = (
-            spacy.util.srsly.json_dumps({"id": str(i), "text": t}) for i, t in enumerate(texts)
-        )
-        docs.write_text("\n".join(lines))
+        srsly.write_jsonl(docs, [{"id": str(i), "text": text} for i, text in enumerate(texts)])
         with measured("the server starts"):
             server = Server(folder / "model", folder / "kb")
         try:

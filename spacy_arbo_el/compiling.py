@@ -1,10 +1,15 @@
 """Functions that Numba compiles once there is enough to do."""
 
+import warnings
 from typing import Any, Callable, TypeVar
 
 import numba
 import numpy as np
+from numba.core.errors import NumbaIRAssumptionWarning
 from numba.extending import register_jitable
+
+# Numba warns of assumptions about its own representation of a program where it compiles anew.
+warnings.filterwarnings("ignore", category=NumbaIRAssumptionWarning)
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -47,3 +47,17 @@ def test_other_errors_of_numba_are_not_hidden(monkeypatch):
     monkeypatch.setattr("numba.njit", fails)
     with pytest.raises(RuntimeError, match="something else"):
         numba_jit()(len)
+
+
+WARNING = """
+import warnings
+from numba.core.errors import NumbaIRAssumptionWarning, NumbaWarning
+import spacy_arbo_el.compiling
+warnings.warn("variable is not in scope", NumbaIRAssumptionWarning)
+warnings.warn("another warning", NumbaWarning)
+"""
+
+
+def test_assumptions_of_numba_do_not_reach_users():
+    run = subprocess.run([sys.executable, "-c", WARNING], capture_output=True, text=True)
+    assert "another warning" in run.stderr and "not in scope" not in run.stderr

@@ -67,7 +67,8 @@ def test_docstrings_begin_with_a_short_sentence_and_a_verb_or_a_noun():
 # Openings of sentences without a verb.
 FRAGMENT = re.compile(
     r"(Those|That of|The one of|The same|Each once|All or nothing|None for|None with|-1 for"
-    r"|At least|Beside|In one step|Once in|Of |From |Such as|As in|As often|One per|One of|Also of)\b"
+    r"|At least|Beside|In one step|Once in|Of |From |Such as|As in|As often|One per|One of"
+    r"|Also of)\b"
 )
 VERB = re.compile(r"\b(is|are|was|were|has|have|had|can|may|must|[a-z]{3,}s|[a-z]{3,}ed)\b")
 
