@@ -26,8 +26,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
-from spacy_arbo_el.evaluation.thresholds import b_cubed
-from spacy_arbo_el.evaluation.tuning import NGRAM_WEIGHTS
+from spacy_arbo_el.fitting.thresholds import b_cubed
+from spacy_arbo_el.fitting.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine

@@ -31,7 +31,7 @@ from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
 from spacy_arbo_el.kb.loaders import load_kb
-from spacy_arbo_el.reranking.entity_strings import EntityStrings
+from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.retrieval.entity_search import EntitySearch
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.exact import FlatIndex

@@ -19,7 +19,7 @@ import spacy
 import torch
 from thinc.api import require_gpu
 
-from spacy_arbo_el.arrays import unit
+from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.retrieval.index.exact import nearest
 
 WORDS = """acute chronic renal hepatic cardiac syndrome disease carcinoma familial juvenile severe

@@ -205,7 +205,7 @@ def search(options: argparse.Namespace) -> None:
 
 def clustered(count: int, width: int, queries: int) -> Any:
     """Random vectors round random centres, of which there is one in 200, and queries near some."""
-    from spacy_arbo_el.arrays import unit
+    from spacy_arbo_el.base.arrays import unit
     from spacy_arbo_el.kb.vectors import VectorRows
 
     rng = np.random.default_rng(0)

@@ -22,9 +22,10 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 import faiss
 import numpy as np
 import torch
+from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from threadpoolctl import threadpool_limits
 
-from spacy_arbo_el.arrays import TopK, unit
+from spacy_arbo_el.base.arrays import TopK, unit
 from spacy_arbo_el.cli.arguments import load_linker
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -33,7 +34,6 @@ from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.retrieval.index import exact
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.index.protocol import Index
 from spacy_arbo_el.retrieval.similarity import Cosine, Similarity
 

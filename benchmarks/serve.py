@@ -28,10 +28,10 @@ from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 from spacy_arbo_el.discovery.store import Unlinked  # noqa: E402
 from spacy_arbo_el.kb.entity import Entity  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
+from spacy_arbo_el.review.queue import Filters  # noqa: E402
+from spacy_arbo_el.review.review import Review  # noqa: E402
 from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from spacy_arbo_el.serve.queue import Filters  # noqa: E402
 from spacy_arbo_el.serve.reconciliation import address  # noqa: E402
-from spacy_arbo_el.serve.review import Review  # noqa: E402
 from spacy_arbo_el.serve.security import Rules  # noqa: E402
 from tests.linker.conftest import build  # noqa: E402
 from tests.serve.world import serving  # noqa: E402

@@ -9,7 +9,7 @@ import spacy
 from thinc.api import Model
 
 from spacy_arbo_el import SpanInputs
-from spacy_arbo_el.arrays import offsets_of
+from spacy_arbo_el.base.arrays import offsets_of
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import spacy
 
-from spacy_arbo_el.reranking.ranking import BestEvidence
+from spacy_arbo_el.ranking.ranking import BestEvidence
 
 
 @spacy.registry.misc("WordOverlap.v1")

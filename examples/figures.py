@@ -14,11 +14,11 @@ from matplotlib.figure import Figure
 from spacy.tokens import Doc
 
 from spacy_arbo_el import ArboLinker
-from spacy_arbo_el.annotations import named
-from spacy_arbo_el.display import shortened
-from spacy_arbo_el.evaluation.plots import new_figure
-from spacy_arbo_el.explanations.explanation import Explanation
+from spacy_arbo_el.base.display import shortened
+from spacy_arbo_el.fitting.plots import new_figure
 from spacy_arbo_el.kb.entity import NIL
+from spacy_arbo_el.mentions.annotations import named
+from spacy_arbo_el.show.explanation import Explanation
 
 
 def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:

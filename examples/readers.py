@@ -33,7 +33,7 @@ from spacy_arbo_el.corpora.json_documents import (
     string,
 )
 from spacy_arbo_el.corpora.offsets import CHARACTERS, Given, places_in
-from spacy_arbo_el.formats import corpus_formats
+from spacy_arbo_el.storage.formats import corpus_formats
 from spacy_arbo_el.storage.lines import OnBad, PathLike, throw
 
 

@@ -20,8 +20,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from spacy.training import Example
 
-from spacy_arbo_el.annotations import Link
-from spacy_arbo_el.arrays import TopK, first_of_each, take_or
+from spacy_arbo_el.base.arrays import TopK, first_of_each, take_or
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.evaluation.outcomes import Outcome
@@ -29,6 +28,7 @@ from spacy_arbo_el.evaluation.report import MOST_CANDIDATES, as_table, scores_wi
 from spacy_arbo_el.evaluation.seen import Seen
 from spacy_arbo_el.kb.entity import NIL, Entity
 from spacy_arbo_el.linker import ArboLinker, find_linker
+from spacy_arbo_el.mentions.annotations import Link
 from spacy_arbo_el.mentions.getters import find_mentions
 from spacy_arbo_el.mentions.labels import current_ids
 from spacy_arbo_el.mentions.record import gold_ids

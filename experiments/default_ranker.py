@@ -24,29 +24,29 @@ import spacy
 import srsly
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el.arrays import unit
-from spacy_arbo_el.calibration import Calibration, Curve, fit_logistic, probability
+from spacy_arbo_el.base.arrays import unit
+from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.evaluation.calibrate import (
+from spacy_arbo_el.evaluation.reliability import reliability
+from spacy_arbo_el.fitting.calibrate import (
     AnnotatedMentions,
     LabelledEdges,
     mention_edges,
     same_entity_edges,
 )
-from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.mentions.record import MentionRecord
-from spacy_arbo_el.reranking.contexts import (
+from spacy_arbo_el.ranking.contexts import (
     CONTEXT_PIECES,
     DESCRIPTION_PIECES,
     description_text,
     read_contexts,
 )
-from spacy_arbo_el.reranking.feature_ranker import PRETRAINED, FeatureRanker, PretrainedWeights
-from spacy_arbo_el.reranking.features import FEATURES, CandidateFeatures
-from spacy_arbo_el.reranking.ranker_weights import RankerWeights, fit_weights, train_networks
+from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, FeatureRanker, PretrainedWeights
+from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
+from spacy_arbo_el.ranking.ranker_weights import RankerWeights, fit_weights, train_networks
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 

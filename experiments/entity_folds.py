@@ -15,11 +15,11 @@ import numpy as np
 import spacy
 
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.evaluation.calibrate import AnnotatedMentions
+from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import is_gold
-from spacy_arbo_el.reranking.feature_ranker import FeatureRanker
-from spacy_arbo_el.reranking.features import CandidateFeatures
+from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
+from spacy_arbo_el.ranking.features import CandidateFeatures
 
 FOLDS, SAMPLES = 5, 1000
 

@@ -30,11 +30,11 @@ from spacy.util import registry, resolve_dot_names
 
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.docs import unlinked
-from spacy_arbo_el.evaluation.calibrate import fit_calibration
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.report import linked_outcomes, seen_by
 from spacy_arbo_el.evaluation.seen import Seen
-from spacy_arbo_el.evaluation.thresholds import best_row, pooled_rows, sweep_linking
+from spacy_arbo_el.fitting.calibrate import fit_calibration
+from spacy_arbo_el.fitting.thresholds import best_row, pooled_rows, sweep_linking
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
 

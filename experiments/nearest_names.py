@@ -21,7 +21,7 @@ from judges import interval
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_arbo_el.arrays import unit
+from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil

@@ -28,7 +28,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import load_pipeline
-from spacy_arbo_el.training.loop import train
+from spacy_arbo_el.runs.loop import train
 
 CONFIG = Path(__file__).with_suffix(".cfg")
 

@@ -10,7 +10,7 @@ from typing import Any, List
 
 from spacy.tokens import Span
 
-from .annotations import DEFAULT_EXTENSION, register_extension
+from .mentions.annotations import DEFAULT_EXTENSION, register_extension
 
 __version__ = "0.1.0"
 

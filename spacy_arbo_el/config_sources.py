@@ -16,7 +16,7 @@ from typing import Dict, Optional, Tuple
 from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
-from .errors import ArboError, Errors
+from .base.errors import ArboError, Errors
 
 FOLDER = Path(__file__).parent / "configs"
 # The complete settings of the component.

@@ -6,15 +6,15 @@ from typing import Any, Callable, Dict, List, Optional
 from spacy.language import Language
 from thinc.api import Config, Model
 
-from .annotations import Overwrite
+from .base.errors import Warnings
 from .config_sources import DEFAULT_CONFIG
 from .corpora.finders import ArboNames
 from .discovery.grouping import Discovery
-from .errors import Warnings
-from .inference.decisions import Inference
 from .linker import ArboLinker
+from .mentions.annotations import Overwrite
 from .mentions.reader import MentionSettings
-from .reranking.ranking import Reranker
+from .ranking.decisions import Inference
+from .ranking.ranking import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
 

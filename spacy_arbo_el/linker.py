@@ -16,18 +16,17 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer, set_dropout_rate
 
-from .annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
-from .calibration import Calibration, CurveSettings
+from .base.calibration import Calibration, CurveSettings
+from .base.display import counted
+from .base.errors import ArboError, Errors, Warnings
+from .base.log import warn_once
+from .base.pages import html_table
+from .base.settings import check_choice
 from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
-from .display import counted
 from .encoders.dual import DualEncoder
 from .encoders.kept_results import KeptResults
-from .errors import ArboError, Errors, Warnings
-from .explanations.explain import Explainer
-from .explanations.explanation import Explanation
-from .inference.decisions import Inference
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
@@ -37,18 +36,19 @@ from .linking.saving import Serializer, pickled_parts, rebuild
 from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
-from .log import warn_once
+from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .pages import html_table
-from .reranking.feature_ranker import FeatureRanker
-from .reranking.ranking import Reranker
+from .ranking.decisions import Inference
+from .ranking.feature_ranker import FeatureRanker
+from .ranking.ranking import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
 from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
-from .settings import check_choice
+from .show.explain import Explainer
+from .show.explanation import Explanation
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.step import RevisedInputs

@@ -17,8 +17,8 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList, load_config
 from spacy.vocab import Vocab
 
+from .base.errors import ArboError, Errors, code_of
 from .decisions.journal import journal_path
-from .errors import ArboError, Errors, code_of
 from .kb import folder as kb_folder
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
@@ -159,7 +159,7 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     """
     nlp = _load(path, **settings)
     if journal_path(Path(path)).is_file():
-        from .decisions.deciding import replay  # it needs the linker
+        from .decisions.deciding import replay
 
         replay(nlp, Path(path))
     return nlp
@@ -185,7 +185,7 @@ def _prepare(nlp: Language, path: Path) -> None:
 
     ValueError where a knowledge base that is open for writing would be replaced.
     """
-    from .linker import ArboLinker  # here, since commands that only lock a pipeline need no encoder
+    from .linker import ArboLinker
 
     for name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):

@@ -1,6 +1,7 @@
 """Scores of a pipeline, as ``arbo evaluate`` prints them."""
 
-from spacy_arbo_el.evaluation.report import inference_outcomes, score_rows
+from spacy_arbo_el.evaluation.report import score_rows
+from spacy_arbo_el.fitting.held_out import inference_outcomes
 
 
 def compare_inference(nlp, examples, folds=0, tune_by=""):

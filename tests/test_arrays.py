@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.arrays import (
+from spacy_arbo_el.base.arrays import (
     AppendOnly,
     TopK,
     concat_or_none,

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from spacy_arbo_el.compiling import numba_jit
+from spacy_arbo_el.base.compiling import numba_jit
 
 CODE = """
 import errno, tempfile
@@ -16,7 +16,7 @@ def read_only(*args, **kwargs):
 tempfile.TemporaryFile = read_only  # how Numba finds out
 import spacy_arbo_el.graph, spacy_arbo_el.retrieval.index.exact
 import numpy as np
-from spacy_arbo_el.arrays import first_of_each
+from spacy_arbo_el.base.arrays import first_of_each
 print(first_of_each(np.array([0, 0, 0]), np.array([5, 5, 7]), 1, 3).tolist())
 """
 
@@ -52,7 +52,7 @@ def test_other_errors_of_numba_are_not_hidden(monkeypatch):
 WARNING = """
 import warnings
 from numba.core.errors import NumbaIRAssumptionWarning, NumbaWarning
-import spacy_arbo_el.compiling
+import spacy_arbo_el.base.compiling
 warnings.warn("variable is not in scope", NumbaIRAssumptionWarning)
 warnings.warn("another warning", NumbaWarning)
 """

@@ -10,9 +10,9 @@ from spacy.util import load_config, registry
 from thinc.api import Config, ConfigValidationError
 
 from spacy_arbo_el.config_sources import FOLDER, default_training, in_order, read_partial
-from spacy_arbo_el.reranking.cross_encoder import cross_encoder
-from spacy_arbo_el.reranking.feature_ranker import feature_ranker
-from spacy_arbo_el.training.reranker import RerankerTraining
+from spacy_arbo_el.ranking.cross_encoder import cross_encoder
+from spacy_arbo_el.ranking.feature_ranker import feature_ranker
+from spacy_arbo_el.runs.reranker import RerankerTraining
 
 from .linker.world import write_corpus
 from .systems import SOURCES, load_system, text_of, write_system

@@ -14,11 +14,11 @@ from thinc.api import Config
 
 import spacy_arbo_el
 from spacy_arbo_el import ArboLinker, NewEntities
-from spacy_arbo_el.annotations import Link
+from spacy_arbo_el.base.errors import Errors, Warnings
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import read_partial
-from spacy_arbo_el.errors import Errors, Warnings
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.annotations import Link
 
 from .linker.conftest import build
 from .linker.world import annotated, without_links

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 
 import spacy_arbo_el
 from spacy_arbo_el import ArboKB
-from spacy_arbo_el.errors import ArboError, Errors, Warnings, code_of
+from spacy_arbo_el.base.errors import ArboError, Errors, Warnings, code_of
 
 PACKAGE = Path(spacy_arbo_el.__file__).parent
 

@@ -14,10 +14,10 @@ from spacy_arbo_el import (
     links_to_dicts,
     links_to_frame,
 )
-from spacy_arbo_el.annotations import annotate
 from spacy_arbo_el.corpora.links import doc_record
-from spacy_arbo_el.explanations.html import render_evidence
+from spacy_arbo_el.mentions.annotations import annotate
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
+from spacy_arbo_el.show.html import render_evidence
 
 from .test_display import LINK, NIL_LINK, new_entity
 

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from spacy.cli.package import generate_readme
 
 import spacy_arbo_el
-from spacy_arbo_el.training.evaluation import describe
+from spacy_arbo_el.runs.evaluation import describe
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,8 +4,8 @@ import logging
 
 import numpy as np
 
-from spacy_arbo_el import log as module
-from spacy_arbo_el.log import LoggedProgress, progress
+from spacy_arbo_el.base import log as module
+from spacy_arbo_el.base.log import LoggedProgress, progress
 from spacy_arbo_el.retrieval.entity_texts import encode_texts
 
 

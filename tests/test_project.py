@@ -13,7 +13,7 @@ import spacy
 import srsly
 from weasel.util.config import substitute_project_variables
 
-from spacy_arbo_el.calibration import Calibration
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.words import numbers_among, words_of
+from spacy_arbo_el.base.words import numbers_among, words_of
 
 
 def test_words_and_numbers():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people
 
 if TYPE_CHECKING:

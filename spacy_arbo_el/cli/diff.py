@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, check_needs, is_pipeline, open_model
 from .documents import FIND, Reading, document_reader

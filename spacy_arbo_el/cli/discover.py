@@ -11,7 +11,7 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import (
     CODE,

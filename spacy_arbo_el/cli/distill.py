@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from thinc.api import Model
 
-    from ..training.distillation import DistillationReport, DistillationSettings
+    from ..runs.distillation import DistillationReport, DistillationSettings
 
 
 def distill_command(
@@ -48,8 +48,8 @@ def distill_command(
       python -m spacy arbo distill out/model-best -c student.cfg -t train.spacy -t raw.jsonl -o enc
     """
     from ..encoders.ngrams.starting import NGRAM_ENCODER, save_encoder
+    from ..runs.distillation import DistillationSettings
     from ..storage.folders import check_replaceable
-    from ..training.distillation import DistillationSettings
 
     with errors_for_people(only_coded=True):
         check_replaceable(output, NGRAM_ENCODER)
@@ -68,7 +68,7 @@ def _student(config: Path, overrides: Dict[str, Any]) -> "Model":
     """The untrained encoder of a config."""
     from spacy.util import load_config, registry
 
-    from ..training.distillation import check_student
+    from ..runs.distillation import check_student
 
     components = load_config(config, overrides=overrides, interpolate=True)["components"]
     student = registry.resolve({"model": components["arbo_linker"]["model"]})["model"]
@@ -86,7 +86,7 @@ def _distilled(
     from ..corpora.names import spans_to_read
     from ..corpora.read import read_documents
     from ..linker import find_linker
-    from ..training.distillation import distill
+    from ..runs.distillation import distill
 
     linker = find_linker(nlp)
     docs = chain.from_iterable(read_documents(path, nlp) for path in texts)

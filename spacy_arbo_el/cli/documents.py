@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.lines import throw
 from ._util import visible
 from .arguments import check_data, check_model, check_needs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, visible_lines
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
@@ -85,7 +85,8 @@ def evaluate_command(
       python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --report report.html
       python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.html
     """
-    from ..evaluation.report import annotated_examples, inference_outcomes
+    from ..evaluation.report import annotated_examples
+    from ..fitting.held_out import inference_outcomes
 
     results = _Results(_title(data, folds, tune, drop))
     with errors_for_people():
@@ -100,7 +101,7 @@ def evaluate_command(
 
 def _check(models: Sequence[Path], errors: Sequence[Path], needs_plots: bool) -> None:
     """Raise an error for what can't be written, before anything is linked."""
-    from ..evaluation.plots import check_plots
+    from ..fitting.plots import check_plots
 
     if needs_plots:
         check_plots()
@@ -212,7 +213,7 @@ def _write(
 
 
 def _write_plots(results: _Results, folder: Path) -> None:
-    from ..evaluation.plots import plot_recall, plot_reliability, save_figure
+    from ..fitting.plots import plot_recall, plot_reliability, save_figure
 
     folder.mkdir(parents=True, exist_ok=True)
     save_figure(plot_recall(results.rows), folder / "recall.png")
@@ -222,8 +223,8 @@ def _write_plots(results: _Results, folder: Path) -> None:
 
 def _report(results: _Results) -> str:
     """The results as an HTML page."""
-    from ..evaluation.plots import inline_svg, plot_recall, plot_reliability
     from ..evaluation.report import ROWS, as_page
+    from ..fitting.plots import inline_svg, plot_recall, plot_reliability
 
     reliability = inline_svg(plot_reliability(results.reliabilities))
     figures = {

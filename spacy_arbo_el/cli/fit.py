@@ -13,7 +13,7 @@ from .arguments import CODE, HELD_OUT, MODEL, OUTPUT, changed_pipeline
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..evaluation.tuning import TuningResult
+    from ..fitting.tuning import TuningResult
 
 fit_cli = typer.Typer(
     name="fit", help="Fit a pipeline to annotated documents.", no_args_is_help=True
@@ -56,7 +56,7 @@ def calibrate_command(
       python -m spacy arbo fit calibrate out/model-best dev.spacy --output calibrated
     """
     from ..corpora.docbin import read_docs
-    from ..evaluation.calibrate import calibrate_pipeline
+    from ..fitting.calibrate import calibrate_pipeline
 
     with changed_pipeline(model, output, data, _load_uncalibrated) as nlp:
         fitted = calibrate_pipeline(nlp, list(read_docs(data, nlp.vocab)))
@@ -94,8 +94,8 @@ def tune_command(
       python -m spacy arbo fit tune biocom dev.spacy --n-exemplars 1 --n-exemplars 5
     """
     from ..corpora.docbin import read_docs
-    from ..evaluation.plots import check_figure
-    from ..evaluation.tuning import store, tune
+    from ..fitting.plots import check_figure
+    from ..fitting.tuning import store, tune
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 
@@ -115,8 +115,8 @@ def tune_command(
 
 
 def _write_scores(result: "TuningResult", curve: Optional[Path], plot: Optional[Path]) -> None:
-    from ..evaluation.plots import plot_thresholds, save_figure
-    from ..evaluation.tuning import as_csv
+    from ..fitting.plots import plot_thresholds, save_figure
+    from ..fitting.tuning import as_csv
     from ..storage.files import write_file
 
     if curve is not None:
@@ -128,7 +128,7 @@ def _write_scores(result: "TuningResult", curve: Optional[Path], plot: Optional[
 def _print_scores(result: "TuningResult", score: str) -> None:
     from rich.console import Console
 
-    from ..evaluation.tuning import as_table
+    from ..fitting.tuning import as_table
 
     console = Console(width=130)
     for setting, tried in result.tried.items():
@@ -145,7 +145,7 @@ def _load_uncalibrated(model: Path) -> "Language":
     """Load without the calibration. It may be of another version."""
     from spacy.util import load_config
 
-    from ..calibration import Calibration
+    from ..base.calibration import Calibration
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 

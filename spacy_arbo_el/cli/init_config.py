@@ -6,8 +6,8 @@ from typing import Optional
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..base.errors import ArboError, Errors
 from ..config_sources import SYSTEMS, complete_config
-from ..errors import ArboError, Errors
 from ._util import errors_for_people
 from .arguments import SHORT_CODE
 

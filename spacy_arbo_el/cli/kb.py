@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
 from .kb_edit import (

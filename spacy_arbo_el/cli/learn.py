@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from spacy.tokens import Doc
 
-    from ..evaluation.learning import Way
+    from ..fitting.learning import Way
     from ..linker import ArboLinker
 
 SAVED = Opt(
@@ -50,11 +50,11 @@ def learn_command(
     from rich.console import Console
 
     from ..corpora.docbin import read_docs
-    from ..evaluation.learning import annotated_docs, best_way, compare_ways, use_way
+    from ..fitting.learning import annotated_docs, best_way, compare_ways, use_way
     from ..linker import find_linker
     from ..mentions.labels import check_some_annotated
     from ..pipelines import changing_pipeline, save_pipeline
-    from ..training.advice import few_mentions
+    from ..runs.advice import few_mentions
 
     lock: Any = nullcontext() if output is None else changing_pipeline(output)
     with errors_for_people(), lock:
@@ -81,8 +81,8 @@ def _count(linker: "ArboLinker", docs: "List[Doc]") -> int:
 
 
 def _table(ways: "List[Way]", title: str) -> "Table":
-    from ..evaluation.learning import gain
     from ..evaluation.report import table_of_numbers
+    from ..fitting.learning import gain
 
     rows = []
     for way in ways:

@@ -93,7 +93,7 @@ def read_new_entities(model: Path) -> "NewEntities":
     component = _component(model)
     if is_pending(model):
         from ..linker import find_linker
-        from ..pipelines import load_pipeline  # which makes the decisions
+        from ..pipelines import load_pipeline
 
         return find_linker(load_pipeline(model)).new_entities
     return NewEntities.from_bytes(ComponentFolder(component).read([PART], None)[PART])
@@ -104,7 +104,7 @@ def _component(model: Path) -> Path:
     import srsly
     from spacy.util import load_config
 
-    from ..errors import ArboError, Errors
+    from ..base.errors import ArboError, Errors
     from ..storage.folders import restore
     from ..storage.lines import check_exists
 

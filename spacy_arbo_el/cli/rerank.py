@@ -46,11 +46,11 @@ def rerank_command(
       python -m spacy arbo rerank MODEL train.spacy dev.spacy -o reranked --training.max_epochs 1
     """
     from ..corpora.docbin import read_docs
-    from ..evaluation.calibrate import calibrate_pipeline
+    from ..fitting.calibrate import calibrate_pipeline
     from ..linker import find_linker
     from ..pipelines import save_pipeline
+    from ..runs.reranker_run import RerankerRun, read_config, set_reranker
     from ..training.memory import bound_caches
-    from ..training.reranker_run import RerankerRun, read_config, set_reranker
 
     saved, overrides = output / "model-last", config_overrides(ctx)
     bound_caches()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, check_model, check_needs, open_model
 from .documents import Reading, document_reader
 
 if TYPE_CHECKING:
-    from ..serve.review import Review
+    from ..review.review import Review
 
 FOLLOWS = "its entities are edited by other programs"
 WHY = "the decisions are on the mentions of its documents"
@@ -78,9 +78,9 @@ def serve_command(
     with errors_for_people(), ExitStack() as stack:
         check_needs({"--kb": kb is not None and not read_only}, "--read-only", FOLLOWS)
         _check(model, token, annotations, texts)
+        from ..review.review import Review
         from ..serve.app import create_app
         from ..serve.following import Following
-        from ..serve.review import Review
         from ..serve.running import listening, run
         from ..serve.security import Rules, new_token
 
@@ -147,8 +147,8 @@ def _links(
     review: Any, texts: Optional[Path], annotations: Optional[Path], name: str
 ) -> Optional[Any]:
     """The links of the texts to review, with the decisions that annotators made on them."""
-    from ..serve.exchange import take_over
-    from ..serve.links import LinkReview
+    from ..review.exchange import take_over
+    from ..review.links import LinkReview
 
     if texts is None:
         return None

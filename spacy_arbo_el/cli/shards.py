@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Optional
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ..errors import Errors, Warnings
+from ..base.errors import Errors, Warnings
 from ._util import visible
 from .arguments import check_data, check_model, check_needs
 from .documents import check_finder

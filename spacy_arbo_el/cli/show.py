@@ -9,13 +9,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, plain, print_table, visible_lines
 from .arguments import CODE, MODEL, check_needs, open_model
 
 if TYPE_CHECKING:
-    from ..annotations import Link
     from ..linker import ArboLinker
+    from ..mentions.annotations import Link
 
 
 PAGE = Opt(None, "--page", help="HTML page of the text's links and their evidence")
@@ -112,8 +112,8 @@ def _explain(nlp: Language, doc: Doc, kb_id: Optional[str]) -> None:
 
 
 def _write_page(nlp: Language, doc: Doc, path: Path) -> None:
-    from ..explanations.html import render_evidence
     from ..linker import find_linker
+    from ..show.html import render_evidence
     from ..storage.files import write_file
 
     linker = find_linker(nlp)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Container, ContextManager, List, Optional, Seq
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, visible
 from .arguments import CODE, EXCLUDE, LANG, check_needs
 from .convert import FORMATS

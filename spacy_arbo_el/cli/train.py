@@ -38,9 +38,9 @@ def train_command(
     from spacy.cli._util import show_validation_error
     from spacy.training.initialize import init_nlp
 
-    from ..settings import check_count
-    from ..training.evaluation import EVAL_ENTITIES
-    from ..training.loop import train
+    from ..base.settings import check_count
+    from ..runs.evaluation import EVAL_ENTITIES
+    from ..runs.loop import train
 
     if verbose:
         util.logger.setLevel(logging.DEBUG)

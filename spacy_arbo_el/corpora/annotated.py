@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Iterable, Tuple
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 NIL = "NIL"
 JOINER = "|"

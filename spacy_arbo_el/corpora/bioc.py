@@ -3,7 +3,7 @@
 from typing import Any, Dict, Iterator, List, Tuple
 from xml.etree import ElementTree
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
 from .annotated import LABEL, AnnotatedText
 from .json_documents import (

@@ -8,7 +8,7 @@ The id is that of a normalization (N). Relations, events, attributes and notes a
 
 from typing import Dict, Iterator, List, Tuple
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import Problem, Source, placed_or_reported

@@ -21,7 +21,7 @@ import re
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import LABEL, AnnotatedText, unique
 from .json_documents import Source

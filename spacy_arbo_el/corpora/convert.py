@@ -7,7 +7,7 @@ from typing import Dict, Iterable, Iterator, Mapping, Optional, Tuple
 
 from spacy.language import Language
 
-from ..errors import Warnings
+from ..base.errors import Warnings
 from ..kb.entity import Entity
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, unique

@@ -7,7 +7,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.files import write_file
 from ..storage.folders import FolderKind, replacing_folder
 from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, throw

@@ -6,7 +6,7 @@ from typing import Callable, Iterable, List, Optional, Set, Tuple
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 

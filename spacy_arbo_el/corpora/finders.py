@@ -10,9 +10,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..errors import ArboError, Errors, Warnings
+from ..base.errors import ArboError, Errors, Warnings
+from ..base.log import warn_once
 from ..linker import ArboLinker
-from ..log import warn_once
 from ..mentions.getters import same_tokens, set_mentions
 from ..storage.revision import RevisionCache
 from .names import Dictionary

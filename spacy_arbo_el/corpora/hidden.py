@@ -28,10 +28,10 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_share
+from ..base.words import words_of
 from ..kb.entity import Entity
-from ..settings import check_share
-from ..words import words_of
 from .names import Dictionary, key_of
 from .silver import Scan, SilverReport, SilverSettings, choose
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import (
     WHOLE,
     Lines,

@@ -12,7 +12,7 @@ UTF-16 units, and a line break as one; the words of a region say where it is.
 from functools import partial
 from typing import Any, Dict, Iterator, List, Optional
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText
 from .json_documents import (

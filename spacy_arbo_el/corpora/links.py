@@ -8,10 +8,10 @@ from typing import Any, Dict, Iterable
 
 from spacy.tokens import Doc
 
-from ..annotations import links_of
-from ..errors import ArboError, Errors
-from ..frames import LINK
+from ..base.errors import ArboError, Errors
+from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
+from ..show.frames import LINK
 from ..storage.files import replacing
 from .table import cell
 

@@ -22,9 +22,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..base.words import MIN_PLURAL, plural, singular
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, find_mentions, set_mentions
-from ..words import MIN_PLURAL, plural, singular
 from .annotated import LABEL
 from .folding import fold, shape
 from .splitting import Borders

@@ -6,8 +6,8 @@ lists of structures with the fields of a mention in JSONL. Other columns are not
 
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from ..errors import Errors
-from ..extras import import_pyarrow, import_pyarrow_parquet
+from ..base.errors import Errors
+from ..base.extras import import_pyarrow, import_pyarrow_parquet
 from ..storage.lines import PathLike
 from .annotated import AnnotatedText
 from .json_documents import Problem, Source, text_of_record

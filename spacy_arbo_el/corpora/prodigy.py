@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any, Dict, Iterator, Optional
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import (

@@ -13,8 +13,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Iterator, List, Optional, Set, Tuple
 
-from ..errors import Warnings
-from ..formats import corpus_formats
+from ..base.errors import Warnings
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import About, Problem, Source, placed

@@ -15,8 +15,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..errors import ArboError, Errors, Warnings
-from ..formats import check_readable, corpus_format_of, corpus_formats
+from ..base.errors import ArboError, Errors, Warnings
+from ..storage.formats import check_readable, corpus_format_of, corpus_formats
 from ..storage.lines import (
     OTHER_ENCODING,
     OnBad,

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from .docbin import read_docs
 from .docs import unlinked
 

@@ -17,8 +17,8 @@ from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Sequen
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..errors import ArboError, Errors
-from ..settings import check_count
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count
 from .docbin import read_docs, write_parts
 from .docs import copied
 from .names import Dictionary, Hit

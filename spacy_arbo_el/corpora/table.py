@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
 from .json_documents import About, Problem, Source, placed_or_reported

@@ -14,7 +14,7 @@ mention. Ids of Wikidata lose their address.
 import re
 from typing import Dict, Iterator, List, Sequence, Tuple
 
-from ..formats import corpus_formats
+from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import Source

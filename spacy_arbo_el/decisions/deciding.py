@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Sequence, Set
 from spacy.language import Language
 from spacy.tokens import Span
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of

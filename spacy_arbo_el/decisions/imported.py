@@ -8,10 +8,10 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
+from ..base.errors import ArboError, Errors
 from ..discovery.entities import NearestEntity
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Clusters, Unlinked
-from ..errors import ArboError, Errors
 from ..linker import find_linker
 from ..mentions.record import MentionKey
 from ..storage.lines import read_records

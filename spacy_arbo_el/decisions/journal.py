@@ -14,7 +14,7 @@ import srsly
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
-from ..errors import ArboError, Errors, Warnings
+from ..base.errors import ArboError, Errors, Warnings
 from ..storage.files import sync_folder, write_file
 
 Entry = Dict[str, Any]

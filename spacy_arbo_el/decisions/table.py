@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
+from ..base.errors import Errors
 from ..corpora.json_documents import Source
 from ..corpora.table import csv_text, read_rows, uncell
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
-from ..errors import Errors
 from ..storage.files import write_file
 from ..storage.lines import line_error
 from .journal import Entry

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Sequenc
 
 import numpy as np
 
-from ..annotations import named
-from ..arrays import TopK, unit
-from ..calibration import probability
-from ..display import SHOWN_ROWS, counted, make_frame, shortened, shown_probability
+from ..base.arrays import TopK, unit
+from ..base.calibration import probability
+from ..base.display import SHOWN_ROWS, counted, make_frame, shortened, shown_probability
+from ..base.pages import html_table, page
 from ..kb.knowledge_base import ArboKB
+from ..mentions.annotations import named
 from ..mentions.record import MentionKey, MentionRecord
-from ..pages import html_table, page
 
 if TYPE_CHECKING:
     import pandas

@@ -8,8 +8,9 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..arrays import TopK, unit
-from ..calibration import Calibration, similarity_at
+from ..base.arrays import TopK, unit
+from ..base.calibration import Calibration, similarity_at
+from ..base.settings import check_choice, check_count, check_share
 from ..graph.averages import average_joins
 from ..graph.components import number_clusters
 from ..graph.constrained import constrained
@@ -18,7 +19,6 @@ from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document, usable
 from ..retrieval.similarity import Cosine, Similarity
-from ..settings import check_choice, check_count, check_share
 from .same_names import Distinct, Edges, name_edges, number_names
 
 METHODS = ("weak", "strong", "arborescence", "average")

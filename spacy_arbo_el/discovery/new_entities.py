@@ -21,12 +21,12 @@ from typing import (
 
 import numpy as np
 
-from ..display import SHOWN_ROWS, counted, make_frame
+from ..base.display import SHOWN_ROWS, counted, make_frame
+from ..base.errors import ArboError, Errors
+from ..base.pages import html_table
 from ..encoders.inputs import SpanInputs
-from ..errors import ArboError, Errors
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey
-from ..pages import html_table
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .entities import (

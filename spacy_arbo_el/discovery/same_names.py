@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from ..mentions.record import MentionRecord
 from ..retrieval.index.exact import FlatIndex
 from ..retrieval.mention_search import digests_of, usable

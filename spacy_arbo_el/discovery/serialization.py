@@ -6,9 +6,9 @@ from typing import Any, Dict, Mapping, Tuple
 import numpy as np
 import srsly
 
+from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
-from ..errors import ArboError, Errors
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionRecord
 from ..mentions.validation import are_texts, check_records

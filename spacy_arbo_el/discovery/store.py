@@ -7,9 +7,9 @@ from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 import numpy as np
 
-from ..arrays import AppendOnly
+from ..base.arrays import AppendOnly
+from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
-from ..errors import Errors
 from ..graph.online import Attached, attach, merged_numbers
 from ..graph.union_find import find
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord

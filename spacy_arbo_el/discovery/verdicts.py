@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Optional, Set
 
 import numpy as np
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..mentions.record import MentionKey
 from .entities import new_entity_id
 from .grouping import Decided

@@ -13,9 +13,9 @@ from typing import Any, Dict
 import spacy
 
 from .. import __version__
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
+from ..base.settings import different_keys
 from ..kb.folder import is_derived
-from ..settings import different_keys
 from ..storage.files import is_temporary
 from ..storage.lines import check_exists
 

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 
-from ..errors import ArboError, Errors
-from ..extras import import_pyarrow
+from ..base.errors import ArboError, Errors
+from ..base.extras import import_pyarrow
 from ..storage.files import write_file
 from ..storage.lines import PathLike
 from .identity import fingerprint, model_folder, versions

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, TypeVar
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.files import is_temporary, write_file
 from . import on_ray
 from .identity import differing

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
-from ..errors import ArboError, Errors
-from ..extras import import_ray
+from ..base.errors import ArboError, Errors
+from ..base.extras import import_ray
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
@@ -87,7 +87,7 @@ def prepare(settings: RaySettings) -> None:
     import spacy
     from spacy.util import import_file
 
-    from ..devices import torch
+    from ..base.devices import torch
 
     # For later imports.
     os.environ["OMP_NUM_THREADS"] = str(settings.cpus)

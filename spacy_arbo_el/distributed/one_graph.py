@@ -15,11 +15,11 @@ Between the steps, the folder of the job has these as well:
     mentions/part-000012.spacy     the documents of a shard, with the mentions that were found
     mentions/part-000012.json      its documents that could not be read, with the reasons
     mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
-    corpus                         all mentions, see ``linking/corpus_files.py``
+    corpus                         all mentions, see ``distributed/corpus_files.py``
     search                         the search index, see ``CorpusSearch.to_disk``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
-    decided                        the decisions, see ``linking/corpus_files.py``
+    decided                        the decisions, see ``distributed/corpus_files.py``
     new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
     decided.json                   written after these two
 """
@@ -37,21 +37,15 @@ import numpy as np
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 
-from ..arrays import TopK
-from ..inference.decisions import Decisions
+from ..base.arrays import TopK
 from ..linking.corpus import BATCH, CorpusLinks
-from ..linking.corpus_files import (
-    FOLDER,
-    read_decisions,
-    read_mentions,
-    write_decisions,
-    write_mentions,
-)
 from ..linking.corpus_mentions import CorpusMentions
 from ..linking.corpus_part import CorpusPart
+from ..ranking.decisions import Decisions
 from ..retrieval.corpus_search import CorpusSearch
 from ..storage.files import pack_arrays, unpack_arrays, write_file
 from ..storage.folders import replacing_folder
+from .corpus_files import FOLDER, read_decisions, read_mentions, write_decisions, write_mentions
 from .identity import check_same, versions
 from .job import Job
 from .map_files import SHARDS, do_files, do_once

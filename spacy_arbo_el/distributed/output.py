@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Sequence
 
 from spacy.tokens import Doc, DocBin
 
-from ..extras import import_pyarrow, import_pyarrow_parquet
-from ..frames import LINK, link_row, linked_mentions
+from ..base.extras import import_pyarrow, import_pyarrow_parquet
 from ..mentions.getters import SpanGetter
+from ..show.frames import LINK, link_row, linked_mentions
 
 Row = Dict[str, Any]
 COLUMNS = (*LINK, "evidence")

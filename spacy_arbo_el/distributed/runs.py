@@ -3,8 +3,8 @@
 import json
 from typing import Any, Dict, Iterator, Optional
 
+from ..base.errors import ArboError, Errors
 from ..discovery.new_entities import NewEntities
-from ..errors import ArboError, Errors
 from ..storage.files import write_file
 from .job import SUMMARY, Job, ShardReport, part_of, summed
 from .map_files import SHARDS, cluster, map_files, undone

@@ -11,10 +11,10 @@ from spacy.util import minibatch
 
 from ..corpora.docs import unlinked
 from ..corpora.finders import make_finder
-from ..frames import linked_mentions
 from ..linker import find_linker
 from ..linking.corpus import BATCH
 from ..pipelines import load_pipeline
+from ..show.frames import linked_mentions
 from .identity import check_same, fingerprint, versions
 from .job import Job, ShardReport
 from .output import FORMATS

@@ -8,8 +8,8 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..devices import torch
-from ..errors import ArboError, Errors
+from ..base.devices import torch
+from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
 from .protocol import PassageTower, Text, TowerReader

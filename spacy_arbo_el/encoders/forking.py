@@ -6,7 +6,7 @@ from typing import Any, Optional
 import srsly
 import threadpoolctl
 
-from ..devices import torch
+from ..base.devices import torch
 
 # The environment variable of the package tokenizers.
 PARALLELISM = "TOKENIZERS_PARALLELISM"

@@ -5,8 +5,8 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 
-from ..arrays import offsets_of, ragged_ranges
-from ..errors import ArboError, Errors
+from ..base.arrays import offsets_of, ragged_ranges
+from ..base.errors import ArboError, Errors
 
 # Characters of a text that an error shows.
 SHOWN = 40

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from thinc.util import get_torch_default_device
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
-from ..errors import ArboError, Errors, code_of
+from ..base.errors import ArboError, Errors, code_of
 from .sources import resolve_name
 from .word_pieces import MARKERS
 

@@ -17,8 +17,8 @@ from typing import Iterator, List, Sequence, Tuple
 import numpy as np
 from thinc.api import Model
 
-from ..arrays import offsets_of
-from ..settings import check_count
+from ..base.arrays import offsets_of
+from ..base.settings import check_count
 from .inputs import SpanInputs, assemble
 from .protocol import Text
 from .windows import check_size, entity_passages, locate_mentions, read_whole, tokenizer_of

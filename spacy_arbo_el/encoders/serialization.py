@@ -20,7 +20,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.

@@ -11,7 +11,7 @@ from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .quantization import find_scales
 from .quantized import Scales, has_fast_int8, quantize, scales_fit

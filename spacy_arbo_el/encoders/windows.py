@@ -16,8 +16,8 @@ from typing import NamedTuple, Optional, Sequence, Tuple
 import numpy as np
 from thinc.api import Model
 
-from ..errors import ArboError, Errors
-from ..settings import check_count
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
 from .shim import loaded_shim

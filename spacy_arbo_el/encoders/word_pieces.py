@@ -10,8 +10,8 @@ from typing import Any, List, NamedTuple, Sequence, Tuple
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from ..arrays import offsets_of
-from ..errors import ArboError, Errors
+from ..base.arrays import offsets_of
+from ..base.errors import ArboError, Errors
 
 START, END, TITLE = "[START]", "[END]", "[TITLE]"
 MARKERS = (START, END, TITLE)

@@ -4,11 +4,11 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
-from ..annotations import named
-from ..display import counted
+from ..base.display import counted
 from ..kb.duplicates import duplicate_pairs
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
+from ..mentions.annotations import named
 from ..mentions.reader import VALUES
 from .seen import Seen
 from .statistics import (

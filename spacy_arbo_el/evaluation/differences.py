@@ -9,16 +9,16 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optio
 
 from spacy.vocab import Vocab
 
+from ..base.errors import ArboError, Errors
+from ..base.extras import import_pyarrow_parquet
+from ..base.pages import page
 from ..corpora.docbin import read_docs
 from ..corpora.table import cell, uncell
 from ..distributed.job import LINKS
 from ..distributed.output import rows_of
-from ..errors import ArboError, Errors
-from ..extras import import_pyarrow_parquet
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import EntSpans
-from ..pages import page
 from ..storage.lines import check_exists
 
 # A mention: its document and offsets.

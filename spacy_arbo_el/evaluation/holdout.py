@@ -5,8 +5,8 @@ from typing import Iterable, List, Set
 import numpy as np
 from spacy.tokens import Doc, Span
 
+from ..base.errors import ArboError, Errors
 from ..corpora.docs import copied
-from ..errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker

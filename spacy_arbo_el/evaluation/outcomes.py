@@ -5,9 +5,9 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 from spacy.tokens import Span
 from spacy.training import Example
 
-from ..annotations import Link
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
+from ..mentions.annotations import Link
 from ..mentions.getters import SpanGetter, find_mentions, offsets_of_span
 from ..mentions.labels import current_ids
 from ..mentions.record import gold_ids

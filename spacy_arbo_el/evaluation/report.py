@@ -1,31 +1,25 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 from rich.table import Table
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import minibatch
 
+from ..base.errors import Warnings
+from ..base.pages import page
 from ..corpora.reader import MentionCorpus
-from ..errors import ArboError, Errors, Warnings
-from ..inference.decisions import Inference
-from ..inference.independent import Independent
 from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
-from ..pages import page
-from ..reranking.ranking import BestEvidence
-from .calibrate import fit_calibration
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
 from .seen import Seen, accuracy_interval, score_by_seen
-from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 COLUMNS = {
     "mentions": "arbo_mentions",
@@ -55,32 +49,6 @@ ROWS = (
     "each mention by itself. as configured: all of the linker, with its threshold."
 )
 
-# From the stages of a linker to variants of them, by name.
-Variants = Callable[[LinkingStages], Mapping[str, LinkingStages]]
-
-
-def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages:
-    """The stages with another inference procedure.
-
-    A procedure without exemplars ranks entities by their texts alone (``BestEvidence``).
-    """
-    reranker = stages.reranker if inference.n_exemplars else BestEvidence()
-    return replace(stages, inference=inference, reranker=reranker)
-
-
-def inference_outcomes(
-    nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
-) -> Dict[str, List[Outcome]]:
-    """Outcomes on gold mentions for several inference procedures.
-
-    ``ROWS`` says what they are. For a linker with a cross-encoder, there are rows without it too.
-
-    examples: Only the linker of the pipeline is run on them.
-    folds: As in ``outcomes_of_stages``.
-    tune_by: As in ``outcomes_of_stages``.
-    """
-    return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
-
 
 def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Example]:
     """Documents to evaluate on. ValueError if none of their mentions is annotated.
@@ -107,65 +75,6 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
     """
     linker = find_linker(nlp)
     return {name: scores_of(linker, result) for name, result in results.items()}
-
-
-def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
-    """The rows of ``ROWS``, and two for a trained cross-encoder."""
-    rows = {
-        "names alone": with_inference(stages, Independent(n_exemplars=0)),
-        "without the graph": with_inference(stages, Independent(n_exemplars=8)),
-    }
-    reranker: Any = stages.reranker
-    if getattr(reranker, "scorer", None) is not None:
-        rows["without the cross-encoder"] = replace(stages, reranker=reranker.ranker)
-        by_scores = replace(reranker, as_feature=False)
-        rows["by the scores, not in the ranker"] = replace(stages, reranker=by_scores)
-    return {**rows, CONFIGURED: stages}
-
-
-def outcomes_of_stages(
-    nlp: Language,
-    examples: Sequence[Example],
-    variants: Variants,
-    *,
-    folds: int = 0,
-    tune_by: str = "",
-) -> Dict[str, List[Outcome]]:
-    """Outcomes on gold mentions for several variants of stages.
-
-    examples: Only the linker of the pipeline is run on them.
-    variants: From the linker's calibrated stages to the stages to compare, by name.
-    folds: Split the examples into so many parts; calibrate on all but one and score that one, in
-        turn. 0 uses the present calibration. If it was fitted on the same examples, the scores are
-        too high.
-    tune_by: With folds, choose the threshold of each variant on the other parts too, by this score:
-        one of ``LINKING_SCORES``. Otherwise it is the linker's own.
-    """
-    if folds < 0 or folds == 1:
-        raise ArboError(Errors.E834.format(value=folds))
-    if tune_by:
-        check_score(tune_by, LINKING_SCORES)
-        if folds < 2:
-            raise ArboError(Errors.E831)
-    linker = find_linker(nlp)
-    parts = [examples] if folds < 2 else [examples[i::folds] for i in range(folds)]
-    results: Dict[str, List[Outcome]] = {}
-    keeping = linker.keeping_stages()
-    for i, part in enumerate(parts):
-        stages = keeping
-        others = [eg.reference for j, p in enumerate(parts) if j != i for eg in p]
-        if folds >= 2:
-            fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
-            stages = replace(stages, **fitted._asdict())
-        for name, variant in variants(stages).items():
-            threshold = linker.threshold
-            if tune_by:
-                sweep = sweep_linking(linker, others, stages=variant)
-                row = cautious_row([sweep], tune_by, linker.threshold)
-                threshold = sweep.rows[row]["threshold"]
-            found = linked_outcomes(linker, variant, part, threshold)
-            results.setdefault(name, []).extend(found)
-    return results
 
 
 def linked_outcomes(

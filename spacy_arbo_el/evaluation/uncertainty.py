@@ -8,9 +8,6 @@ from ..kb.entity import NIL
 from .outcomes import Outcome
 from .seen import Seen
 
-# Where the standard errors stand among scores, by the scores' names.
-ERRORS = "arbo_standard_errors"
-
 
 def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
     """The standard errors of the scores that a model is chosen by, by the scores' names.

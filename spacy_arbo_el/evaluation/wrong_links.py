@@ -7,15 +7,15 @@ from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from spacy.tokens import Span
 
-from ..annotations import Link, named
+from ..base.display import counted, shown_probability
+from ..base.pages import page
 from ..corpora.table import csv_text
-from ..display import counted, shown_probability
-from ..explanations.explanation import SHOWN, Explanation, outcome_of
 from ..kb.entity import NIL
 from ..linker import ArboLinker
+from ..mentions.annotations import Link, named
 from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
-from ..pages import page
+from ..show.explanation import SHOWN, Explanation, outcome_of
 from .outcomes import Outcome
 from .report import seen_by
 

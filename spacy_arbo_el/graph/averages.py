@@ -5,7 +5,7 @@ from typing import Any, List, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .edges import check_floats, check_integers
 from .levels import Joins
 from .union_find import find

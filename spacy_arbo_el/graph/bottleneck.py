@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import jit_helper, numba_jit
+from ..base.compiling import jit_helper, numba_jit
 from .edges import NO_KEY, Forest, Graph, check_graph, check_threshold, edge_key, edge_of
 
 # In place of a place in the heap, for mentions that are not in it.

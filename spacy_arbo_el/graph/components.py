@@ -4,7 +4,7 @@ import numpy as np
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .edges import Graph, incoming
 from .linking import arborescence_of, trace, weights_of
 from .union_find import find

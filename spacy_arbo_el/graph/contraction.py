@@ -17,7 +17,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from ..compiling import jit_helper, numba_jit
+from ..base.compiling import jit_helper, numba_jit
 from .edges import NO_KEY, Graph, Incoming, edge_of
 
 # In place of the node that a node was contracted into, for nodes that are not contracted.

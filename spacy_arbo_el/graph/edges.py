@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
-from ..compiling import jit_helper, numba_jit
+from ..base.compiling import jit_helper, numba_jit
 
 MAX_NODES = 2**31 - 1
 MAX_EDGES = 2**32 - 1

@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .components import strong_labels
 from .contraction import contract
 from .edges import NO_KEY, Graph, Incoming, edge_of

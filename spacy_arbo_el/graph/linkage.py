@@ -7,7 +7,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .edges import Forest, Graph, check_graph, check_threshold, edge_key, edge_of
 from .union_find import find
 

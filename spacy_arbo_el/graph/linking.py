@@ -4,7 +4,7 @@ from typing import Any, NamedTuple, Tuple
 
 import numpy as np
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .bottleneck import minimax_of
 from .contraction import DEAD, contract
 from .edges import (

@@ -4,8 +4,8 @@ from typing import Any, List, NamedTuple, Tuple
 
 import numpy as np
 
-from ..compiling import jit_helper, numba_jit
-from ..errors import ArboError, Errors
+from ..base.compiling import jit_helper, numba_jit
+from ..base.errors import ArboError, Errors
 from .union_find import find
 
 # Errors in arrays: none, or in which of them a number is out of range.

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Tuple
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from ..compiling import numba_jit
+from ..base.compiling import numba_jit
 from .edges import check_choice, check_floats, check_integers
 
 METRICS = ("ip", "l2")

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compiling import jit_helper
+from ..base.compiling import jit_helper
 
 
 @jit_helper

@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, Iterator, Optional, Union
 
 import numpy as np
 
-from ..errors import Warnings
-from ..log import warn_once
+from ..base.errors import Warnings
+from ..base.log import warn_once
 from ..storage.files import temporary, write_file
 from .vector_cache import CHECKED, VectorKind
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 SCHEMA = """
 -- Counts and identities.

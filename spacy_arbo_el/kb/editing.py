@@ -5,7 +5,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.lines import is_storable
 from .database import IN
 from .entity import Entity

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from numbers import Real
 from typing import Any, Dict, List, Mapping, Tuple
 
-from ..display import shortened
-from ..errors import ArboError, Errors
-from ..pages import html_table
+from ..base.display import shortened
+from ..base.errors import ArboError, Errors
+from ..base.pages import html_table
 from ..storage.lines import is_storable
 
 NIL = "NIL"

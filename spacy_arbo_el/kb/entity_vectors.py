@@ -14,9 +14,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
+from ..base.errors import ArboError, Errors
+from ..base.log import log
 from ..encoders.protocol import Text
-from ..errors import ArboError, Errors
-from ..log import log
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex

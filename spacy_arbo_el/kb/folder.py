@@ -14,7 +14,7 @@ from typing import Iterator, List, Optional, Tuple
 
 from filelock import FileLock
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.files import is_temporary, remove_abandoned
 from ..storage.folders import (
     LOCK,

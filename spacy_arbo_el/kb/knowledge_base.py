@@ -16,9 +16,9 @@ from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
-from ..display import SHOWN_ROWS, counted
-from ..errors import ArboError, Errors
-from ..pages import html_table
+from ..base.display import SHOWN_ROWS, counted
+from ..base.errors import ArboError, Errors
+from ..base.pages import html_table
 from ..storage.files import pack_arrays
 from ..storage.locks import SharedLock
 from . import folder

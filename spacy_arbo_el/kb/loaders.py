@@ -9,9 +9,9 @@ from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
-from ..errors import ArboError, Errors, Warnings
-from ..formats import entity_format_of, entity_formats
+from ..base.errors import ArboError, Errors, Warnings
 from ..storage.folders import restore
+from ..storage.formats import entity_format_of, entity_formats
 from ..storage.lines import check_exists
 from .editing import DuplicateId
 from .entity import Entity

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 import srsly
 from filelock import FileLock
 
-from ..errors import ArboError, Errors, code_of
+from ..base.errors import ArboError, Errors, code_of
 from ..storage.files import unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder

@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..storage.revision import ChangeLog
 from .database import IN, Database
 from .entity import Entity

@@ -5,7 +5,7 @@ from typing import Dict, Iterable, List, Sequence
 
 import numpy as np
 
-from ..arrays import offsets_of
+from ..base.arrays import offsets_of
 from ..encoders.protocol import Text
 from .store import EntityStore
 from .vectors import VectorRows

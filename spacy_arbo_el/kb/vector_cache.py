@@ -25,9 +25,9 @@ import numpy as np
 import platformdirs
 from filelock import FileLock, Timeout
 
-from ..arrays import AppendOnly, has_vector
-from ..errors import ArboError, Errors, Warnings
-from ..log import log, warn_once
+from ..base.arrays import AppendOnly, has_vector
+from ..base.errors import ArboError, Errors, Warnings
+from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
 from .vectors import DTYPES, as_stored, check_vectors
 

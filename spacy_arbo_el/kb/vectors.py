@@ -5,8 +5,8 @@ from typing import Any, Callable, Iterator, Optional, Tuple
 
 import numpy as np
 
-from ..devices import torch
-from ..errors import ArboError, Errors
+from ..base.devices import torch
+from ..base.errors import ArboError, Errors
 
 # The number of rows read at a time where all are read.
 STEP = 65536

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, Tuple
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from .attached_index import index_problems
 from .database import Database
 from .folder import DATABASE, check_files, find, foreign_names, is_of_spacy

@@ -12,15 +12,15 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..annotations import Link
-from ..arrays import TopK
+from ..base.arrays import TopK
+from ..base.errors import ArboError, Errors
 from ..discovery.entities import nearest_entities
 from ..discovery.grouping import group_mentions
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
-from ..errors import ArboError, Errors
-from ..inference.decisions import Decisions
+from ..mentions.annotations import Link
 from ..mentions.record import keys_of
+from ..ranking.decisions import Decisions
 from ..retrieval.corpus_search import CorpusSearch
 from .corpus_mentions import CorpusMentions
 from .corpus_part import CorpusPart

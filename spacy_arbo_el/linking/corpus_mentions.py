@@ -6,9 +6,9 @@ from typing import List, Sequence, Tuple
 
 import numpy as np
 
-from ..arrays import TopK, offsets_of, ragged_ranges
+from ..base.arrays import TopK, offsets_of, ragged_ranges
 from ..mentions.record import MentionRecord
-from ..reranking.ranking import RankedMentions, Ranking
+from ..ranking.ranking import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from .corpus_part import CorpusPart
 

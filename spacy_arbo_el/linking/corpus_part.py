@@ -6,11 +6,11 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple, Union, overload
 import numpy as np
 import srsly
 
-from ..arrays import TopK, offsets_of
+from ..base.arrays import TopK, offsets_of
 from ..encoders.inputs import SpanInputs
-from ..inference.decisions import MAX_CONSIDERED
 from ..mentions.record import MentionBatch, MentionRecord
-from ..reranking.ranking import RankedMentions, Ranking
+from ..ranking.decisions import MAX_CONSIDERED
+from ..ranking.ranking import RankedMentions, Ranking
 from ..retrieval.neighbours import Neighbours
 from ..storage.files import pack_arrays, unpack_arrays
 

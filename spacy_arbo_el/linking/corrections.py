@@ -6,10 +6,10 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 import numpy as np
 import srsly
 
-from ..arrays import TopK, resized_table, unit
+from ..base.arrays import TopK, resized_table, unit
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from ..mentions.validation import are_texts, check_key
-from ..reranking.ranking import Ranking
+from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 

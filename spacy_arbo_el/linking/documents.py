@@ -6,11 +6,11 @@ from typing import Iterable, List, Optional, Sequence
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
+from ..base.errors import Warnings
+from ..base.log import warn_once
 from ..encoders.forking import one_thread_after_fork
-from ..errors import Warnings
 from ..kb.entity import NIL
-from ..log import warn_once
+from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
 from ..mentions.getters import offsets_of_span
 from .stages import LinkingStages
 from .stream import Stream

@@ -5,7 +5,7 @@ from typing import Iterable, Tuple
 
 from spacy.tokens import Doc, Span
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..kb.entity import NIL
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionKey, keys_of

@@ -5,13 +5,13 @@ from typing import Dict, List, Sequence
 
 import numpy as np
 
-from ..annotations import Evidence, Link
-from ..arrays import TopK
-from ..calibration import probability
-from ..inference.decisions import Decisions, Step
+from ..base.arrays import TopK
+from ..base.calibration import probability
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
+from ..mentions.annotations import Evidence, Link
 from ..mentions.record import MentionRecord
+from ..ranking.decisions import Decisions, Step
 from ..retrieval.exemplars import ExemplarStore
 
 # How many candidates of a mention have their title in its link.

@@ -34,13 +34,13 @@ from spacy import util
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..errors import ArboError, Errors, Warnings, code_of
 from ..kb import folder as kb_folder
 from ..kb.knowledge_base import ArboKB
-from ..reranking.ranking import Reranker
+from ..ranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
 from ..storage.folders import (
     FolderKind,

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Optional
 from spacy.language import Language
 from thinc.api import Config
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 
 class LiveSettings(Dict[str, Any]):

@@ -6,18 +6,18 @@ from typing import Any, Generic, List, Optional, Protocol, Sequence, TypeVar, ru
 import numpy as np
 from spacy.tokens import Span
 
-from ..annotations import Link
-from ..arrays import TopK
-from ..calibration import Calibration, log_odds
+from ..base.arrays import TopK
+from ..base.calibration import Calibration, log_odds
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
 from ..encoders.inputs import SpanInputs
 from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
-from ..inference.decisions import Decisions, Inference
+from ..mentions.annotations import Link
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch
-from ..reranking.ranking import RankedMentions, RankingContext, Reranker
+from ..ranking.decisions import Decisions, Inference
+from ..ranking.ranking import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.neighbours import Neighbours

@@ -7,12 +7,12 @@ from typing import Dict, List, Optional, Sequence
 import numpy as np
 from spacy.tokens import Span
 
-from ..annotations import Link
+from ..base.errors import ArboError, Errors
 from ..discovery.entities import nearest_entities
 from ..discovery.grouping import Discovery
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
-from ..errors import ArboError, Errors
+from ..mentions.annotations import Link
 from ..mentions.record import MentionKey
 from ..retrieval.mention_search import nearest_earlier
 from .stages import LinkedMentions, LinkingStages

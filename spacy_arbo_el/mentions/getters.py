@@ -8,8 +8,8 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..errors import Warnings
-from ..log import warn_once
+from ..base.errors import Warnings
+from ..base.log import warn_once
 
 # Start and end character in the text of the Doc, end exclusive.
 Offsets = Tuple[int, int]

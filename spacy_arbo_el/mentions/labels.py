@@ -7,8 +7,8 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from ..arrays import ragged_ranges
-from ..errors import ArboError, Errors
+from ..base.arrays import ragged_ranges
+from ..base.errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
 from .reader import MentionReader

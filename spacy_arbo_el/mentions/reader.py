@@ -9,11 +9,11 @@ import numpy as np
 from spacy.tokens import Doc, Span
 from spacy.util import registry
 
+from ..base.errors import Warnings
+from ..base.log import warn_once
+from ..base.settings import check_strings
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
-from ..errors import Warnings
-from ..log import warn_once
-from ..settings import check_strings
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer, keep, normalized
 from .record import MentionBatch, records_of

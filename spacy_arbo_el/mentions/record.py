@@ -7,7 +7,7 @@ from typing import Any, Iterator, List, Optional, Sequence, Tuple
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..arrays import concat_or_none, has_vector
+from ..base.arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span

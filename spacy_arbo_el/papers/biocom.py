@@ -21,9 +21,9 @@ from spacy.pipeline import Sentencizer
 from spacy.training import Example
 from spacy.util import registry
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count, check_number, check_positive
 from ..mentions.getters import SpanGetter
-from ..settings import check_count, check_number, check_positive
 from ..training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
 from ..training.cache import EmbeddingCache
 from ..training.losses import LossAndGradient, softmax

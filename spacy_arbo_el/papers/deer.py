@@ -16,12 +16,12 @@ import numpy as np
 from spacy.util import registry
 from thinc.api import Model
 
-from ..arrays import first_of_each, has_vector, offsets_of, ragged_ranges
-from ..calibration import probability
+from ..base.arrays import first_of_each, has_vector, offsets_of, ragged_ranges
+from ..base.calibration import probability
+from ..base.settings import check_count, check_number, check_positive
 from ..encoders.protocol import Text
 from ..kb.entity import Entity
 from ..retrieval.index.exact import FlatIndex
-from ..settings import check_count, check_number, check_positive
 from ..training.cache import EmbeddingCache
 from ..training.losses import Backward, Loss, LossAndGradient
 from ..training.negatives import TEXTS_PER_ENTITY

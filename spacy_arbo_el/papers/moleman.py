@@ -15,7 +15,7 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..settings import check_positive
+from ..base.settings import check_positive
 from ..training.cache import EmbeddingCache
 from ..training.negatives import Negatives
 from ..training.positives import parents

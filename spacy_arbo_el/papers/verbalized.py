@@ -16,13 +16,13 @@ import numpy as np
 from spacy.tokens import Span
 from spacy.util import registry
 
-from ..calibration import Calibration
+from ..base.calibration import Calibration
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count, check_part
 from ..encoders.inputs import SpanInputs
-from ..errors import ArboError, Errors
-from ..inference.decisions import Decisions, Inference, first_candidates
 from ..mentions.record import MentionBatch
-from ..reranking.ranking import RankedMentions
-from ..settings import check_count, check_part
+from ..ranking.decisions import Decisions, Inference, first_candidates
+from ..ranking.ranking import RankedMentions
 from ..training.cache import EmbeddingCache
 from ..training.losses import LearnsScale, Loss, LossAndGradient
 from ..training.negatives import Negatives

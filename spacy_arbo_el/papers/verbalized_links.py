@@ -7,13 +7,13 @@ import numpy as np
 from spacy.tokens import Span
 from spacy.util import registry
 
-from ..arrays import offsets_of
+from ..base.arrays import offsets_of
+from ..base.settings import check_count, check_part, check_share
 from ..kb.knowledge_base import ArboKB
 from ..kb.verbalizations import Parts
 from ..mentions.normalization.text import replace as edited
 from ..mentions.reader import ReadTexts
 from ..mentions.record import keys_of
-from ..settings import check_count, check_part, check_share
 from ..training.queries import random_generator
 from ..training.step import RevisedInputs
 

@@ -12,8 +12,8 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..arrays import TopK
-from ..devices import on_gpu
+from ..base.arrays import TopK
+from ..base.devices import on_gpu
 from ..storage.files import write_array, write_file
 from .index.approximate import read_index
 from .index.exact import FlatIndex, faiss, rescore

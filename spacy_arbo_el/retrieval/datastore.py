@@ -20,9 +20,10 @@ from typing import (
 import numpy as np
 from spacy.vocab import Vocab
 
+from ..base.errors import Warnings
+from ..base.log import log, warn_once
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
-from ..errors import Warnings
 from ..kb.entity import Entity
 from ..kb.entity_vectors import NAMES
 from ..kb.knowledge_base import ArboKB
@@ -30,7 +31,6 @@ from ..kb.loaders import load_kb
 from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
 from ..kb.verbalizations import Parts
-from ..log import log, warn_once
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
 from ..storage.revision import Revision, RevisionCache

@@ -5,7 +5,7 @@ from typing import Callable, Optional
 
 import numpy as np
 
-from ..arrays import TopK, first_of_each, has_vector, take_or
+from ..base.arrays import TopK, first_of_each, has_vector, take_or
 from ..kb.vectors import VectorRows
 from .index.protocol import Index
 from .similarity import Similarity

@@ -4,8 +4,8 @@ from typing import List, Sequence
 
 import numpy as np
 
+from ..base.log import progress
 from ..encoders.protocol import Encoder, Text
-from ..log import progress
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000

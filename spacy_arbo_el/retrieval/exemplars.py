@@ -6,10 +6,10 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tupl
 import numpy as np
 import srsly
 
-from ..arrays import AppendOnly, has_vector
+from ..base.arrays import AppendOnly, has_vector
+from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
-from ..errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionKey, MentionRecord

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Optional
 
 import numpy as np
 
-from ..arrays import TopK
+from ..base.arrays import TopK
 from .similarity import Similarity
 
 # Mentions of a document that are compared by one matrix product.

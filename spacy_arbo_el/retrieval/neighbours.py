@@ -5,7 +5,7 @@ from typing import Optional, Sequence
 
 import numpy as np
 
-from ..arrays import TopK, concat_tables
+from ..base.arrays import TopK, concat_tables
 from .entity_search import AllowedEntities
 
 

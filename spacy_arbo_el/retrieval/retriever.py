@@ -5,7 +5,7 @@ from typing import Optional, Tuple
 
 import numpy as np
 
-from ..arrays import TopK, first_of_each, has_vector
+from ..base.arrays import TopK, first_of_each, has_vector
 from ..mentions.record import MentionBatch
 from .entity_search import AllowedEntities, EntitySearch, Search, search_by_label
 from .index.protocol import Index

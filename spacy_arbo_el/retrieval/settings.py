@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from spacy.util import registry
 
+from ..base.settings import check_count
 from ..kb.verbalizations import Verbalization
-from ..settings import check_count
 from .index.protocol import BuildIndex
 from .similarity import Similarity
 

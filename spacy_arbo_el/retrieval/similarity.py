@@ -9,7 +9,7 @@ from typing import ClassVar, Tuple
 import numpy as np
 from spacy.util import registry
 
-from ..arrays import unit
+from ..base.arrays import unit
 
 
 @dataclass(frozen=True)

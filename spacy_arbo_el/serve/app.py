@@ -17,18 +17,18 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from ..base.display import counted, shown_probability
+from ..base.pages import part
 from ..decisions.deciding import said
 from ..decisions.imported import span_in
-from ..display import counted, shown_probability
-from ..pages import part
-from .cluster_map import cluster_map
-from .exchange import EXPORTS, exported
-from .forms import FORMS, Form
-from .links import LinkReview
-from .near import calibrated
-from .queue import CHOICES, Filters, next_id, version_of
+from ..review.cluster_map import cluster_map
+from ..review.exchange import EXPORTS, exported
+from ..review.forms import FORMS, Form
+from ..review.links import LinkReview
+from ..review.near import calibrated
+from ..review.queue import CHOICES, Filters, next_id, version_of
+from ..review.review import Review
 from .reconciliation import Reconciliation, address
-from .review import Review
 from .security import COOKIE, Rules, Window, Windows, refusal
 from .service import Edits, Service, guarded
 

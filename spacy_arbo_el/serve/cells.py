@@ -10,13 +10,13 @@ from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 from typing_extensions import Literal
 
+from ..base.words import words_of
 from ..kb.entity import Entity
 from ..kb.lookup import similar_names
 from ..linker import ArboLinker
 from ..retrieval.datastore import Datastore
 from ..retrieval.entity_search import AllowedEntities
 from ..storage.lines import is_storable
-from ..words import words_of
 
 # What the properties of entities are called that all knowledge bases have.
 NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
 
+from ..base.log import log
 from ..kb.knowledge_base import ArboKB
-from ..log import log
 from .service import Service
 
 # Seconds between two looks at the folder.

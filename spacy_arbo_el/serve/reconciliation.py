@@ -22,8 +22,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from .. import __version__
-from ..display import counted
-from ..errors import Errors
+from ..base.display import counted
+from ..base.errors import Errors
 from ..kb.entity import Entity
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
 from .security import RECONCILE, Rules

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator, List, Optional
 
 import uvicorn
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from .security import Rules
 
 # Connections; how many requests are answered at a time is in the rules.

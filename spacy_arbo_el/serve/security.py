@@ -18,7 +18,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 # Nothing but our own files is loaded, nothing is sent elsewhere, and no text of others can run.
 HEADERS = {

@@ -18,12 +18,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from .. import __version__
-from ..annotations import Link, links_of
+from ..base.errors import code_of
+from ..base.log import log
 from ..encoders.protocol import Text
-from ..errors import code_of
 from ..kb.entity import NIL, Entity
 from ..linker import ArboLinker, find_linker
-from ..log import log
+from ..mentions.annotations import Link, links_of
 from ..mentions.getters import find_mentions, set_mentions
 from ..retrieval.entity_texts import encode_texts
 from . import schema

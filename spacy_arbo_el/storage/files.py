@@ -17,7 +17,7 @@ from typing import BinaryIO, Callable, Dict, Iterator, List, Optional, Tuple
 
 import numpy as np
 
-from ..errors import Errors
+from ..base.errors import Errors
 from .lines import PathLike
 
 # Windows can't open folders: nothing is locked there, and nothing of a killed program is removed.

@@ -17,7 +17,7 @@ from typing import Callable, Iterator, List, Optional
 
 from filelock import FileLock, Timeout
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from .files import CAN_LOCK, abandoned, is_temporary, leftovers, make_folder, sync_folder, sync_tree
 from .files import temporary as temporary_beside
 from .lines import PathLike

@@ -23,7 +23,7 @@ from typing import (
     cast,
 )
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 
 PathLike = Union[str, Path]
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.

@@ -6,7 +6,7 @@ import weakref
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, Protocol, Tuple
 
-from ..errors import Errors
+from ..base.errors import Errors
 
 _locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 

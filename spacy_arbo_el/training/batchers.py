@@ -8,9 +8,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import registry
 
+from ..base.settings import check_count
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from ..mentions.record import gold_ids
-from ..settings import check_count
 
 # In ``user_data`` of a reference: the offsets of the mentions to train on.
 _CHOSEN = "arbo_train_on"

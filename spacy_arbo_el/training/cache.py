@@ -6,7 +6,7 @@ from typing import Any, Dict, Protocol
 
 import numpy as np
 
-from ..devices import default_device, torch
+from ..base.devices import default_device, torch
 from ..retrieval.similarity import Similarity
 
 

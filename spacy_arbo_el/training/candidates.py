@@ -11,11 +11,11 @@ from typing import Dict, Iterable, List, NamedTuple, Tuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..arrays import TopK
+from ..base.arrays import TopK
 from ..linking.stages import LinkingStages
 from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.record import MentionBatch
-from ..reranking.ranking import log_odds_by_vectors
+from ..ranking.ranking import log_odds_by_vectors
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
 from .losses import softmax

@@ -7,10 +7,10 @@ import numpy as np
 from spacy.util import registry
 from thinc.api import Model
 
+from ..base.settings import check_count, check_positive
 from ..encoders.inputs import SpanInputs
 from ..kb.knowledge_base import ArboKB
-from ..reranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, description_text
-from ..settings import check_count, check_positive
+from ..ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, description_text
 from .cache import EmbeddingCache
 from .losses import Loss
 from .negatives import HardNegatives

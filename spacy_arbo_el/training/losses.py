@@ -17,7 +17,7 @@ import numpy as np
 from spacy.util import registry
 from thinc.api import Model
 
-from ..settings import check_positive
+from ..base.settings import check_positive
 
 LossAndGradient = Tuple[np.ndarray, np.ndarray]
 Backward = Callable[[np.ndarray], np.ndarray]

@@ -6,9 +6,9 @@ from typing import Any, Callable
 import numpy as np
 from spacy.util import registry
 
-from ..arrays import first_of_each, take_or
+from ..base.arrays import first_of_each, take_or
+from ..base.settings import check_count, check_share
 from ..retrieval.index.exact import Forbid, forbid_mask, forbid_pairs, nearest
-from ..settings import check_count, check_share
 from .cache import EmbeddingCache
 from .positives import gold_texts, mentions_of
 from .table import GoldTable

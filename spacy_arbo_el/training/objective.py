@@ -6,8 +6,8 @@ from typing import Optional, Protocol, Sequence, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import ArboError, Errors
-from ..settings import check_positive
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_positive
 from .cache import EmbeddingCache
 from .contexts import ContextObjective
 from .losses import Loss

@@ -8,10 +8,10 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..arrays import first_of_each, take_or
-from ..errors import ArboError, Errors
+from ..base.arrays import first_of_each, take_or
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice, check_count
 from ..graph.positives import ENTITY
-from ..settings import check_choice, check_count
 from .cache import EmbeddingCache
 from .queries import random_generator
 from .table import GoldTable

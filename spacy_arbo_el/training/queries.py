@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import ArboError, Errors
-from ..settings import check_count
+from ..base.errors import ArboError, Errors
+from ..base.settings import check_count
 from .table import GoldTable
 
 

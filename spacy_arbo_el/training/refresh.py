@@ -6,7 +6,7 @@ from typing import Callable
 import numpy as np
 from spacy.util import registry
 
-from ..errors import ArboError, Errors
+from ..base.errors import ArboError, Errors
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .table import GoldTable

@@ -6,7 +6,7 @@ from typing import Dict, Hashable, Iterable, Sequence, Tuple, TypeVar
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
 
-from ..arrays import offsets_of, ragged_ranges
+from ..base.arrays import offsets_of, ragged_ranges
 from ..kb.knowledge_base import ArboKB
 from ..kb.texts import DistinctTexts
 from ..mentions.labels import current_ids

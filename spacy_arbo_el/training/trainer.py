@@ -23,13 +23,13 @@ import numpy as np
 from spacy.tokens import Span
 from thinc.api import Model, Optimizer
 
-from ..arrays import TopK
+from ..base.arrays import TopK
+from ..base.errors import ArboError, Errors, Warnings
+from ..base.log import log
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
-from ..errors import ArboError, Errors, Warnings
 from ..kb.texts import DistinctTexts
 from ..linking.stages import LinkingStages
-from ..log import log
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache

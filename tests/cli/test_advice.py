@@ -105,7 +105,11 @@ def test_advice_on_match_types_names_its_section():
     root = Path(__file__).parents[2]
     texts = {
         path: path.read_text("utf8")
-        for pattern in ("docs/*.md", "spacy_arbo_el/evaluation/*.py", "spacy_arbo_el/errors.py")
+        for pattern in (
+            "docs/*.md",
+            "spacy_arbo_el/evaluation/*.py",
+            "spacy_arbo_el/base/errors.py",
+        )
         for path in root.glob(pattern)
         if path.name != "reference.md"
     }

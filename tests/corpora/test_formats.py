@@ -7,7 +7,7 @@ import pytest
 from spacy_arbo_el.corpora.annotated import AnnotatedMention
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.read import read as read_corpus
-from spacy_arbo_el.formats import corpus_formats
+from spacy_arbo_el.storage.formats import corpus_formats
 
 ADA = AnnotatedMention(0, 3, "PERSON", ("Q7259",))
 BO = AnnotatedMention(8, 10, "PERSON")

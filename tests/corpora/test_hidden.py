@@ -8,6 +8,7 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.base.words import words_of
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.hidden import BARE, HiddenDev, HiddenSettings, without_names
 from spacy_arbo_el.corpora.names import Dictionary, key_of
@@ -15,7 +16,6 @@ from spacy_arbo_el.corpora.silver import SilverSettings, scanned, write_chosen
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.words import words_of
 
 from ..commands import run
 

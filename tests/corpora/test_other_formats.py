@@ -6,7 +6,7 @@ import pytest
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention
 from spacy_arbo_el.corpora.read import read
-from spacy_arbo_el.formats import corpus_format_of, entity_format_of
+from spacy_arbo_el.storage.formats import corpus_format_of, entity_format_of
 
 TEXT = "💩 Blue fever. He had blue fever in Port Veil."
 FEVER = AnnotatedMention(21, 31, "Disease", ("D1",))

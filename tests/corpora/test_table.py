@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Span
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.corpora.annotated import LABEL
 from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.table import cell, uncell
+from spacy_arbo_el.mentions.annotations import Link
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 

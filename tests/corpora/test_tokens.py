@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.read import read
-from spacy_arbo_el.formats import corpus_format_of
+from spacy_arbo_el.storage.formats import corpus_format_of
 
 AIDA = """-DOCSTART- (1 EU)
 He

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.calibration import Calibration
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery, group_mentions
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.calibration import Calibration
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.discovery import same_names
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery
 from spacy_arbo_el.discovery.same_names import Distinct, name_edges, number_names

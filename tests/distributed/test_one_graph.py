@@ -8,13 +8,13 @@ import pytest
 from spacy_arbo_el import discover_in_shards, find_linker, link_in_shards, load_pipeline
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed import one_graph
-from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.linking.corpus_files import (
+from spacy_arbo_el.distributed.corpus_files import (
     read_decisions,
     read_mentions,
     write_decisions,
     write_mentions,
 )
+from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions
 from spacy_arbo_el.linking.corpus_part import CorpusPart
 from spacy_arbo_el.retrieval import corpus_search

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.util import registry
 from thinc.api import Model
 
-from spacy_arbo_el.arrays import offsets_of
+from spacy_arbo_el.base.arrays import offsets_of
 from spacy_arbo_el.encoders.inputs import SpanInputs
 
 

@@ -9,7 +9,7 @@ from spacy.util import registry
 from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
 
-from spacy_arbo_el.arrays import has_vector
+from spacy_arbo_el.base.arrays import has_vector
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling

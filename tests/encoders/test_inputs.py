@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.arrays import offsets_of, ragged_ranges
+from spacy_arbo_el.base.arrays import offsets_of, ragged_ranges
 from spacy_arbo_el.encoders.inputs import SpanInputs, assemble, length_batches
 
 from .strategies import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_arbo_el.devices import on_gpu
+from spacy_arbo_el.base.devices import on_gpu
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import (
     ClsPooling,

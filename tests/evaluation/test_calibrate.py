@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration import Calibration, fit_offset, probability
-from spacy_arbo_el.evaluation.calibrate import fit_calibration, mention_edges
-from spacy_arbo_el.reranking.ranking import rank_by_best_evidence
+from spacy_arbo_el.base.arrays import TopK
+from spacy_arbo_el.base.calibration import Calibration, fit_offset, probability
+from spacy_arbo_el.fitting.calibrate import fit_calibration, mention_edges
+from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 from ..linker.conftest import build

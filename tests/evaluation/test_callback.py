@@ -2,9 +2,9 @@
 
 import pytest
 
-from spacy_arbo_el.evaluation.callback import FOLDS, Calibrate, score_held_out
-from spacy_arbo_el.evaluation.thresholds import pooled_rows, sweep_linking
-from spacy_arbo_el.training.evaluation import create_evaluation
+from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, score_held_out
+from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
+from spacy_arbo_el.runs.evaluation import create_evaluation
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, examples

@@ -3,13 +3,13 @@
 import pytest
 
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.evaluation.callback import score_held_out
+from spacy_arbo_el.fitting.callback import score_held_out
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.reranking.pair_scorer import PairScorer
+from spacy_arbo_el.ranking.pair_scorer import PairScorer
 
 from ..linker.conftest import build_tiny
 from ..linker.world import DEV, TRAIN, examples
-from ..reranking.test_cross_encoder import IN_RANKER, with_scorer
+from ..ranking.test_cross_encoder import IN_RANKER, with_scorer
 from ..scores import compare_inference
 
 EXTRA = {"without the cross-encoder", "by the scores, not in the ranker"}

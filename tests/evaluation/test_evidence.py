@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from spacy_arbo_el.arrays import TopK
-from spacy_arbo_el.calibration import Calibration, fit_logistic, probability
-from spacy_arbo_el.evaluation.evidence import WIDTH, NearestEvidence, fit_evidence
+from spacy_arbo_el.base.arrays import TopK
+from spacy_arbo_el.base.calibration import Calibration, fit_logistic, probability
+from spacy_arbo_el.fitting.evidence import WIDTH, NearestEvidence, fit_evidence
 from spacy_arbo_el.mentions.labels import is_gold
-from spacy_arbo_el.reranking.ranking import rank_by_best_evidence
+from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 ENTITIES = 12

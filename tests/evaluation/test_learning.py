@@ -4,8 +4,8 @@ import pytest
 import spacy
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.evaluation.learning import Way, best_way, compare_ways, gain
 from spacy_arbo_el.evaluation.outcomes import Outcome
+from spacy_arbo_el.fitting.learning import Way, best_way, compare_ways, gain
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands

@@ -5,7 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from spacy_arbo_el.evaluation.plots import (
+from spacy_arbo_el.evaluation.reliability import reliability
+from spacy_arbo_el.evaluation.report import as_page
+from spacy_arbo_el.fitting.plots import (
     THRESHOLD_LINES,
     inline_svg,
     plot_recall,
@@ -13,8 +15,6 @@ from spacy_arbo_el.evaluation.plots import (
     plot_thresholds,
     save_figure,
 )
-from spacy_arbo_el.evaluation.reliability import reliability
-from spacy_arbo_el.evaluation.report import as_page
 
 ROWS = [
     {"threshold": t, **{key: abs(t - i / 10) for i, key in enumerate(THRESHOLD_LINES)}}

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.reliability import reliability, reliability_of_links
+from spacy_arbo_el.mentions.annotations import Link
 
 PREDICTIONS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60)
 

@@ -5,8 +5,8 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
-from spacy_arbo_el.evaluation.thresholds import sweep_linking
-from spacy_arbo_el.inference.independent import Independent
+from spacy_arbo_el.fitting.thresholds import sweep_linking
+from spacy_arbo_el.ranking.independent import Independent
 
 from ..linker.conftest import build
 from ..linker.world import DEV, examples

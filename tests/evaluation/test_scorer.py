@@ -2,9 +2,9 @@
 
 import pytest
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.scorer import score_outcomes
+from spacy_arbo_el.mentions.annotations import Link
 
 
 def outcome(gold, predicted, ids=(), label="X"):

@@ -5,9 +5,9 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.seen import Seen, accuracy_interval, score_by_seen
+from spacy_arbo_el.mentions.annotations import Link
 
 NLP = spacy.blank("en")
 

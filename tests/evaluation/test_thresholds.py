@@ -15,7 +15,7 @@ from spacy_arbo_el.evaluation.holdout import (
     with_removed_as_nil,
 )
 from spacy_arbo_el.evaluation.report import CONFIGURED
-from spacy_arbo_el.evaluation.thresholds import (
+from spacy_arbo_el.fitting.thresholds import (
     ThresholdSweep,
     b_cubed,
     best_row,
@@ -24,7 +24,7 @@ from spacy_arbo_el.evaluation.thresholds import (
     sweep_discovery,
     sweep_linking,
 )
-from spacy_arbo_el.evaluation.tuning import as_csv, store, tune
+from spacy_arbo_el.fitting.tuning import as_csv, store, tune
 from spacy_arbo_el.mentions.record import gold_ids
 
 from ..commands import run

@@ -5,11 +5,11 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_arbo_el.annotations import Link
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.scorer import score_outcomes
 from spacy_arbo_el.evaluation.seen import Seen, score_by_seen
 from spacy_arbo_el.evaluation.uncertainty import standard_errors
+from spacy_arbo_el.mentions.annotations import Link
 
 NLP = spacy.blank("en")
 SEEN = Seen(frozenset({"A", "B"}), frozenset())

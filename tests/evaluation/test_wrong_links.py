@@ -8,12 +8,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.training import Example
 
-from spacy_arbo_el.annotations import Evidence, Link, annotate
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
 from spacy_arbo_el.evaluation.outcomes import outcomes
-from spacy_arbo_el.evaluation.report import CONFIGURED, inference_outcomes
+from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.evaluation.wrong_links import (
     WrongLink,
     as_csv,
@@ -22,12 +21,14 @@ from spacy_arbo_el.evaluation.wrong_links import (
     to_html,
     wrong_links,
 )
+from spacy_arbo_el.fitting.held_out import inference_outcomes
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
 from spacy_arbo_el.mentions.getters import EntSpans
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from ..explanations.test_markup import VECTORS, Page, any_text
+from ..show.test_markup import VECTORS, Page, any_text
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, examples
 

@@ -6,7 +6,8 @@ from spacy.util import import_file
 
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation.outcomes import outcomes
-from spacy_arbo_el.evaluation.report import outcomes_of_stages, score_rows
+from spacy_arbo_el.evaluation.report import score_rows
+from spacy_arbo_el.fitting.held_out import outcomes_of_stages
 
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, examples

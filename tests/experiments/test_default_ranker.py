@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from spacy.util import import_file
 
-from spacy_arbo_el.arrays import TopK
+from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"

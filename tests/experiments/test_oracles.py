@@ -9,7 +9,7 @@ from spacy.util import import_file
 from spacy_arbo_el.linker import find_linker
 
 from ..linker.world import DEV, ENTITIES, annotated
-from ..reranking.test_cross_encoder import IN_RANKER, with_scorer
+from ..ranking.test_cross_encoder import IN_RANKER, with_scorer
 
 oracles = import_file("oracles", Path(__file__).parents[2] / "experiments" / "oracles.py")
 

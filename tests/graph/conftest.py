@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_arbo_el import compiling
+from spacy_arbo_el.base import compiling
 
 
 @pytest.fixture(autouse=True)

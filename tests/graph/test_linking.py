@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import compiling, graph
+from spacy_arbo_el import graph
+from spacy_arbo_el.base import compiling
 from spacy_arbo_el.graph.components import LEFTOVERS
 from spacy_arbo_el.graph.edges import check_graph, incoming
 from spacy_arbo_el.graph.linking import METHODS, arborescence_of

@@ -8,7 +8,6 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.formats import entity_formats
 from spacy_arbo_el.kb import editing
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
@@ -24,6 +23,7 @@ from spacy_arbo_el.kb.importers import (
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into
 from spacy_arbo_el.kb.verification import verify
+from spacy_arbo_el.storage.formats import entity_formats
 
 OBO = r"""format-version: 1.2
 default-namespace: plants ! a comment

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.formats import entity_formats
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import import_into
+from spacy_arbo_el.storage.formats import entity_formats
 
 from .test_formats import OBO, UMLS, WIKIDATA
 

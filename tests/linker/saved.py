@@ -13,8 +13,8 @@ from tqdm import tqdm
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.reranking.features import FEATURES
-from spacy_arbo_el.reranking.ranker_weights import HIDDEN, SIGNS, RankerWeights
+from spacy_arbo_el.ranking.features import FEATURES
+from spacy_arbo_el.ranking.ranker_weights import HIDDEN, SIGNS, RankerWeights
 
 from .conftest import build
 from .world import TRAIN, annotated, without_links

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 import spacy
 
+from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.log import warn_once
 
 from ..default import MENTIONS, TEXT, links_in, marked
 

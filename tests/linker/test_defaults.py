@@ -6,8 +6,8 @@ from spacy.tokens import Span
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.docs import unlinked
-from spacy_arbo_el.evaluation.calibrate import fit_calibration
 from spacy_arbo_el.evaluation.report import linked_outcomes
+from spacy_arbo_el.fitting.calibrate import fit_calibration
 from spacy_arbo_el.kb.entity import Entity
 
 # As in the Disease Ontology.

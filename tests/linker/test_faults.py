@@ -9,9 +9,9 @@ from spacy import displacy
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_arbo_el.explanations.html import to_displacy
+from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.log import warn_once
+from spacy_arbo_el.show.html import to_displacy
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links

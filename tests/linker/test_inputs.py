@@ -9,11 +9,11 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Config
 
+from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import KBFromPath
-from spacy_arbo_el.log import warn_once
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links

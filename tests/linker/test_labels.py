@@ -7,9 +7,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.log import warn_once
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

@@ -8,8 +8,9 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import frames, save_pipeline
+from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.show import frames
 
 from ..commands import run
 from .world import DEV, annotated

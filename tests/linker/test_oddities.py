@@ -8,7 +8,7 @@ from confection import ConfigValidationError
 from spacy.tokens import Doc, Span
 from spacy.util import registry
 
-from spacy_arbo_el.errors import ArboError
+from spacy_arbo_el.base.errors import ArboError
 from spacy_arbo_el.kb.entity import Entity
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

@@ -4,8 +4,8 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.log import warn_once
 
 from .conftest import build
 from .world import ENTITIES, annotated, without_links

@@ -13,7 +13,7 @@ import spacy
 from filelock import FileLock, Timeout
 
 from spacy_arbo_el import edit_pipeline, load_pipeline, save_pipeline
-from spacy_arbo_el.calibration import Calibration
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker

@@ -4,7 +4,7 @@ import pytest
 import spacy
 from spacy.kb import InMemoryLookupKB, KnowledgeBase
 
-from spacy_arbo_el.errors import Errors
+from spacy_arbo_el.base.errors import Errors
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 

@@ -13,8 +13,8 @@ from spacy.util import fix_random_seed, load_config
 from thinc.api import Adam
 from thinc.util import to_numpy
 
-from spacy_arbo_el.inference.independent import Independent
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.ranking.independent import Independent
 from spacy_arbo_el.training.refresh import CacheRefresh
 
 from ..systems import SOURCES, load_system, write_system

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.review.links import LinkReview
+from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve import app as serve_app
-from spacy_arbo_el.serve.links import LinkReview
-from spacy_arbo_el.serve.review import Review
 
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
 

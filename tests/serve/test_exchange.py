@@ -11,7 +11,7 @@ from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.docs import to_doc
 from spacy_arbo_el.corpora.read import read
 from spacy_arbo_el.mentions.getters import EntSpans
-from spacy_arbo_el.serve.exchange import as_label_studio
+from spacy_arbo_el.review.exchange import as_label_studio
 
 NLP = spacy.blank("en")
 WORDS = st.text("abÄ💩👩\u200d🔬é\u0301中", min_size=1, max_size=4)

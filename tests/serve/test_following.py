@@ -11,9 +11,9 @@ from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve.app import create_app
 from spacy_arbo_el.serve.following import Following
-from spacy_arbo_el.serve.review import Review
 from spacy_arbo_el.serve.security import Rules
 from spacy_arbo_el.serve.service import create_service
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 
 from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.review.exchange import EXPORTS
+from spacy_arbo_el.review.forms import FORMS
 from spacy_arbo_el.serve.app import PAGES, PARTS
-from spacy_arbo_el.serve.exchange import EXPORTS
-from spacy_arbo_el.serve.forms import FORMS
 
 from . import world
 

@@ -16,7 +16,7 @@ from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.decisions.journal import Journal, journal_path
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
-from spacy_arbo_el.serve.review import Review
+from spacy_arbo_el.review.review import Review
 
 from .world import documents, pipeline
 

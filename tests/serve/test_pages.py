@@ -13,9 +13,9 @@ from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.decisions.journal import journal_path
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.serve.exchange import take_over
-from spacy_arbo_el.serve.near import calibrated, fitted
-from spacy_arbo_el.serve.queue import Filters
+from spacy_arbo_el.review.exchange import take_over
+from spacy_arbo_el.review.near import calibrated, fitted
+from spacy_arbo_el.review.queue import Filters
 
 from ..commands import run
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name

@@ -12,10 +12,10 @@ from spacy.util import import_file
 
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve.app import create_app
 from spacy_arbo_el.serve.cells import Query, candidates
 from spacy_arbo_el.serve.reconciliation import address
-from spacy_arbo_el.serve.review import Review
 
 from ..linker.world import ENTITIES
 from .world import SCRIPT, Browser, serving

@@ -9,9 +9,9 @@ from html import unescape
 
 from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.review.links import LinkReview
+from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve.app import create_app
-from spacy_arbo_el.serve.links import LinkReview
-from spacy_arbo_el.serve.review import Review
 from spacy_arbo_el.serve.security import Rules
 
 from ..linker.conftest import build

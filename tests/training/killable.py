@@ -22,7 +22,7 @@ from pathlib import Path
 from spacy.training.initialize import init_nlp
 from spacy.util import registry
 
-from spacy_arbo_el.training.loop import train
+from spacy_arbo_el.runs.loop import train
 
 from ..systems import load_system
 

@@ -2,7 +2,7 @@
 
 from spacy.training.initialize import init_nlp
 
-from spacy_arbo_el.training.advice import advice_before_training, few_mentions
+from spacy_arbo_el.runs.advice import advice_before_training, few_mentions
 
 from ..linker.world import write_corpus
 from ..systems import load_system

@@ -6,7 +6,7 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.training.averaging import averaged_copy
+from spacy_arbo_el.runs.averaging import averaged_copy
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..linker.conftest import build, build_tiny

@@ -5,8 +5,8 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_arbo_el.errors import ArboError
-from spacy_arbo_el.reranking.contexts import fits
+from spacy_arbo_el.base.errors import ArboError
+from spacy_arbo_el.ranking.contexts import fits
 from spacy_arbo_el.training.contexts import ContextObjective
 from spacy_arbo_el.training.losses import SoftmaxPositiveNegative
 

@@ -10,7 +10,7 @@ from spacy_arbo_el.corpora.names import spans_to_read
 from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.training.distillation import (
+from spacy_arbo_el.runs.distillation import (
     LOSSES,
     TARGETS,
     DistillationSettings,

@@ -14,9 +14,9 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval import datastore
-from spacy_arbo_el.training import evaluation
-from spacy_arbo_el.training.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
-from spacy_arbo_el.training.loop import _gains, train
+from spacy_arbo_el.runs import evaluation
+from spacy_arbo_el.runs.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from spacy_arbo_el.runs.loop import _gains, train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, write_corpus

@@ -6,7 +6,7 @@ import time
 
 import spacy
 
-from spacy_arbo_el.training.progress import HEADER, Progress
+from spacy_arbo_el.runs.progress import HEADER, Progress
 
 
 def test_a_line_per_evaluation_with_the_mean_loss_and_a_star_for_the_best():

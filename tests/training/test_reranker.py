@@ -15,12 +15,12 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline
-from spacy_arbo_el.reranking import pair_scorer
-from spacy_arbo_el.reranking.ranking import BestEvidence
+from spacy_arbo_el.ranking import pair_scorer
+from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.runs.reranker import RerankerTrainer, RerankerTraining, fit_weight
+from spacy_arbo_el.runs.reranker_run import RerankerRun, mentions_to_train_on, read_config
 from spacy_arbo_el.training.candidates import TrainingCandidates
 from spacy_arbo_el.training.losses import set_loss
-from spacy_arbo_el.training.reranker import RerankerTrainer, RerankerTraining, fit_weight
-from spacy_arbo_el.training.reranker_run import RerankerRun, mentions_to_train_on, read_config
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..commands import run as arbo
@@ -162,7 +162,7 @@ def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path):
 
 def test_a_loss_that_is_no_number_stops_the_training(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "spacy_arbo_el.training.reranker.set_loss", lambda scores, correct: (np.nan, scores)
+        "spacy_arbo_el.runs.reranker.set_loss", lambda scores, correct: (np.nan, scores)
     )
     with pytest.raises(TrainingDiverged, match="E607"):
         run(build_tiny(tiny_bert), tmp_path)

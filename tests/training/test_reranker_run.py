@@ -1,8 +1,8 @@
 """Where a pipeline's config says what was trained for its linker."""
 
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.reranking.cross_encoder import cross_encoder
-from spacy_arbo_el.training.reranker_run import read_config, set_reranker
+from spacy_arbo_el.ranking.cross_encoder import cross_encoder
+from spacy_arbo_el.runs.reranker_run import read_config, set_reranker
 
 from ..linker.conftest import build_tiny
 

@@ -14,7 +14,7 @@ import spacy
 from thinc.api import Adam, Linear, chain
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.training.checkpoint import Checkpoint, read_checkpoint
+from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
 
 from ..linker.world import TRAIN, annotated, write_corpus
 

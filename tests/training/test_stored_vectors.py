@@ -9,7 +9,7 @@ from spacy.training.initialize import init_nlp
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.retrieval import datastore
-from spacy_arbo_el.training.loop import train
+from spacy_arbo_el.runs.loop import train
 
 from ..default import entities, marked
 from ..systems import load_system

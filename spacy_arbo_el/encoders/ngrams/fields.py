@@ -6,7 +6,7 @@ from typing import List, Tuple
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from ...arrays import mix, offsets_of, ragged_ranges
+from ...base.arrays import mix, offsets_of, ragged_ranges
 from ..inputs import SpanInputs, assemble
 from .hashing import BREAK, FIRST_SUBWORD, PLACE
 

@@ -9,7 +9,7 @@ from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
-from ...arrays import mix, offsets_of, ragged_ranges
+from ...base.arrays import mix, offsets_of, ragged_ranges
 from .characters import (
     CERTAIN_ENDS,
     LINE_BREAK,

@@ -5,8 +5,8 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ...arrays import offsets_of, ragged_ranges
-from ...settings import check_count
+from ...base.arrays import offsets_of, ragged_ranges
+from ...base.settings import check_count
 from ..inputs import SpanInputs, assemble, check_offsets
 from ..protocol import Text
 from .hashing import BREAK, Tokens, number_tokens, tokenize

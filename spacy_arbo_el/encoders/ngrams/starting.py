@@ -10,7 +10,7 @@ import safetensors.numpy
 from safetensors import SafetensorError
 from thinc.api import Model
 
-from ...errors import ArboError, Errors
+from ...base.errors import ArboError, Errors
 from ...storage.folders import FolderKind, replacing_folder
 from ..sources import resolve_name
 from .fields import unigram_rows

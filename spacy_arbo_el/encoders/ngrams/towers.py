@@ -9,7 +9,7 @@ from spacy.util import registry
 from thinc.api import Linear, Model, Relu
 from thinc.types import Floats2d
 
-from ...settings import check_count
+from ...base.settings import check_count
 from ..dual import build_dual_encoder
 from ..inputs import SpanInputs
 from .fields import ENTITY_FIELDS, MENTION_FIELDS, Field, averages, entity_fields, mention_fields

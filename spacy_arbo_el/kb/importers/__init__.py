@@ -1,6 +1,6 @@
 """Readers of entity files, one entity at a time."""
 
-from ...formats import entity_formats
+from ...storage.formats import entity_formats
 from .common import ImportReport
 from .jsonl import read_entities_json, read_entities_jsonl, write_entities_jsonl
 from .obo import read_obo

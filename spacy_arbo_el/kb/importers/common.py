@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 from typing import Counter as CounterType
 
-from ...errors import ArboError, Errors, Warnings
+from ...base.errors import ArboError, Errors, Warnings
 from ...storage.lines import PathLike, is_storable, line_error
 from ..entity import OPTIONAL, Entity, is_missing
 

@@ -3,8 +3,8 @@
 import json
 from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 
-from ...formats import entity_formats
 from ...storage.files import replacing
+from ...storage.formats import entity_formats
 from ...storage.lines import (
     OnBad,
     PathLike,

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...formats import entity_formats
+from ...storage.formats import entity_formats
 from ...storage.lines import OnBad, PathLike, line_error, read_lines, throw
 from ..entity import Entity
 from .common import Entries, ImportReport, at_line

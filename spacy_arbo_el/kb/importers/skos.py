@@ -4,8 +4,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from ...errors import ArboError, Errors
-from ...formats import entity_formats
+from ...base.errors import ArboError, Errors
+from ...storage.formats import entity_formats
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error
 from ..entity import Entity
 from .common import ImportReport

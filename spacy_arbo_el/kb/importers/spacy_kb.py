@@ -8,8 +8,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from ...errors import ArboError, Errors
-from ...formats import entity_formats
+from ...base.errors import ArboError, Errors
+from ...storage.formats import entity_formats
 from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
 from ..folder import SPACY_FILES

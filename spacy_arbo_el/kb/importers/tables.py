@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
-from ...formats import entity_formats
+from ...storage.formats import entity_formats
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency

@@ -4,7 +4,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
-from ...formats import entity_formats
+from ...storage.formats import entity_formats
 from ...storage.lines import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
 from .common import Entries, ImportReport

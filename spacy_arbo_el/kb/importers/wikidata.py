@@ -6,7 +6,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ...formats import entity_formats
+from ...storage.formats import entity_formats
 from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
 from ..entity import Entity
 from .common import ImportReport, at_line

@@ -14,10 +14,10 @@ from typing import Any, Dict, Iterator, Optional
 
 import numpy as np
 
-from ...arrays import TopK
-from ...compiling import numba_jit
-from ...devices import n_threads, on_gpu
-from ...errors import ArboError, Errors, Warnings
+from ...base.arrays import TopK
+from ...base.compiling import numba_jit
+from ...base.devices import n_threads, on_gpu
+from ...base.errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity

@@ -6,11 +6,11 @@ from typing import Any, Callable, List, Optional, Tuple
 import numpy as np
 from spacy.util import registry
 
-from ...arrays import AppendOnly, TopK
-from ...compiling import numba_jit
-from ...devices import default_device, torch
-from ...errors import ArboError, Errors
-from ...extras import imported_on_first_use
+from ...base.arrays import AppendOnly, TopK
+from ...base.compiling import numba_jit
+from ...base.devices import default_device, torch
+from ...base.errors import ArboError, Errors
+from ...base.extras import imported_on_first_use
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity

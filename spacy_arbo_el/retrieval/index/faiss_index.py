@@ -9,12 +9,12 @@ from typing import Any, Iterator, Optional
 
 from spacy.util import registry
 
-from ...devices import on_gpu
-from ...errors import ArboError, Errors, Warnings
+from ...base.devices import on_gpu
+from ...base.errors import ArboError, Errors, Warnings
+from ...base.log import log
+from ...base.settings import check_positive
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
-from ...log import log
-from ...settings import check_positive
 from ..similarity import Similarity
 from .approximate import (
     ApproximateIndex,

@@ -4,7 +4,7 @@ from typing import Optional, Protocol, runtime_checkable
 
 import numpy as np
 
-from ...arrays import TopK
+from ...base.arrays import TopK
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity

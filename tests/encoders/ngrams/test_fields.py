@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.arrays import offsets_of
+from spacy_arbo_el.base.arrays import offsets_of
 from spacy_arbo_el.encoders.ngrams.fields import Field, averages, entity_fields, mention_fields
 from spacy_arbo_el.encoders.ngrams.hashing import BREAK, FIRST_SUBWORD, PLACE
 from spacy_arbo_el.encoders.ngrams.reader import NgramReader

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from spacy_arbo_el.arrays import unit
+from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.encoders.ngrams.starting import (
     SETTINGS,
     WEIGHTS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from thinc.api import Adam
 
-from spacy_arbo_el.arrays import unit
+from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.encoders.dual import TOWERS, DualEncoder
 from spacy_arbo_el.encoders.ngrams import towers
 from spacy_arbo_el.encoders.ngrams.towers import build_ngram_encoder

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.devices import on_gpu
+from spacy_arbo_el.base.devices import on_gpu
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex

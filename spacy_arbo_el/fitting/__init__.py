@@ -1,0 +1,1 @@
+"""Fitting of probabilities and thresholds to annotated documents."""

@@ -1,0 +1,185 @@
+"""Fit calibration and reranker on annotated documents (dev set)."""
+
+from dataclasses import replace
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..base.arrays import TopK
+from ..base.calibration import Calibration, fit_logistic, fit_offset
+from ..discovery.grouping import Discovery
+from ..linker import ArboLinker, linkers_of
+from ..linking.stages import LinkingStages
+from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
+from ..mentions.record import MentionBatch
+from ..ranking.feature_ranker import FeatureRanker
+from ..ranking.ranking import Ranking, Reranker
+from ..retrieval.corpus_search import nearest_in_corpus
+from ..retrieval.neighbours import Neighbours
+from ..retrieval.similarity import Similarity
+from .evidence import fit_evidence
+
+# Similarities of edges (n,) and whether the edges are correct (n,) bool.
+LabelledEdges = Tuple[np.ndarray, np.ndarray]
+
+
+class Fitted(NamedTuple):
+    """A linker's parts that are fitted on annotated documents."""
+
+    calibration: Calibration
+    reranker: Reranker
+
+    def install(self, linker: ArboLinker) -> None:
+        """Use these parts in a linker."""
+        linker.calibration = self.calibration
+        linker.reranker = self.reranker
+
+    @property
+    def reranker_accuracy(self) -> Optional[float]:
+        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
+        weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
+        return None if weights is None else weights.accuracy
+
+
+class AnnotatedMentions(NamedTuple):
+    """Annotated mentions with their neighbours.
+
+    gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+    identities: The entity of each mention, which can be a new one.
+    """
+
+    batch: MentionBatch
+    neighbours: Neighbours
+    gold: np.ndarray
+    identities: List[Identity]
+
+    @classmethod
+    def retrieve(
+        cls, stages: LinkingStages, docs: Iterable[Doc], batch_size: int
+    ) -> Optional["AnnotatedMentions"]:
+        """The annotated mentions of documents; None if there are none."""
+        batches: List[MentionBatch] = []
+        neighbours: List[Neighbours] = []
+        identities: List[Identity] = []
+        for spans in annotated_batches(stages.reader, docs, batch_size):
+            batches.append(stages.encode(stages.read(spans)))
+            neighbours.append(stages.retrieve(batches[-1]))
+            flat = [span for group in spans for span in group]
+            identities += identities_of(stages.datastore.kb, flat)
+        if not batches:
+            return None
+        batch = MentionBatch.concat(batches)
+        gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
+        return cls(batch, Neighbours.concat(neighbours), gold, identities)
+
+
+def fit_calibration(
+    linker: ArboLinker,
+    docs: Iterable[Doc],
+    *,
+    stages: Optional[LinkingStages] = None,
+    from_scratch: bool = False,
+    batch_size: int = 64,
+) -> Fitted:
+    """Fit the curves from similarities to probabilities, and the reranker. The linker is unchanged.
+
+    Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
+    edges between mentions is fitted on pairs whose best candidates differ, since only there such an
+    edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
+    the curve would be much too confident. The curves of texts and of exemplars are fitted together,
+    so that they say which of two candidates is right: see ``fit_evidence``. The curves of new
+    entities are fitted on the nearest mentions of the whole corpus.
+
+    docs: Annotated documents that the linker was not trained on. Mentions without annotation are
+        left out.
+    stages: The stages to fit; by default ``linker.keeping_stages()``.
+    from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
+        Otherwise it stays as it is.
+    batch_size: The number of documents per batch.
+    """
+    # The same candidates are ranked once more, after the fit.
+    stages = stages or linker.keeping_stages()
+    if from_scratch:
+        stages = replace(stages, calibration=Calibration())
+    with stages.datastore.reading():
+        return _fit(stages, docs, batch_size)
+
+
+def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
+    """The parts that fit documents. The datastore must not change meanwhile."""
+    mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
+    if mentions is None:
+        return Fitted(stages.calibration, stages.reranker)
+    batch, neighbours, gold, identities = mentions
+    stages = replace(stages, calibration=fit_evidence(neighbours, gold, stages.calibration))
+    reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
+    stages = replace(stages, reranker=reranker)
+    ranked = stages.rerank(batch, neighbours)
+    edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
+    stages = _with_curve(stages, "mention", edges)
+    similarity = stages.datastore.settings.similarity
+    if stages.discovery is not None:
+        features = stages.discovery.features(batch.encoded, batch.normalized)
+        edges = same_entity_edges(stages.discovery, features, similarity, identities)
+        stages = _with_curve(stages, "same_new_entity", edges)
+    return Fitted(stages.calibration, reranker)
+
+
+def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
+    slope, _ = getattr(stages.calibration, kind)
+    curve = fit_logistic(*edges) or fit_offset(*edges, slope)
+    change: Dict[str, Any] = {} if curve is None else {kind: curve}
+    return replace(stages, calibration=replace(stages.calibration, **change))
+
+
+def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:
+    """The edges between nearest mentions whose best candidates differ."""
+    best = ranking.candidates.resized(1).ids[:, 0]
+    return _edges(nearest, nearest.valid & (best[:, None] != best[nearest.ids]), identities)
+
+
+def same_entity_edges(
+    discovery: Discovery,
+    features: np.ndarray,
+    similarity: Similarity,
+    identities: Sequence[Identity],
+) -> LabelledEdges:
+    """Edges between nearest annotated mentions of a corpus.
+
+    discovery: How mentions are compared.
+    features: (m, width) float32, see ``Discovery.features``.
+    similarity: How vectors are compared.
+    identities: The entity of each mention.
+    """
+    compared_by = discovery.feature_similarity(similarity)
+    nearest = nearest_in_corpus(features, discovery.n_neighbors, compared_by)
+    annotated = np.array([bool(identity) for identity in identities], dtype=bool)
+    keep = nearest.valid & annotated[:, None] & annotated[nearest.ids]
+    return _edges(nearest, keep, identities)
+
+
+def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
+    """The edges at which ``keep`` (m, k) is True.
+
+    They are correct between mentions of the same entity.
+    """
+    pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
+    correct = [bool(identities[m] & identities[n]) for m, n in pairs]
+    return nearest.scores[keep], np.array(correct, dtype=bool)
+
+
+def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:
+    """Calibrate every linker of a pipeline in place. The curves are written to its config."""
+    fitted = {}
+    for name, linker in linkers_of(nlp).items():
+        fitted[name] = fit_calibration(linker, docs)
+        install(nlp, name, linker, fitted[name])
+    return fitted
+
+
+def install(nlp: Language, name: str, linker: ArboLinker, fitted: Fitted) -> None:
+    """Give a linker what was fitted. The curves are written to the config of the pipeline."""
+    fitted.install(linker)
+    nlp.get_pipe_config(name)["calibration"] = linker.calibration.to_config()

@@ -1,0 +1,144 @@
+"""Callback that calibrates, tunes and scores before saving."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Dict, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import ensure_path, registry
+
+from ..base.settings import check_share
+from ..corpora.docbin import read_docs
+from ..corpora.docs import unlinked
+from ..evaluation.report import linked_outcomes, scores_of, seen_by
+from ..evaluation.uncertainty import standard_errors
+from ..linker import ArboLinker, linkers_of
+from ..linking.stages import LinkingStages
+from ..runs.averaging import averaged_copy
+from ..runs.evaluation import ERRORS
+from .calibrate import fit_calibration, install
+from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
+
+FOLDS = 3
+
+
+@registry.callbacks("spacy-arbo-el.Calibrate.v1")
+@dataclass(frozen=True)
+class Calibrate:
+    """Calibrates a pipeline on a dev set before saving.
+
+    Use it whenever you train, so that scores are probabilities and thresholds have a meaning::
+
+        [training.before_to_disk]
+        @callbacks = "spacy-arbo-el.Calibrate.v1"
+        path = ${paths.dev}
+        tune_by = "nel_micro_f"
+
+    ``arbo train`` also calibrates before each evaluation. It scores each third of the dev set with
+    curves and a ranker that were fitted on the others, prints and saves these scores, and chooses
+    the best model by them. With ``spacy train``, an evaluation uses the calibration of the previous
+    one.
+
+    path: The annotated documents, a ``.spacy`` file or a folder of them.
+    start_share: Transformers are saved with this share of the weights that they had before
+        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
+        continues with the trained ones.
+    tune_by: Set the threshold by the score of this name on the held-out thirds; "" leaves it. It
+        moves from that of the config only as far as the documents show that another is better, see
+        ``cautious_row``.
+    """
+
+    path: Path
+    start_share: float = 0.0
+    tune_by: str = ""
+    # What was fitted last, and for which state of the linkers.
+    _last: Dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # The threshold that each linker began with.
+    _priors: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_share("training.before_to_disk.start_share", self.start_share)
+        if self.tune_by:
+            check_score(self.tune_by, LINKING_SCORES)
+
+    def __call__(self, nlp: Language) -> Language:
+        return self.calibrate_and_score(nlp)[0]
+
+    def calibrate_and_score(self, nlp: Language) -> Tuple[Language, Dict[str, Any]]:
+        """Calibrate as for saving, and score on held-out documents.
+
+        The scores are those of the first linker; none where the dev set can't be divided.
+        """
+        if self.start_share:
+            nlp = averaged_copy(nlp, self.start_share)
+        linkers = linkers_of(nlp)
+        for linker in linkers.values():
+            # Calibrated on the vectors that the saved pipeline will give.
+            linker.encoder.end_training()
+        state = {
+            name: (linker.encoder.fingerprint, store.content, store.is_limited)
+            for name, linker in linkers.items()
+            for store in [linker.datastore]
+        }
+        # The best model is scored and then saved: it is fitted once.
+        if self._last.get("state") != state:
+            self._last.clear()
+            docs = list(read_docs(ensure_path(self.path), nlp.vocab))
+            fitted, scored = {}, {}
+            for name, linker in linkers.items():
+                stages = linker.keeping_stages()
+                # As the parts that choose the threshold: the curves that a linker begins with are
+                # those of an encoder without training.
+                fitted[name] = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+                if self.tune_by:
+                    linker.threshold = self._priors.setdefault(name, linker.threshold)
+                scored[name] = score_held_out(linker, docs, self.tune_by, stages)
+            self._last.update(state=state, fitted=fitted, scored=scored)
+        for name, linker in linkers.items():
+            install(nlp, name, linker, self._last["fitted"][name])
+            if self.tune_by:
+                linker.threshold = self._last["scored"][name][0]
+                nlp.get_pipe_config(name)["threshold"] = linker.threshold
+        return nlp, next((scores for _, scores in self._last["scored"].values()), {})
+
+
+def score_held_out(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    tune_by: str,
+    stages: Optional[LinkingStages] = None,
+) -> Tuple[float, Dict[str, Any]]:
+    """Score each part with a linker calibrated on the others.
+
+    docs: Annotated documents that the linker was not trained on.
+    tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
+        threshold.
+    stages: The stages to fit; by default ``linker.keeping_stages()``.
+    RETURNS: The threshold, and the scores with it, with their standard errors at ``ERRORS``. Where
+        there are fewer than two documents with annotated mentions, the present threshold and no
+        scores.
+    """
+    docs = [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
+    folds = min(FOLDS, len(docs))
+    if folds < 2:
+        return linker.threshold, {}
+    parts = [docs[i::folds] for i in range(folds)]
+    stages = stages or linker.keeping_stages()
+    by_fold = []
+    for i in range(folds):
+        others = [doc for j, part in enumerate(parts) if j != i for doc in part]
+        fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
+        by_fold.append(replace(stages, **fitted._asdict()))
+    threshold = linker.threshold
+    if tune_by:
+        sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, by_fold)]
+        row = cautious_row(sweeps, tune_by, threshold)
+        threshold = float(sweeps[0].rows[row]["threshold"])
+    results = []
+    for part, one in zip(parts, by_fold):
+        examples = [Example(unlinked(doc), doc) for doc in part]
+        results += linked_outcomes(linker, one, examples, threshold)
+    errors = standard_errors(results, seen_by(linker))
+    return threshold, {**scores_of(linker, results), ERRORS: errors}

@@ -1,0 +1,136 @@
+"""Figures of ``arbo fit tune`` and ``arbo evaluate``, drawn by matplotlib (extra ``plots``).
+
+The arborescence of a document is drawn by ``show/arborescence.py``, which needs nothing.
+"""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
+
+from ..base.errors import ArboError, Errors
+from ..evaluation.reliability import Reliability
+from ..evaluation.scorer import DRAWN_RECALLS
+from ..storage.files import write_file
+from .thresholds import Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Inches of a figure, and its points per inch as a picture.
+SIZE = (6.4, 4.4)
+RESOLUTION = 150
+SUFFIXES = (".png", ".svg", ".pdf")
+# Curves over the threshold and their styles.
+THRESHOLD_LINES = {
+    "nel_micro_p": ("precision of links", "-"),
+    "nel_micro_r": ("recall of links", "--"),
+    "arbo_nil_p": ("precision of NIL", "-"),
+    "arbo_nil_r": ("recall of NIL", "--"),
+    "arbo_acc": ("accuracy", ":"),
+}
+
+
+def plot_thresholds(rows: Sequence[Row], best: int) -> "Figure":
+    """Plot precision and recall of links and NIL by threshold.
+
+    rows: As ``sweep_linking`` gives them.
+    best: The number of the row that is marked.
+    """
+    figure, axes = new_figure("threshold", "score")
+    thresholds = [row["threshold"] for row in rows]
+    for number, (key, (label, style)) in enumerate(THRESHOLD_LINES.items()):
+        axes.plot(
+            thresholds, [row[key] for row in rows], style, color=f"C{number // 2}", label=label
+        )
+    chosen = thresholds[best]
+    axes.axvline(chosen, color="0.6", linewidth=1, label=f"chosen: {chosen:g}")
+    axes.set(ylim=(0, 1.02), xlim=(0, 1))
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
+    """Plot how often links are right, by probability. On the diagonal, probabilities are true.
+
+    The area of a point is the share of the mentions in its bin.
+
+    parts: The reliability of each method, by its name.
+    """
+    figure, axes = new_figure("probability of the link", "share of the links that are right")
+    axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
+    for name, part in parts.items():
+        label = f"{name} (ECE {part.error:.3f})"
+        (line,) = axes.plot(part.probability, part.accuracy, label=label, linewidth=1)
+        area = 400 * part.count / max(part.count.sum(), 1)
+        axes.scatter(part.probability, part.accuracy, s=area, color=line.get_color(), alpha=0.6)
+    axes.set(ylim=(0, 1.02), xlim=(0, 1.02))
+    axes.legend(fontsize="small")
+    return figure
+
+
+def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
+    """Plot recall among the first k candidates, by k.
+
+    rows: Scores by the name of the method, as ``score_rows`` gives them.
+    """
+    figure, axes = new_figure("k", "recall@k")
+    for name, scores in rows.items():
+        recalls = [(k, scores.get(f"arbo_recall_at_{k}")) for k in DRAWN_RECALLS]
+        axes.plot(*zip(*((k, r) for k, r in recalls if r is not None)), marker="o", label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(DRAWN_RECALLS, [str(k) for k in DRAWN_RECALLS])
+    axes.set_ylim(top=1.005)
+    axes.legend(fontsize="small")
+    return figure
+
+
+def inline_svg(figure: "Figure") -> str:
+    """A figure as an element of an HTML page."""
+    import matplotlib
+
+    data = io.StringIO()
+    with matplotlib.rc_context({"svg.hashsalt": "arbo"}):
+        figure.savefig(data, format="svg", metadata={"Date": None})
+    return data.getvalue()[data.getvalue().index("<svg") :]
+
+
+def save_figure(figure: "Figure", path: Path) -> None:
+    """Write a figure in the format of its suffix. See ``check_figure``."""
+    check_figure(path)
+    data = io.BytesIO()
+    # Without a date, the same figure gives the same file.
+    dated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    suffix = path.suffix.lower()[1:]
+    figure.savefig(data, format=suffix, dpi=RESOLUTION, metadata=dated.get(suffix))
+    write_file(path, data.getvalue())
+
+
+def check_figure(path: Path) -> None:
+    """Check that a figure can be written.
+
+    Raises ValueError if the suffix is none of ``SUFFIXES``, and ImportError without matplotlib.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise ArboError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
+    check_plots()
+
+
+def check_plots() -> None:
+    """ImportError if matplotlib is not installed."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError as error:
+        raise ImportError(Errors.E833) from error
+
+
+def new_figure(x: str, y: str) -> "Tuple[Figure, Axes]":
+    """A figure outside pyplot. It opens no window, and nobody has to close it."""
+    check_plots()
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.grid(alpha=0.3)
+    return figure, axes

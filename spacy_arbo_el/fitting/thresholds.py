@@ -1,0 +1,298 @@
+"""Scores at many thresholds, each in one sweep."""
+
+from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.metrics import adjusted_rand_score
+from spacy.tokens import Doc, Span
+
+from ..base.calibration import Curve, fit_logistic, similarity_at
+from ..base.errors import ArboError, Errors
+from ..discovery.grouping import Discovery
+from ..discovery.same_names import number_names
+from ..linker import ArboLinker
+from ..linking.stages import LinkingStages
+from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
+from ..mentions.record import MentionBatch, gold_ids
+from .calibrate import same_entity_edges
+
+# The probabilities that are tried.
+THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
+# Bootstrap samples of the documents, which say how far a score can be by chance.
+SAMPLES = 200
+# Discovery is tuned on the unlinked mentions. If there are fewer, it is tuned on all mentions.
+MIN_UNLINKED = 50
+
+LINKING_SCORES = (
+    "arbo_acc",
+    "nel_micro_f",
+    "nel_micro_p",
+    "nel_micro_r",
+    "arbo_nil_f",
+    "arbo_nil_p",
+    "arbo_nil_r",
+)
+
+# Scores by name.
+Row = Dict[str, float]
+
+
+def check_score(name: str, choices: Sequence[str]) -> None:
+    """Raise ValueError unless the name is one of these scores."""
+    if name not in choices:
+        raise ArboError(Errors.E713.format(value=name, choices=", ".join(choices)))
+
+
+class ThresholdSweep(NamedTuple):
+    """Annotated mentions, linked at T thresholds.
+
+    rows: The scores at each threshold.
+    judged: (2, T, n) bool, whether mentions were linked, and whether the link was correct; mentions
+        with discarded labels come last.
+    has_gold: (n,) bool, whether they have a gold entity.
+    documents: (n,) int64, the document that each is in.
+    linked: (T, m) bool, which mentions were linked, without those with discarded labels.
+    batch: The mentions, encoded.
+    labels: The gold entity of each mention, new entities included: equal for mentions of the same
+        entity. None if the entity of a NIL mention is not annotated.
+    """
+
+    rows: List[Row]
+    judged: np.ndarray
+    has_gold: np.ndarray
+    documents: np.ndarray
+    linked: np.ndarray
+    batch: MentionBatch
+    labels: List[Optional[Hashable]]
+
+
+def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> List[Row]:
+    """Pool several sweeps into scores at each threshold."""
+    thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
+    judged, has_gold = _pooled(sweeps)
+    return _rows(thresholds, judged, has_gold)
+
+
+def _pooled(sweeps: Sequence[ThresholdSweep]) -> Tuple[np.ndarray, np.ndarray]:
+    judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
+    return judged, np.concatenate([sweep.has_gold for sweep in sweeps])
+
+
+def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> int:
+    """Find the row nearest to a prior threshold among those as good as the best.
+
+    A row is as good where the best leads it by at most one standard error of the difference, over
+    bootstrap samples of the documents. So a threshold moves only where the documents show that
+    another is better, and few documents move it little.
+
+    sweeps: Of the same thresholds, on different documents.
+    score: One of ``LINKING_SCORES``.
+    prior: The threshold that is kept if nothing speaks against it.
+    """
+    rows = pooled_rows(sweeps)
+    thresholds, values = (np.array([row[key] for row in rows]) for key in ("threshold", score))
+    best = best_row(rows, score)
+    judged, has_gold = _pooled(sweeps)
+    starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
+    documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
+    samples = _sampled(judged, has_gold, documents, score)
+    error = (samples[[best]] - samples).std(axis=1)
+    as_good = np.flatnonzero(values[best] - values <= error)
+    return int(as_good[np.abs(thresholds[as_good] - prior).argmin()])
+
+
+def _sampled(
+    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: str
+) -> np.ndarray:
+    """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
+    count = int(documents.max()) + 1
+    share = np.full(count, 1 / count)
+    drawn = np.random.default_rng(0).multinomial(count, share, size=SAMPLES).T.astype(np.float32)
+    # (mentions, SAMPLES): how often each mention is in a sample.
+    weights = drawn[documents]
+    linked, correct = judged
+    return _scores(linked, correct, has_gold, weights)[score]
+
+
+def sweep_linking(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    thresholds: np.ndarray = THRESHOLDS,
+    stages: Optional[LinkingStages] = None,
+) -> ThresholdSweep:
+    """Link annotated mentions at many thresholds. Candidates are retrieved and ranked only once.
+
+    Each row has "threshold" and scores as in ``scorer.py``: "arbo_acc", "arbo_nil_p", "_r", "_f"
+    and "nel_micro_p", "_r", "_f".
+
+    stages: The stages to link with; by default the linker's own.
+    """
+    stages = stages or linker.stages
+    batches: List[MentionBatch] = []
+    linked: List[np.ndarray] = []
+    correct: List[np.ndarray] = []
+    labels: List[Optional[Hashable]] = []
+    for spans in annotated_batches(stages.reader, docs):
+        ranked = stages.rank(spans)
+        decided = [stages.decide(ranked, float(threshold)).entities for threshold in thresholds]
+        entities = np.stack(decided)
+        gold = gold_positions(linker.kb, [record.kb_ids for record in ranked.batch.records])
+        linked.append(entities >= 0)
+        correct.append(is_gold(entities.T, gold).T)
+        batches.append(ranked.batch)
+        identities = identities_of(linker.kb, [span for group in spans for span in group])
+        labels += [tuple(sorted(identity)) or None for identity in identities]
+    if not batches:
+        raise ArboError(Errors.E712)
+    batch = MentionBatch.concat(batches)
+    # Mentions with discarded labels are NIL at every threshold.
+    discarded = _discarded_mentions(linker, docs)
+    never = np.zeros((len(thresholds), len(discarded)), dtype=bool)
+    has_gold = [bool(record.kb_ids) for record in batch.records]
+    has_gold += [bool(gold_ids(span)) for span in discarded]
+    judged = np.stack([np.hstack([*linked, never]), np.hstack([*correct, never])])
+    rows = _rows(thresholds, judged, np.array(has_gold))
+    documents = np.append(batch.documents, batch.n_documents + np.arange(len(discarded)))
+    return ThresholdSweep(
+        rows, judged, np.array(has_gold), documents, np.hstack(linked), batch, labels
+    )
+
+
+def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> List[Row]:
+    linked, correct = judged
+    scores = _scores(linked, correct, has_gold, np.ones((len(has_gold), 1)))
+    columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
+    return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
+
+
+def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:
+    """The annotated mentions whose labels are discarded."""
+    mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
+    return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
+
+
+class DiscoverySweep(NamedTuple):
+    """New entities at many thresholds.
+
+    discovery: How mentions are grouped.
+    curve: From similarity to the probability that two mentions are the same new entity.
+    rows: For each threshold "threshold", "ari", "b3_f" and "mentions", the number of mentions
+        grouped.
+    """
+
+    discovery: Discovery
+    curve: Curve
+    rows: List[Row]
+
+
+def sweep_discovery(
+    discovery: Discovery,
+    sweep: ThresholdSweep,
+    linking_row: int,
+    linker: ArboLinker,
+    thresholds: np.ndarray = THRESHOLDS[1:],
+) -> DiscoverySweep:
+    """Group mentions at many thresholds.
+
+    discovery: How mentions are grouped.
+    sweep: The mentions.
+    linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
+        if there are few of these.
+    linker: Gives the similarity of vectors, and the curve if none can be fitted.
+    thresholds: The probabilities to try.
+    """
+    annotated = np.array([label is not None for label in sweep.labels])
+    chosen = np.flatnonzero(annotated & ~sweep.linked[linking_row])
+    if len(chosen) < MIN_UNLINKED:
+        chosen = np.flatnonzero(annotated)
+    if not len(chosen):
+        raise ArboError(Errors.E712)
+    features = discovery.features(sweep.batch.encoded, sweep.batch.normalized)
+    identities = [set() if label is None else {str(label)} for label in sweep.labels]
+    edges = same_entity_edges(discovery, features, linker.similarity, identities)
+    curve = fit_logistic(*edges) or linker.calibration.same_new_entity
+    min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
+    names = number_names(sweep.batch.records)[chosen]
+    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities, names)
+    gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
+    rows = [
+        {
+            "threshold": float(threshold),
+            "ari": float(adjusted_rand_score(gold, labels)),
+            "b3_f": b_cubed(gold, labels)[2],
+            "mentions": float(len(chosen)),
+        }
+        for threshold, labels in zip(thresholds, groups)
+    ]
+    return DiscoverySweep(discovery, curve, rows)
+
+
+def best_row(rows: Sequence[Row], score: str) -> int:
+    """The number of the row with the best score. If several are equal, the middle of the first run.
+
+    If the first run begins at the lowest threshold, that threshold is chosen.
+    """
+    values = np.array([row[score] for row in rows])
+    first = int(values.argmax())
+    last = first
+    while last + 1 < len(values) and values[last + 1] == values[first]:
+        last += 1
+    # The lowest threshold, 0, says that everything is linked.
+    return first if first == 0 else (first + last) // 2
+
+
+def _scores(
+    linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """The scores at T thresholds for S ways to weigh mentions, each (T, S).
+
+    linked, correct: (T, m) bool.
+    has_gold: (m,) bool.
+    weights: (m, S) float.
+    """
+    right, nil_right = correct & has_gold, ~linked & ~has_gold
+    gold, nil = has_gold[None] @ weights, ~has_gold[None] @ weights
+    return {
+        "arbo_acc": _ratio((right | nil_right) @ weights, gold + nil),
+        **_rates("arbo_nil", nil_right @ weights, ~linked @ weights, nil),
+        **_rates("nel_micro", right @ weights, linked @ weights, gold),
+    }
+
+
+def _rates(
+    name: str, correct: np.ndarray, predicted: np.ndarray, gold: np.ndarray
+) -> Dict[str, np.ndarray]:
+    """Precision, recall and F1 from counts (T, S); ``gold`` may be (1, S)."""
+    return {
+        f"{name}_p": _ratio(correct, predicted),
+        f"{name}_r": _ratio(correct, gold),
+        f"{name}_f": _ratio(2 * correct, predicted + gold),
+    }
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """The quotient, 0 where the divisor is."""
+    return part / np.where(whole > 0, whole, 1)
+
+
+def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
+    """B³ precision, recall and F1 of clusters. There must be a mention.
+
+    gold: (n,) int64, the number of each mention's gold cluster, from 0.
+    predicted: (n,) int64, the number of its predicted cluster, from 0.
+    """
+    # The number of mentions that each pair of clusters has in common.
+    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
+    overlap.sum_duplicates()
+    common = overlap.tocoo()
+    squares = common.data**2 / len(gold)
+    precision = float((squares / np.bincount(predicted)[common.col]).sum())
+    recall = float((squares / np.bincount(gold)[common.row]).sum())
+    return precision, recall, f1(precision, recall)
+
+
+def f1(precision: float, recall: float) -> float:
+    """The harmonic mean; 0 for two zeros."""
+    total = precision + recall
+    return 2 * precision * recall / total if total else 0.0

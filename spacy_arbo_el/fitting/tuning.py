@@ -1,0 +1,224 @@
+"""Tune a linker's thresholds and store them in its config."""
+
+from dataclasses import asdict, fields, replace
+from itertools import product
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy as np
+from rich.table import Table
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..base.errors import ArboError, Errors
+from ..corpora.table import csv_text
+from ..discovery.grouping import Discovery
+from ..evaluation.holdout import remove_entities, with_removed_as_nil
+from ..evaluation.report import table_of_numbers
+from ..linker import ArboLinker, find_linker, name_of_linker
+from ..linking.stages import LinkingStages
+from .calibrate import Fitted, fit_calibration
+from .thresholds import (
+    LINKING_SCORES,
+    DiscoverySweep,
+    Row,
+    ThresholdSweep,
+    best_row,
+    cautious_row,
+    check_score,
+    sweep_discovery,
+    sweep_linking,
+)
+
+# The weights of character n-grams that are tried.
+NGRAM_WEIGHTS = (0.0, 0.1, 0.2)
+# Rows of a table. The CSV file has all rows.
+TABLE_ROWS = 21
+
+
+class TuningResult(NamedTuple):
+    """The scores at all thresholds, and the best thresholds.
+
+    linking: The scores of linking at each threshold.
+    best_linking: The number of the best of these rows.
+    discovery: The scores of discovery with the best ``ngram_weight`` and ``n_neighbors``; None if
+        the linker has no discovery.
+    best_discovery: The number of the best of its rows.
+    fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
+    tried: The score with each value that was tried, by setting of the inference.
+    """
+
+    linking: List[Row]
+    best_linking: int
+    discovery: Optional[DiscoverySweep]
+    best_discovery: int
+    fitted: Optional[Fitted]
+    tried: Dict[str, Dict[int, float]]
+
+    @property
+    def counts(self) -> Dict[str, int]:
+        """The best number for each setting that was tried. Of equal scores the smallest."""
+        return {name: _best_count(scores) for name, scores in self.tried.items()}
+
+    @property
+    def threshold(self) -> float:
+        """The best threshold for linking."""
+        return self.linking[self.best_linking]["threshold"]
+
+    @property
+    def summary(self) -> str:
+        """The best settings on one line."""
+        text = f"threshold = {self.threshold:g}"
+        for name, count in self.counts.items():
+            text = f"{name} = {count}, {text}"
+        if self.discovery is not None:
+            best = self.tuned_discovery()
+            text += f", discovery.threshold = {best.threshold:g}"
+            text += f", ngram_weight = {best.ngram_weight:g}, n_neighbors = {best.n_neighbors}"
+        return text
+
+    def tuned_discovery(self) -> Discovery:
+        """The discovery with its best settings."""
+        assert self.discovery is not None
+        threshold = self.discovery.rows[self.best_discovery]["threshold"]
+        return replace(self.discovery.discovery, threshold=threshold)
+
+
+def tune(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    drop: float = 0.0,
+    seed: int = 0,
+    score: str = "arbo_acc",
+    n_exemplars: Sequence[int] = (),
+    n_mentions: Sequence[int] = (),
+    n_neighbors: Sequence[int] = (),
+) -> TuningResult:
+    """Find the best thresholds for linking and discovery. Each mention is encoded once.
+
+    docs: Annotated documents.
+    drop: The share of their entities to remove from the linker's knowledge base first. They stay
+        removed. The linker is calibrated again, because a calibration with all entities never saw
+        a mention that is NIL.
+    seed: Determines which entities are removed.
+    score: The score to tune linking by.
+    n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
+    n_neighbors: Numbers to try in its discovery; empty for that which it has.
+
+    Raises ValueError for a setting that the linker lacks.
+    """
+    check_score(score, LINKING_SCORES)
+    if n_neighbors and linker.discovery is None:
+        raise ArboError(Errors.E728)
+    fitted = None
+    stages = linker.keeping_stages()
+    if drop:
+        remove_entities(linker, docs, drop, seed)
+        docs = with_removed_as_nil(docs, linker.kb)
+        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+        fitted.install(linker)
+        stages = replace(stages, **fitted._asdict())
+    tried = {}
+    for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
+        if counts:
+            tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
+            stages = _with_count(stages, name, _best_count(tried[name]))
+    linking = sweep_linking(linker, docs, stages=stages)
+    best = cautious_row([linking], score, linker.threshold)
+    if linker.discovery is None:
+        return TuningResult(linking.rows, best, None, 0, fitted, tried)
+    swept = _best_discovery(linker, linker.discovery, n_neighbors, linking, best)
+    return TuningResult(linking.rows, best, *swept, fitted, tried)
+
+
+def _best_discovery(
+    linker: ArboLinker,
+    discovery: Discovery,
+    n_neighbors: Sequence[int],
+    linking: ThresholdSweep,
+    linking_row: int,
+) -> Tuple[DiscoverySweep, int]:
+    """The sweep with the best settings of discovery, and the number of its best row.
+
+    Of equal scores, the smallest number of neighbours is taken.
+    """
+    numbers = sorted(set(n_neighbors)) or [discovery.n_neighbors]
+    sweeps = [
+        sweep_discovery(
+            replace(discovery, n_neighbors=number, ngram_weight=weight),
+            linking,
+            linking_row,
+            linker,
+        )
+        for number, weight in product(numbers, NGRAM_WEIGHTS)
+    ]
+    rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
+    i = int(np.argmax([sweep.rows[row]["ari"] for sweep, row in zip(sweeps, rows)]))
+    return sweeps[i], rows[i]
+
+
+def _sweep_counts(
+    linker: ArboLinker,
+    stages: LinkingStages,
+    docs: Sequence[Doc],
+    name: str,
+    counts: Sequence[int],
+    score: str,
+) -> Dict[int, float]:
+    """Score linking with each value of a setting.
+
+    name: A setting of the linker's inference.
+    counts: Its values.
+    score: One of ``LINKING_SCORES``.
+    """
+    threshold, scores = np.array([linker.threshold]), {}
+    for count in counts:
+        sweep = sweep_linking(linker, docs, threshold, _with_count(stages, name, count))
+        scores[count] = sweep.rows[0][score]
+    return scores
+
+
+def _best_count(scores: Dict[int, float]) -> int:
+    """The number with the best score. Of equal scores the smallest."""
+    return min(scores, key=lambda count: (-scores[count], count))
+
+
+def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
+    # All procedures are dataclasses.
+    inference: Any = stages.inference
+    if name not in {field.name for field in fields(inference)}:
+        raise ArboError(Errors.E723.format(inference=type(inference).__name__, name=name))
+    return replace(stages, inference=replace(inference, **{name: count}))
+
+
+def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
+    """Store tuned settings in a linker and its config."""
+    linker = find_linker(nlp, name)
+    config = nlp.get_pipe_config(name_of_linker(nlp, linker))
+    linker.threshold = config["threshold"] = result.threshold
+    if result.fitted is not None:
+        result.fitted.install(linker)
+    for setting, count in result.counts.items():
+        linker.stages = _with_count(linker.stages, setting, count)
+        config["inference"] = {**config["inference"], setting: count}
+    if result.discovery is not None:
+        curve = result.discovery.curve
+        linker.discovery = result.tuned_discovery()
+        linker.calibration = replace(linker.calibration, same_new_entity=curve)
+        config["discovery"] = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
+    config["calibration"] = linker.calibration.to_config()
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Rows of scores as CSV with a header."""
+    return csv_text(list(rows[0]), (row.values() for row in rows))
+
+
+def as_table(rows: Sequence[Row], best: int, title: str) -> Table:
+    """Some of the rows as a table for the terminal. The best one is marked."""
+    columns = [column for column in rows[0] if column != "mentions"]
+    shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}
+    cells = (
+        ("→" if number == best else "", *(f"{rows[number][column]:.4g}" for column in columns))
+        for number in sorted(shown)
+    )
+    return table_of_numbers(title, columns, cells)

@@ -1,1 +1,0 @@
-"""Inference procedures: from ranked candidates to links."""

@@ -1,0 +1,303 @@
+"""Annotations of a Doc after linking.
+
+- ``kb_id_`` of the spans that were linked, and for ``doc.ents`` of their tokens: the entity's id,
+  or "NIL", as in spaCy.
+- ``span._.arbo``: a ``Link``, with the ranked candidates, the score, the evidence and the id of
+  the new entity. (The name is a setting of the component.)
+
+A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
+``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. A DocBin
+without user data keeps only ``kb_id_``. A link belongs to its span's character offsets: a
+retokenization that moves the span's borders loses it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+
+from spacy.tokens import Doc, Span
+from spacy.tokens.underscore import Underscore
+
+from ..base.display import SHOWN_ROWS, shortened, shown_probability
+from ..base.errors import ArboError, Errors
+from ..base.pages import html_table
+from ..kb.entity import NIL
+from .getters import Offsets, SpanGetter, find_mentions, offsets_of_span
+
+
+class Candidate(NamedTuple):
+    """A considered entity with its probability of being correct.
+
+    title: Its title, "" where it is not known: a link has the titles of its first candidates.
+    """
+
+    kb_id: str
+    score: float
+    title: str = ""
+
+    def __repr__(self) -> str:
+        return f"Candidate({named(self.kb_id, self.title)}, {shown_probability(self.score)})"
+
+
+class Evidence(NamedTuple):
+    """A step on the path from entity to mention.
+
+    kind: "entity", "exemplar" or "mention".
+    id: The entity's id, the exemplar's id, or the mention's "start:end" in the document. The id of
+        a mention or exemplar of another document begins with a fingerprint of that document.
+    text: The entity's title, or the surface form of the exemplar or mention.
+    context: The text around an exemplar, or around a mention of another document; else empty.
+    weight: The probability that the step is correct. 1.0 for the start of the path, and for an
+        exemplar, which hangs under its own entity by its label.
+    document: The other document's ``doc_id``, or the fingerprint where it has none; else empty.
+    """
+
+    kind: str
+    id: str
+    text: str
+    context: str
+    weight: float
+    document: str = ""
+
+
+@dataclass(frozen=True, repr=False)
+class Link:
+    """The link of one mention.
+
+    kb_id: The entity's id, or "NIL".
+    score: The probability that the link is correct: that of the weakest step of its path. For NIL,
+        the probability of the best candidate, 0.0 if there is none.
+    ids: The ranked candidates, best first; ``candidates`` has them with their scores.
+    scores: The probability of each candidate.
+    evidence: The path that supports the link, from the entity to the mention; empty for NIL.
+    cluster: For NIL, the id of the new entity: mentions with the same id are the same entity. It is
+        "new-1" and so on within a document. Where a corpus is linked in one graph, ids are stable
+        ("NEW-5a0c…"). Empty for linked mentions.
+    titles: The titles of the first candidates.
+    """
+
+    kb_id: str
+    score: float
+    ids: Sequence[str] = ()
+    scores: Sequence[float] = ()
+    evidence: Sequence[Evidence] = ()
+    cluster: str = ""
+    titles: Sequence[str] = ()
+
+    @property
+    def candidates(self) -> List[Candidate]:
+        """The ranked candidates, best first."""
+        titles = [*self.titles, *[""] * (len(self.ids) - len(self.titles))]
+        return list(map(Candidate, self.ids, self.scores, titles))
+
+    @property
+    def title(self) -> str:
+        """The title of the entity, "" for NIL."""
+        return self.evidence[0].text if self.evidence else ""
+
+    def __repr__(self) -> str:
+        if not self.is_nil:
+            return f"Link({named(self.kb_id, self.title)}, {shown_probability(self.score)})"
+        parts = [NIL]
+        if self.cluster:
+            parts.append(f"new entity {self.cluster}")
+        for best in self.candidates[:1]:
+            name = named(best.kb_id, best.title)
+            parts.append(f"best candidate {name}, {shown_probability(best.score)}")
+        return f"Link({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the link, its evidence and its candidates."""
+        rows = [
+            (rank, c.kb_id, c.title, shown_probability(c.score))
+            for rank, c in enumerate(self.candidates[:SHOWN_ROWS], 1)
+        ]
+        more = len(self.ids) - len(rows)
+        columns = ("", "candidate", "title", "probability")
+        return html_table(f"{self!r}: {self.explain()}", columns, rows, more)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """JSON-serialisable, with names for everything."""
+        return {
+            "kb_id": self.kb_id,
+            "title": self.title,
+            "score": self.score,
+            "cluster": self.cluster,
+            "candidates": [candidate._asdict() for candidate in self.candidates],
+            "evidence": [step._asdict() for step in self.evidence],
+        }
+
+    @property
+    def is_nil(self) -> bool:
+        return self.kb_id == NIL
+
+    def explain(self) -> str:
+        """Format the evidence in a line.
+
+        ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``.
+        """
+        if not self.evidence:
+            return f"NIL, new entity {self.cluster}" if self.cluster else "NIL"
+        first, *rest = self.evidence
+        steps = [f'{first.kind} {first.id} "{first.text}"']
+        steps += [f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in rest]
+        return " ← ".join(steps)
+
+    def to_data(self) -> Dict[str, Any]:
+        """Plain values that msgpack can carry."""
+        return {
+            "kb_id": self.kb_id,
+            "score": self.score,
+            "ids": list(self.ids),
+            "scores": list(self.scores),
+            "evidence": [list(step) for step in self.evidence],
+            "cluster": self.cluster,
+            "titles": list(self.titles),
+        }
+
+    @classmethod
+    def from_data(cls, data: Dict[str, Any]) -> "Link":
+        return cls(
+            data["kb_id"],
+            data["score"],
+            list(data["ids"]),
+            list(data["scores"]),
+            [Evidence(*step) for step in data["evidence"]],
+            data["cluster"],
+            list(data["titles"]),
+        )
+
+
+def named(entity_id: str, title: str) -> str:
+    """An id with a title, for people: ``D1 "Mercury"``."""
+    return f'{entity_id} "{shortened(title, 40)}"' if title else entity_id
+
+
+# The name of the extension, unless a linker's config gives another one.
+DEFAULT_EXTENSION = "arbo"
+# The links of a Doc by the character offsets of their mentions.
+DocLinks = Dict[Offsets, Link]
+# Which existing kb ids a linker replaces: all, none, or "nil" for "NIL" alone.
+Overwrite = Union[bool, str]
+ONLY_NIL = "nil"
+
+
+class _LinkGetter:
+    """The getter behind ``span._.arbo``, whose type distinguishes our extensions from others."""
+
+    def __init__(self, storage: str):
+        self.storage = storage
+
+    def __call__(self, span: Span) -> Optional[Link]:
+        data = span._.get(self.storage)
+        return None if data is None else Link.from_data(data)
+
+
+def register_extension(name: str) -> None:
+    """Make ``span._.<name>`` available. Raises ValueError where another package has that name."""
+    if Span.has_extension(name):
+        if not isinstance(Span.get_extension(name)[2], _LinkGetter):
+            raise ArboError(Errors.E501.format(name=name))
+        return
+    storage = f"{name}_data"
+    Span.set_extension(name, getter=_LinkGetter(storage))
+    Span.set_extension(storage, default=None)
+
+
+def annotate(
+    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: Overwrite
+) -> None:
+    """Write links onto a Doc. Its spans stay the same.
+
+    links: By character offsets.
+    get_spans: Gives the mentions of the Doc.
+    name: Of the extension.
+    overwrite: Which existing kb ids are replaced, see ``Overwrite``.
+    """
+    for (start, end), link in links.items():
+        # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
+        doc.user_data[("._.", f"{name}_data", start, end)] = link.to_data()  # type: ignore[index]
+    if get_spans.spans_key is None:
+        _annotate_ents(doc, links, overwrite)
+    else:
+        _annotate_group(doc, get_spans.spans_key, links, overwrite)
+
+
+def _annotate_ents(doc: Doc, links: Mapping[Offsets, Link], overwrite: Overwrite) -> None:
+    for ent in doc.ents:
+        link = links.get((ent.start_char, ent.end_char))
+        if link is None or not _is_open(ent.kb_id_, overwrite):
+            continue
+        for token in ent:
+            token.ent_kb_id_ = link.kb_id
+
+
+def _annotate_group(
+    doc: Doc, key: str, links: Mapping[Offsets, Link], overwrite: Overwrite
+) -> None:
+    group = doc.spans.get(key, [])
+    for i, span in enumerate(group):
+        link = links.get((span.start_char, span.end_char))
+        if link is None or not _is_open(span.kb_id_, overwrite):
+            continue
+        group[i] = Span(
+            doc, span.start, span.end, label=span.label, kb_id=link.kb_id, span_id=span.id
+        )
+
+
+def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
+    """Return whether a mention with this kb id gets linked."""
+    return not kb_id or (kb_id == NIL if overwrite == ONLY_NIL else bool(overwrite))
+
+
+def annotate_new_entities(
+    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, key: str
+) -> None:
+    """Write mentions of new entities to ``doc.spans[key]``. Each has the id of its new entity as
+    ``id_``.
+    """
+    new = []
+    for span in find_mentions(doc, get_spans):
+        link = links.get(offsets_of_span(span))
+        if link is not None and link.cluster:
+            new.append(Span(doc, span.start, span.end, span.label, kb_id=NIL, span_id=link.cluster))
+    doc.spans[key] = new
+
+
+def links_of(
+    doc: Doc, spans: Sequence[Span], name: str, given: bool = False
+) -> List[Optional[Link]]:
+    """Links of spans as the document has them now; None for a span without a link.
+
+    Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
+    linker's link is given; one that no linker gave has the score 1.0, and no path.
+
+    name: The extension.
+    given: Whether ids count in a document without any link of a linker: one that was annotated, or
+        stored without its user data.
+    """
+    getters = ((one, getter) for one, (*_, getter, _) in Underscore.span_extensions.items())
+    names = [one for one, getter in getters if isinstance(getter, _LinkGetter)]
+    names.sort(key=lambda one: one != name)
+    stored = {(f"{one}_data",) for one in names}
+    is_linked = any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data)
+    if not is_linked and not given:
+        return [None] * len(spans)
+    return [_link_now(span, names) for span in spans]
+
+
+def _link_now(span: Span, names: Sequence[str]) -> Optional[Link]:
+    said = [link for link in map(span._.get, names) if link is not None]
+    if not span.kb_id_:
+        return None
+    agreeing = (link for link in said if link.kb_id == span.kb_id_)
+    return next(agreeing, None) or _given(span.kb_id_, said[0] if said else None)
+
+
+def _given(kb_id: str, link: Optional[Link]) -> Link:
+    """The link to an id that was set manually. link: What the linker said instead."""
+    link = link or Link(NIL, 0.0)
+    if kb_id == NIL:
+        return replace(link, kb_id=NIL, score=0.0, evidence=(), cluster="")
+    title = dict(zip(link.ids, link.titles)).get(kb_id) or kb_id
+    path = [Evidence("entity", kb_id, title, "", 1.0)]
+    return replace(link, kb_id=kb_id, score=1.0, evidence=path, cluster="")

@@ -1,0 +1,1 @@
+"""Candidates of mentions, scored and decided on."""

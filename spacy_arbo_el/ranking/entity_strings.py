@@ -1,0 +1,276 @@
+"""Strings of a datastore's entities, updated edit by edit."""
+
+import re
+from dataclasses import dataclass
+from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..base.arrays import take_or
+from ..kb.store import EntityStore
+from ..mentions.normalization.text import Normalizer
+from ..mentions.record import MentionRecord
+from ..retrieval.datastore import Datastore
+from .strings import StringIndex
+
+# An index with a larger share of strings that belong to no entity any more is built anew.
+MAX_GARBAGE = 0.5
+# The names of at most so many entities are counted for the weights of n-grams.
+MAX_COUNTED = 16384
+# A name with an ending in brackets, as titles of articles have it.
+_QUALIFIED = re.compile(r"(.*\S)\s+\([^()]+\)")
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The state of a datastore that strings were read from.
+
+    entities: The entities.
+    changes: How many changes of entities there had been.
+    serials: (n,) int64, see ``ExemplarStore``.
+    owners: (n,) int64, the entity of each exemplar.
+    """
+
+    entities: EntityStore
+    changes: int
+    serials: np.ndarray
+    owners: np.ndarray
+
+    @classmethod
+    def of(cls, datastore: Datastore) -> "_Sources":
+        entities, exemplars = datastore.kb.entities, datastore.exemplars
+        owners = exemplars.entities(datastore.kb)
+        return cls(entities, entities.changes.total, exemplars.serials, owners)
+
+    def changed_until(self, later: "_Sources") -> Optional[np.ndarray]:
+        """The entities whose strings may differ later: (c,) int64, each once.
+
+        None where that is not known.
+        """
+        edited = later.entities.changes.since(self.changes)
+        if self.entities is not later.entities or edited is None:
+            return None
+        kept, before, after = np.intersect1d(self.serials, later.serials, return_indices=True)
+        moved = self.owners[before] != later.owners[after]
+        affected = np.concatenate(
+            [
+                np.array(sorted(edited), dtype=np.int64),
+                np.delete(self.owners, before[~moved]),
+                np.delete(later.owners, after[~moved]),
+            ]
+        )
+        # An edit that was undone may have noted positions that no entity has.
+        return np.unique(affected[(affected >= 0) & (affected < later.entities.positions)])
+
+
+class EntityStrings:
+    """The strings of the entities of a datastore.
+
+    The weights of n-grams come from the names of at most ``MAX_COUNTED`` entities, evenly spread.
+    Names are read when their entity is a candidate.
+
+    datastore: The datastore in its present state.
+    min_ngram, max_ngram: See ``StringIndex``.
+    """
+
+    def __init__(self, datastore: Datastore, min_ngram: int, max_ngram: int):
+        self._sources = _Sources.of(datastore)
+        self._normalizer = datastore.normalizer
+        self._stride = _stride(self._sources.entities)
+        self._has_only_id = np.zeros(0, dtype=bool)
+        # The frequency of each entity whose names were read.
+        self._frequency = np.zeros(0, dtype=np.float64)
+        # Names of entities with their case.
+        self._written: Dict[int, FrozenSet[str]] = {}
+        # (entities,) bool.
+        self.has_exemplar = np.zeros(0, dtype=bool)
+        self.index = StringIndex(self._read_names, min_ngram, max_ngram)
+        everything = np.arange(self._sources.entities.positions)
+        self._read(datastore.exemplars.records, everything)
+
+    @classmethod
+    def of(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
+        """Strings of a datastore's present state, cached there."""
+        settings = min_ngram, max_ngram
+        return datastore.derived(
+            ("strings", *settings),
+            lambda: cls(datastore, *settings),
+            lambda strings: strings.updated(datastore),
+        )
+
+    def updated(self, datastore: Datastore) -> Optional["EntityStrings"]:
+        """The strings of a later state of the datastore. These ones must not be used any more.
+
+        None where they are better read anew.
+        """
+        sources = _Sources.of(datastore)
+        changed = self._sources.changed_until(sources)
+        has_other_stride = _stride(sources.entities) != self._stride
+        if changed is None or has_other_stride or self.index.garbage > MAX_GARBAGE:
+            return None
+        self._sources = sources
+        self._read(datastore.exemplars.records, changed)
+        return self
+
+    def has_only_id(self, entities: np.ndarray) -> np.ndarray:
+        """Return whether entities have exemplars, but no name other than their id.
+
+        The surface forms of their exemplars count as their names.
+
+        entities: Positions in any shape, -1 for none.
+        RETURNS: bool in the same shape, False for none.
+        """
+        self.index.load_names(entities)
+        return take_or(self._has_only_id, entities, False)
+
+    def exact(
+        self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
+    ) -> np.ndarray:
+        """Candidates with a name that is written as the mention: (m, c) float32, 1 or 0.
+
+        entities: (m, c) int64, -1 for none. Their names must have been read.
+        among: (m, c) bool, the candidates that are looked at: those of the same n-grams.
+        """
+        exact = np.zeros(entities.shape, dtype=np.float32)
+        for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
+            record, entity = records[mention], int(entities[mention, column])
+            written = self._written.get(entity, frozenset())
+            exact[mention, column] = record.text in written or record.normalized in written
+        return exact
+
+    def frequencies(self, entities: np.ndarray) -> np.ndarray:
+        """The frequency of entities whose names have been read: float64, in the same shape.
+
+        entities: Positions in any shape, -1 for none.
+        """
+        return take_or(self._frequency, entities, 0.0)
+
+    def owners(
+        self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
+    ) -> np.ndarray:
+        """Entities with exactly the mention's string: (m, count) int64, -1 for none.
+
+        Those with a surface form come first: its use is attested. Names are compared with the
+        mention as it is too, since they are not normalized.
+
+        withheld: (entities,) bool, the entities whose surface forms are not looked at.
+        """
+        texts = {text.casefold() for record in records for text in (record.normalized, record.text)}
+        named = self._sources.entities.with_names(sorted(texts))
+        owners = np.full((len(records), count), -1, dtype=np.int64)
+        for i, record in enumerate(records):
+            forms = record.normalized.casefold(), record.text.casefold()
+            attested, _ = self._attested(record, withheld)
+            both = [*attested, *(position for form in forms for position in named.get(form, ()))]
+            # Another program may have added entities since the datastore was read.
+            known = (position for position in both if position < len(self.has_exemplar))
+            entities = list(dict.fromkeys(known))[:count]
+            owners[i, : len(entities)] = entities
+        return owners
+
+    def attested(
+        self,
+        records: Sequence[MentionRecord],
+        entities: np.ndarray,
+        withheld: Optional[np.ndarray] = None,
+    ) -> np.ndarray:
+        """Candidates' shares of the exemplars with a mention's surface form.
+
+        entities: (m, c) int64, -1 for none.
+        withheld: As in ``owners``.
+        RETURNS: (m, c) float32.
+        """
+        shares = np.zeros(entities.shape, dtype=np.float32)
+        for i, record in enumerate(records):
+            owners, counts = self._attested(record, withheld)
+            if owners:
+                same = entities[i][:, None] == np.array(owners)
+                shares[i] = same @ (np.array(counts) / sum(counts))
+        return shares
+
+    def _attested(
+        self, record: MentionRecord, withheld: Optional[np.ndarray]
+    ) -> Tuple[List[int], List[int]]:
+        """Entities with exemplars of a mention's form, and how many, most first."""
+        counts = self.index.with_surface_form(record.normalized)
+        owners = [e for e in counts if withheld is None or not withheld[e]]
+        owners.sort(key=lambda e: (-counts[e], e))
+        return owners, [counts[e] for e in owners]
+
+    def _read(self, records: Sequence[MentionRecord], changed: np.ndarray) -> None:
+        """Update strings of changed entities from ``_sources``. It has their current state.
+
+        records: The exemplars.
+        changed: (e,) int64, each once.
+        """
+        owners = self._sources.owners
+        missing = np.zeros(self._sources.entities.positions - len(self.has_exemplar), dtype=bool)
+        self._has_only_id = np.append(self._has_only_id, missing)
+        self._frequency = np.append(self._frequency, missing.astype(np.float64))
+        self.has_exemplar = np.append(self.has_exemplar, missing)
+        had_exemplar = self.has_exemplar[changed]
+        self.has_exemplar[changed] = np.isin(changed, owners)
+        written = changed[had_exemplar | self.has_exemplar[changed]]
+        self.index.replace_surface_forms(written, _surface_forms(records, owners, written))
+        self.index.forget_names(changed)
+        self.index.count_names(changed[changed % self._stride == 0])
+
+    def _read_names(self, positions: np.ndarray) -> List[List[str]]:
+        """The names of entities, raw and normalized. None of those that were removed."""
+        entities = self._sources.entities.at_all(positions.tolist())
+        groups: List[List[str]] = [[] for _ in positions]
+        for row, position in enumerate(positions.tolist()):
+            if position in entities:
+                entity = entities[position]
+                names = [*entity.names, *filter(None, map(without_qualifier, entity.names))]
+                groups[row] = [*names, *normalized_names(self._normalizer, names)]
+                self._frequency[position] = entity.frequency
+                self._written[position] = frozenset(names)
+                has_name = entity.names not in ([], [entity.id])
+                self._has_only_id[position] = self.has_exemplar[position] and not has_name
+                if self._has_only_id[position]:
+                    groups[row] += self.index.surface_forms_of(position)
+        return groups
+
+
+def without_qualifier(name: str) -> str:
+    """A name without what tells it from its namesakes: "Mercury" for "Mercury (planet)".
+
+    "" for a name without such an ending.
+    """
+    found = _QUALIFIED.fullmatch(name)
+    return found.group(1) if found else ""
+
+
+def _stride(entities: EntityStore) -> int:
+    """The names of every so many-th entity are counted. A power of two, which changes rarely."""
+    stride = 1
+    while entities.positions > MAX_COUNTED * stride:
+        stride *= 2
+    return stride
+
+
+def _surface_forms(
+    records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
+) -> List[List[str]]:
+    """The surface forms of the exemplars of some entities, as often as each occurs.
+
+    owners: (n,) int64, the entity of each exemplar.
+    positions: (e,) int64, ascending.
+    """
+    groups: List[List[str]] = [[] for _ in positions]
+    exemplars = np.flatnonzero(np.isin(owners, positions))
+    rows = np.searchsorted(positions, owners[exemplars])
+    for exemplar, row in zip(exemplars.tolist(), rows.tolist()):
+        record = records[exemplar]
+        forms = record.text.lower(), (record.normalized or record.text).lower()
+        groups[row] += dict.fromkeys(forms)
+    return groups
+
+
+def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:
+    """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
+    if normalizer is None:
+        return []
+    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
+    return [normalizer(name, span)[0] for name, span in zip(names, spans)]

@@ -1,0 +1,376 @@
+"""A ranker of candidates by all their similarities, and the weights that come with the package."""
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Dict, List, Optional, Sequence, Tuple
+
+import numpy as np
+from spacy.util import registry
+
+from ..base.arrays import take_or, unit
+from ..base.calibration import log_odds
+from ..base.errors import ArboError, Errors
+from ..base.log import log
+from ..base.settings import check_count
+from ..encoders.protocol import Encoder
+from ..mentions.record import MentionBatch, MentionRecord
+from ..retrieval.entity_search import AllowedEntities
+from ..retrieval.neighbours import Neighbours
+from ..retrieval.similarity import Cosine
+from ..storage.files import pack_arrays, unpack_arrays
+from .contexts import read_contexts
+from .entity_strings import EntityStrings
+from .features import FEATURES, CandidateFeatures, gather_features
+from .ranker_weights import RankerWeights, fit_weights
+from .ranking import Ranking, RankingContext, rank_by_best_evidence
+
+# The weights were fitted on public corpora by ``experiments/default_ranker.py``. They weigh
+# similarities of vectors, and each encoder has its own scale of these. So they are used only while
+# the encoder gives the vectors that it gave then, as far as a few probes show.
+PRETRAINED = Path(__file__).with_name("pretrained.npz")
+# Each is encoded as the text of an entity and as a mention.
+PROBES = ("heart attack", "Paris, the capital of France", "tumour necrosis factor 2", "Hello")
+# Linear layers of 8 bits (0.997) and lower precision on a GPU give at least this mean cosine;
+# an encoder that has been trained for some steps does not.
+SAME = 0.995
+
+
+@dataclass(frozen=True, eq=False)
+class PretrainedWeights:
+    """Weights, and how to recognize the encoder they suit.
+
+    weights: The weights.
+    vectors: (2 * len(PROBES), width) float32, of length 1: the probes as texts, then as mentions.
+    """
+
+    weights: RankerWeights
+    vectors: np.ndarray
+    # Whether they suit an encoder, by its fingerprint.
+    _suits: Dict[str, bool] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def for_encoder(cls, weights: RankerWeights, encoder: Encoder) -> "PretrainedWeights":
+        """Weights for the encoder as it is now."""
+        return cls(weights, _vectors_of_probes(encoder))
+
+    def suit(self, encoder: Encoder) -> bool:
+        """Return whether the encoder is theirs and untrained since."""
+        if encoder.fingerprint not in self._suits:
+            vectors = _vectors_of_probes(encoder)
+            same = vectors.shape == self.vectors.shape
+            same = same and float((vectors * self.vectors).sum(axis=1).mean()) >= SAME
+            self._suits[encoder.fingerprint] = same
+        return self._suits[encoder.fingerprint]
+
+    def to_bytes(self) -> bytes:
+        weights = np.frombuffer(self.weights.to_bytes(), dtype=np.uint8)
+        return pack_arrays({"weights": weights, "vectors": self.vectors})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "PretrainedWeights":
+        """Load the result of ``to_bytes``. Raises ValueError where it is damaged."""
+        try:
+            arrays = unpack_arrays(data)
+            weights = RankerWeights.from_bytes(arrays["weights"].tobytes())
+            vectors = arrays["vectors"]
+        except Exception as error:  # zipfile and NumPy raise errors of many kinds
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+        if vectors.dtype != np.float32 or vectors.ndim != 2 or len(vectors) != 2 * len(PROBES):
+            raise ValueError(f"the probes have the type {vectors.dtype}, shape {vectors.shape}")
+        return cls(weights, vectors)
+
+
+@lru_cache(maxsize=1)
+def pretrained_weights() -> PretrainedWeights:
+    """The weights that come with the package."""
+    try:
+        return PretrainedWeights.from_bytes(PRETRAINED.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ArboError(Errors.E505.format(path=PRETRAINED, problem=error)) from error
+
+
+def _vectors_of_probes(encoder: Encoder) -> np.ndarray:
+    texts: List[str] = list(PROBES)
+    ends = np.array([len(text) for text in texts], dtype=np.int64)
+    offsets = np.stack([np.zeros_like(ends), ends], axis=1)
+    mentions = encoder.read_mentions(texts, np.arange(len(texts)), offsets)
+    both = [
+        encoder.encode_texts(encoder.read_texts([(text, "") for text in texts])),
+        encoder.encode_mentions(mentions),
+    ]
+    return unit(np.concatenate(both)).astype(np.float32)
+
+
+# What the pretrained weights were fitted with.
+PRETRAINED_NGRAMS = (1, 3)
+# Rankers are fitted on real mentions, and with this share as if their entities had no
+# exemplars: most entities of a knowledge base have none, but few mentions of a dev set are theirs.
+WITHHELD = 0.25
+# The entities whose exemplars are left out at a time are one of so many parts; a prime number
+# spreads entities that are neighbours in the knowledge base.
+PARTS = 4
+PRIME = 2654435761
+# Mentions whose best candidate is less or more probable by its name are not read in context.
+HOPELESS, SURE = 0.1, 0.8
+# How far below the least candidate with features the other candidates are, in log-odds.
+GAP = 1e-3
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two candidates of a mention, compared.
+
+    contributions: How much each feature puts the one before the other, in log-odds.
+    fit, other_fit: How well the context fits the description of each, a cosine; None where it was
+        not compared.
+    """
+
+    contributions: Dict[str, float]
+    fit: Optional[float]
+    other_fit: Optional[float]
+
+
+@dataclass(frozen=True)
+class FeatureRanker:
+    """Scores candidates by a small network over their features. See ``feature_ranker``.
+
+    The other settings are those of ``feature_ranker``.
+
+    weights: What ``fit`` has learned. Without any weights, it ranks as ``BestEvidence`` does.
+    """
+
+    n_reranked: int = 24
+    min_ngram: int = 1
+    max_ngram: int = 3
+    pretrained: bool = True
+    context: bool = True
+    weights: Optional[RankerWeights] = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_count("reranker.n_reranked", self.n_reranked, 1)
+        check_count("reranker.max_ngram", self.max_ngram, 1)
+        check_count("reranker.min_ngram", self.min_ngram, 1, self.max_ngram)
+
+    @property
+    def learned_with(self) -> Dict[str, int]:
+        """The settings that features depend on, and so the weights."""
+        return {"min_ngram": self.min_ngram, "max_ngram": self.max_ngram}
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking:
+        weights = self.weights_in(context)
+        candidates = None if weights is None else self.gather(batch, neighbours, context)
+        if weights is None or candidates is None:
+            return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
+        candidates, logits = self._in_context(batch.records, candidates, weights, context)
+        least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
+        count = neighbours.entities.width + neighbours.exemplars.width
+        others = rank_by_best_evidence(neighbours, context.calibration, count)
+        return Ranking.from_scored(
+            np.concatenate([candidates.entities, others.candidates.ids], axis=1),
+            np.concatenate([logits, np.minimum(others.candidates.scores, least - GAP)], axis=1),
+            np.concatenate([candidates.exemplars, others.exemplars], axis=1),
+            context.n_candidates,
+        )
+
+    def _in_context(
+        self,
+        records: Sequence[MentionRecord],
+        candidates: CandidateFeatures,
+        weights: RankerWeights,
+        context: RankingContext,
+    ) -> Tuple[CandidateFeatures, np.ndarray]:
+        """Candidates with their log-odds: by their names, and where these leave doubt in context.
+
+        RETURNS: The candidates with the features that were used, and (m, c) float32.
+        """
+        logits = weights.logits(candidates)
+        if not self.context or not context.datastore.encoder.reads_passages:
+            return candidates, logits
+        best = logits.max(axis=1, initial=-np.inf)
+        doubtful = np.flatnonzero((best > log_odds(HOPELESS)) & (best < log_odds(SURE)))
+        if not len(doubtful):
+            return candidates, logits
+        some = [records[row] for row in doubtful.tolist()]
+        read = read_contexts(some, candidates.take(doubtful), context.datastore, context.kept)
+        logits[doubtful] = weights.logits(read)
+        return candidates.replaced(doubtful, read), logits
+
+    def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
+        """The weights to rank with. Those that were learned, else pretrained ones that suit."""
+        return self.weights if self.weights is not None else self.pretrained_in(context)
+
+    def pretrained_in(self, context: RankingContext) -> Optional[RankerWeights]:
+        """Pretrained weights of the package, if encoder and settings suit."""
+        start = self._start_in(context)
+        suits = start is not None and pretrained_weights().suit(context.datastore.encoder)
+        return start if suits else None
+
+    def _start_in(self, context: RankingContext) -> Optional[RankerWeights]:
+        """Weights that a fit may begin with: pretrained ones, whatever the encoder is.
+
+        After training, the similarities of vectors have another scale, but names are as before.
+        """
+        if not self.pretrained or (self.min_ngram, self.max_ngram) != PRETRAINED_NGRAMS:
+            return None
+        is_cosine = context.datastore.settings.similarity == Cosine()
+        return pretrained_weights().weights if is_cosine else None
+
+    def gather(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+        withheld: Optional[np.ndarray] = None,
+    ) -> Optional[CandidateFeatures]:
+        """The candidates of a batch with their features. None where there are no entities.
+
+        withheld: As in ``gather_features``.
+        """
+        datastore = context.datastore
+        if not len(batch) or not len(datastore.kb):
+            return None
+        strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
+        allowed = neighbours.allowed or datastore.allowed_entities(batch)
+        return gather_features(
+            neighbours, batch.records, strings, allowed, self.n_reranked, withheld
+        )
+
+    def compare(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+        one: int,
+        other: int,
+    ) -> Optional[Comparison]:
+        """Compare two candidates feature by feature.
+
+        batch: A single mention.
+        one, other: Positions of the entities in the knowledge base.
+        RETURNS: None where the two have no features.
+        """
+        weights, candidates = self.weights_in(context), self.gather(batch, neighbours, context)
+        if weights is None or candidates is None:
+            return None
+        candidates, _ = self._in_context(batch.records, candidates, weights, context)
+        columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
+        if not all(len(found) for found in columns):
+            return None
+        pair = int(columns[0][0]), int(columns[1][0])
+        parts = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
+        parts["frequency"] = float(np.subtract(*candidates.prior[0, list(pair)]))
+        described = candidates.column("described")[0]
+        fits = candidates.column("fit")[0].tolist()
+        return Comparison(parts, *(fits[c] if described[c] else None for c in pair))
+
+    def gather_withheld(
+        self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
+    ) -> Tuple[np.ndarray, List[CandidateFeatures]]:
+        """Candidates as if their gold entities had no exemplars.
+
+        Entities are divided into parts. The exemplars of one part are left out at a time, for the
+        mentions of the entities in it: so other entities keep theirs.
+
+        RETURNS: The mentions that have a gold entity, and their candidates, part by part.
+        """
+        datastore, count = context.datastore, neighbours.exemplars.width
+        part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
+        mentions, gathered = [np.zeros(0, dtype=np.int64)], []
+        with datastore.reading() as retriever:
+            for part in range(PARTS):
+                withheld = part_of == part
+                rows = np.flatnonzero(take_or(withheld, gold, False).any(axis=1))
+                if len(rows):
+                    some = batch.take(rows)
+                    allowed = AllowedEntities.all_but(
+                        withheld, len(rows), datastore.allowed_entities(some)
+                    )
+                    found = retriever.exemplars(some.encoded, count, allowed)
+                    without = neighbours.take(rows).with_exemplars(*found)
+                    features = self.gather(some, without, context, withheld)
+                    if features is not None:
+                        mentions.append(rows)
+                        gathered.append(features)
+        return np.concatenate(mentions), gathered
+
+    def fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "FeatureRanker":
+        """Learn from annotated mentions. A ranker without weights where there are too few.
+
+        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+        """
+        candidates = self.gather(batch, neighbours, context)
+        if candidates is None:
+            return replace(self, weights=None)
+        rows, shares = np.arange(len(batch)), np.ones(len(batch))
+        if len(context.datastore.exemplars) and neighbours.exemplars.width:
+            withheld, parts = self.gather_withheld(batch, neighbours, gold, context)
+            candidates = CandidateFeatures.concat([candidates, *parts])
+            rows = np.concatenate([rows, withheld])
+            by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
+            shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
+        if self.context and context.datastore.encoder.reads_passages:
+            # Half of the weight of a mention is on its names alone: most are ranked by these.
+            records = [batch.records[row] for row in rows.tolist()]
+            read = read_contexts(records, candidates, context.datastore, context.kept)
+            described = np.flatnonzero(read.column("described").any(axis=1))
+            candidates = CandidateFeatures.concat([candidates, read.take(described)])
+            shares[described] /= 2
+            rows = np.concatenate([rows, rows[described]])
+            shares = np.concatenate([shares, shares[described]])
+        correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
+        start = self._start_in(context)
+        weights = fit_weights(candidates, correct, batch.documents[rows], shares, start)
+        if weights is not None:
+            log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
+        return replace(self, weights=weights)
+
+    def to_bytes(self) -> bytes:
+        return b"" if self.weights is None else self.weights.to_bytes()
+
+    def from_bytes(self, data: bytes) -> "FeatureRanker":
+        """Return the ranker with the weights that ``to_bytes`` gave."""
+        return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
+
+
+def _alike(entities: np.ndarray) -> np.ndarray:
+    """Weights under which each entity counts alike: (m,) float, 1 on average."""
+    _, entity, counts = np.unique(entities, return_inverse=True, return_counts=True)
+    return len(entities) / max(len(counts), 1) / counts[entity]
+
+
+@registry.misc("spacy-arbo-el.FeatureRanker.v1")
+def feature_ranker(
+    n_reranked: int = 24,
+    min_ngram: int = 1,
+    max_ngram: int = 3,
+    pretrained: bool = True,
+    context: bool = True,
+) -> FeatureRanker:
+    """Rank candidates by all similarities at once.
+
+    The default. A dual encoder confuses similar strings, such as names of diseases. With the
+    bundled encoder as it comes, it ranks by weights that were fitted on public corpora. With any
+    other encoder, also once the bundled one has been trained, it ranks as ``BestEvidence.v1`` does,
+    until ``arbo fit calibrate`` or the callback ``Calibrate.v1`` fits it on annotated documents::
+
+        [components.arbo_linker.reranker]
+        @misc = "spacy-arbo-el.FeatureRanker.v1"
+
+    n_reranked: How many candidates of a mention are ranked by features. The others follow them.
+    min_ngram: The length of the shortest n-grams that strings are compared by.
+    max_ngram: The length of the longest n-grams.
+    pretrained: Whether to use the weights that come with the package until others are fitted, and
+        to fit others from these. They need ``Cosine.v1`` and the default lengths of n-grams.
+    context: Whether the text around a mention is compared with the descriptions of its candidates,
+        where their names leave doubt. Descriptions are encoded once, when they are needed.
+    """
+    return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained, context)

@@ -1,0 +1,261 @@
+"""The candidates of mentions, and their features: similarities of vectors and of strings."""
+
+from dataclasses import dataclass, replace
+from typing import Optional, Sequence, Tuple
+
+import numpy as np
+
+from ..base.arrays import TopK, first_of_each, take_or
+from ..mentions.record import MentionRecord
+from ..retrieval.entity_search import AllowedEntities
+from ..retrieval.neighbours import Neighbours
+from .entity_strings import EntityStrings
+from .string_features import SAME_STRING
+
+# How many candidates a mention has, at most, because its surface form is one of their strings.
+MAX_SAME_STRING = 4
+
+# Of names as similar as this to the most similar one, only the context can tell which is meant.
+SAME_NAME = 0.98
+# Candidates of a mention whose descriptions are read.
+MAX_DESCRIBED = 8
+# A larger lead in similarity of context says no more.
+MOST_LEAD = 0.5
+# The share of the log of the frequencies' ratio that counts among entities of one name.
+FREQUENCY_WEIGHT = 0.5
+
+NAME_FEATURES = (
+    "name",  # similarity of vectors to the entity's nearest text
+    "exemplar",  # similarity of vectors to its nearest exemplar
+    "nearest",  # the larger of the two
+    "name_ngrams",  # similarity of n-grams to the most similar name
+    "exemplar_ngrams",  # similarity of n-grams to the most similar surface form of an exemplar
+    "ngrams",  # the larger of the two
+    "name_words",  # share of words in common with a name
+    "words",  # share of words in common with a name or surface form
+    "name_numbers",  # 1 if a name has the same numbers
+    "numbers",  # 1 if a name or surface form has the same numbers
+    "extra",  # share of the mention in words that the most similar string lacks
+    "missing",  # share of that string in words that the mention lacks
+    "swapped",  # the smaller of the two: another word stands in the place of one
+    "opposed",  # 1 if numbers differ, or words such as hyper- and hypo-
+    "exact",  # 1 if a name is the mention, letter for letter
+    "has_exemplar",  # 1 if the entity has an exemplar
+    "attested",  # share of the exemplars with the mention's surface form that are the entity's
+)
+CONTEXT_FEATURES = (
+    "described",  # 1 if its description was compared with the context
+    "fit",  # similarity of the context to its description
+    "lead",  # how much better its description fits than that of any other candidate
+    "lead_of_namesakes",  # the same among candidates whose names are as similar
+)
+FEATURES = (*NAME_FEATURES, *CONTEXT_FEATURES)
+
+
+@dataclass(frozen=True)
+class CandidateFeatures:
+    """The candidates of ``m`` mentions with their features.
+
+    entities: (m, c) int64 positions in the KB, -1 for none.
+    features: (m, c, len(FEATURES)) float32, 0 where there is no candidate.
+    exemplars: (m, c) int64, the row of the entity's nearest exemplar; -1 where no exemplar of it is
+        among the neighbours, or a text of the entity is as similar.
+    prior: (m, c) float32, log-odds by frequency among the entities of one name, 0 for the most
+        frequent.
+    """
+
+    entities: np.ndarray
+    features: np.ndarray
+    exemplars: np.ndarray
+    prior: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.entities)
+
+    @property
+    def valid(self) -> np.ndarray:
+        """(m, c) bool, where there is a candidate."""
+        return self.entities >= 0
+
+    @classmethod
+    def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
+        """Concatenate batches with equally many candidates."""
+        return cls(
+            np.concatenate([part.entities for part in parts]),
+            np.concatenate([part.features for part in parts]),
+            np.concatenate([part.exemplars for part in parts]),
+            np.concatenate([part.prior for part in parts]),
+        )
+
+    def where(self, keep: np.ndarray) -> "CandidateFeatures":
+        """The same with none in the place of the others. keep: (m, c) bool."""
+        return CandidateFeatures(
+            np.where(keep, self.entities, -1),
+            np.where(keep[:, :, None], self.features, np.float32(0)),
+            np.where(keep, self.exemplars, -1),
+            np.where(keep, self.prior, np.float32(0)),
+        )
+
+    def take(self, mentions: np.ndarray) -> "CandidateFeatures":
+        """The given mentions: numbers of them, or (m,) bool."""
+        arrays = (self.entities, self.features, self.exemplars, self.prior)
+        return CandidateFeatures(*(array[mentions] for array in arrays))
+
+    def column(self, name: str) -> np.ndarray:
+        """(m, c) float32, one feature."""
+        return self.features[:, :, FEATURES.index(name)]
+
+    def with_contexts(self, fit: np.ndarray, described: np.ndarray) -> "CandidateFeatures":
+        """The same with features of the context.
+
+        fit: (m, c) float32, similarity of the mention's context to each description.
+        described: (m, c) bool, where there is a description.
+        """
+        features = self.features.copy()
+        described = described & self.valid
+        fit = np.where(described, fit, np.float32(0))
+        own = [described, fit, _lead(fit, described)]
+        own.append(_lead(fit, described & namesakes(self)))
+        features[:, :, len(NAME_FEATURES) :] = np.stack(own, axis=2)
+        return replace(self, features=features)
+
+    def worth_describing(self) -> np.ndarray:
+        """Columns of the candidates whose descriptions are worth a look: (m, k) int64.
+
+        They are those with the most similar names.
+        """
+        score = np.where(self.valid, self.column("nearest") + self.column("ngrams"), -np.inf)
+        return np.argsort(-score, axis=1, kind="stable")[:, :MAX_DESCRIBED]
+
+    def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
+        """The same with other features of some mentions.
+
+        mentions: (k,) int64.
+        """
+        features = self.features.copy()
+        features[mentions] = others.features
+        return replace(self, features=features)
+
+
+def namesakes(candidates: CandidateFeatures) -> np.ndarray:
+    """(m, c) bool, the candidates whose names are as similar as the most similar name."""
+    ngrams = np.where(candidates.valid, candidates.column("ngrams"), -1.0)
+    top = ngrams.max(axis=1, keepdims=True, initial=-1.0)
+    return candidates.valid & (ngrams >= SAME_NAME * top)
+
+
+def _lead(fit: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Lead of each description in its fit over the best other: (m, c) float32.
+
+    among: (m, c) bool, the candidates that are compared; 0 for the rest, and for one alone.
+    """
+    among = among & (among.sum(axis=1, keepdims=True) > 1)
+    if not among.any():
+        return np.zeros(fit.shape, dtype=np.float32)
+    values = np.where(among, fit, -np.inf)
+    two = -np.partition(-values, 1, axis=1)[:, :2]
+    other = np.where(values >= two[:, :1], two[:, 1:], two[:, :1])
+    with np.errstate(invalid="ignore"):
+        lead = np.clip(values - other, -MOST_LEAD, MOST_LEAD)
+    return np.where(among, lead, 0.0).astype(np.float32)
+
+
+def gather_features(
+    neighbours: Neighbours,
+    records: Sequence[MentionRecord],
+    entity_strings: EntityStrings,
+    allowed: Optional[AllowedEntities],
+    count: int,
+    withheld: Optional[np.ndarray] = None,
+) -> CandidateFeatures:
+    """Choose the candidates of mentions, and compute their features.
+
+    records: The m mentions.
+    allowed: Which entities each mention may be linked to; None for all.
+    count: How many candidates a mention has at most.
+    withheld: (entities,) bool, the entities that count as without exemplars; none of theirs may be
+        among the neighbours.
+    """
+    same = entity_strings.owners(records, MAX_SAME_STRING, withheld)
+    entities = _choose_candidates(neighbours, same, allowed, count)
+    texts = neighbours.entities
+    exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
+    name, _ = _similarity_of(entities, texts)
+    exemplar, column = _similarity_of(entities, exemplars)
+    rows = np.full(entities.shape, -1, dtype=np.int64)
+    if exemplars.width:
+        rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
+        rows = np.where((column >= 0) & (exemplar > name), rows, -1)
+    # An entity without a name has no text that could be similar.
+    name = np.where(entity_strings.has_only_id(entities), np.maximum(name, exemplar), name)
+    strings = [record.normalized for record in records]
+    similarity = entity_strings.index.similarity(strings, entities)
+    has_exemplar = entity_strings.has_exemplar[entities]
+    if withheld is not None:
+        hidden = take_or(withheld, entities, False)
+        has_exemplar = has_exemplar & ~hidden
+        for _, of_exemplars in similarity:
+            of_exemplars[hidden] = 0
+    features = [name, exemplar, np.maximum(name, exemplar)]
+    features += [*similarity.ngrams, similarity.ngrams.max(axis=0)]
+    for view in (similarity.words, similarity.numbers):
+        features += [view[0], view.max(axis=0)]
+    # What the more similar of name and surface form differs by.
+    by_exemplar = similarity.ngrams[1] > similarity.ngrams[0]
+    differences = (similarity.extra, similarity.missing, similarity.opposed)
+    extra, missing, opposed = (np.where(by_exemplar, one[1], one[0]) for one in differences)
+    features += [extra, missing, np.minimum(extra, missing), opposed]
+    same_string = (entities >= 0) & (similarity.ngrams.max(axis=0) >= SAME_STRING)
+    features += [entity_strings.exact(records, entities, same_string), has_exemplar]
+    features.append(entity_strings.attested(records, entities, withheld))
+    features += [np.zeros(entities.shape)] * len(CONTEXT_FEATURES)
+    stacked = np.stack(features, axis=2).astype(np.float32)
+    stacked[entities < 0] = 0
+    prior = _prior(entity_strings.frequencies(entities), same_string)
+    return CandidateFeatures(entities, stacked, rows, prior)
+
+
+def _prior(frequencies: np.ndarray, same_string: np.ndarray) -> np.ndarray:
+    """Log-odds by frequency, (m, c) float32, 0 for the most frequent entity of a string.
+
+    An unknown frequency counts as the least that is known.
+
+    frequencies: (m, c) float, 0 where it is unknown.
+    same_string: (m, c) bool, the entities that have the string of the mention.
+    """
+    known = np.where(same_string & (frequencies > 0), frequencies, np.inf)
+    least = known.min(axis=1, keepdims=True, initial=np.inf)
+    counts = np.where(frequencies > 0, frequencies, least)
+    counts = np.where(same_string & np.isfinite(least), counts, 1.0)
+    top = np.where(same_string, counts, 0.0).max(axis=1, keepdims=True, initial=0.0)
+    ratio = np.log(counts / np.where(top > 0, top, 1.0))
+    return np.where(same_string, FREQUENCY_WEIGHT * ratio, 0.0).astype(np.float32)
+
+
+def _choose_candidates(
+    neighbours: Neighbours, same: np.ndarray, allowed: Optional[AllowedEntities], count: int
+) -> np.ndarray:
+    """(m, count) int64 positions, -1 for none.
+
+    same: (m, s) int64, entities with the string of the mention, -1 for none.
+    """
+    if allowed is not None:
+        same = allowed.restrict(same)
+    # Entities with the same string and those of exemplars first: they are few, and may be far
+    # down the list of entities.
+    nearest = neighbours.entities.first(count).ids
+    entities = np.concatenate([same, neighbours.exemplar_entities, nearest], axis=1)
+    valid = entities >= 0
+    flat = entities[valid]
+    places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
+    return take_or(flat, places, -1)
+
+
+def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.ndarray]:
+    """Similarity and column of each candidate among ``owners``. The first occurrence counts.
+
+    A candidate that does not occur there gets the smallest similarity of the row: it can't be
+    larger. Its column is -1.
+    """
+    columns = owners.columns_of(entities)
+    return owners.scores_at(columns, owners.least), columns

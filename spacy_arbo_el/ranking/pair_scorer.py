@@ -1,0 +1,179 @@
+"""The model of a cross-encoder: a transformer over pairs, and a linear layer."""
+
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Optional, Tuple
+
+import numpy as np
+import srsly
+from thinc.api import Linear, Model, chain
+from thinc.types import Floats2d
+
+from ..base.errors import ArboError, Errors
+from ..encoders.inputs import SpanInputs
+from ..encoders.kept_results import KeptResults
+from ..encoders.pooling import ClsPooling
+from ..encoders.serialization import load_transformer
+from ..encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
+from ..encoders.transformer import build_transformer_encoder
+from ..encoders.windows import tokenizer_of
+from ..encoders.word_pieces import WordPieceTokenizer
+from ..storage.files import pack_arrays, unpack_arrays
+
+# The standard deviation of the linear layer's first weights, as BERT's.
+FIRST_WEIGHTS = 0.02
+FORMAT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class PairScorer:
+    """A transformer over pairs with a linear layer on [CLS].
+
+    model: The two as a thinc model: pairs -> (p, 1).
+    retriever: The fingerprint of the linker's encoder when this was trained.
+    """
+
+    model: Model
+    retriever: str
+
+    @classmethod
+    def create(
+        cls,
+        source: Model,
+        size: int,
+        retriever: str,
+        *,
+        name: str = "",
+        seed: int = 0,
+    ) -> "PairScorer":
+        """Create an untrained scorer with an encoder's word pieces. The encoder is that of
+        mentions.
+
+        source: The encoder of mentions, a transformer tower.
+        size: The most word pieces of a pair.
+        retriever: The fingerprint of the linker's encoder.
+        name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
+        seed: Determines the weights of the linear layer.
+
+        Raises ValueError where the transformer has no second token type, reads fewer word pieces,
+        or has another vocabulary than ``source``.
+        """
+        towers = [
+            layer
+            for layer in source.walk()
+            if any(isinstance(shim, EncoderShim) for shim in layer.shims)
+        ]
+        if not towers:
+            raise ArboError(Errors.E874)
+        own = loaded_shim(towers[0])
+        tower = _tower(name or towers[0].attrs["name"], size)
+        if name:
+            tower.initialize()
+            if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
+                raise ArboError(Errors.E875.format(name=name))
+        else:
+            shim_of(tower).from_bytes(own.to_bytes())
+            tower.initialize()
+        tokenizer_of(tower, size)
+        rng = np.random.default_rng(seed)
+        weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)
+        return cls(_with_head(tower, weights, np.zeros(1, dtype=np.float32)), retriever)
+
+    @property
+    def tower(self) -> Model:
+        """The transformer."""
+        return self.model.layers[0]
+
+    @property
+    def tokenizer(self) -> WordPieceTokenizer:
+        """The tokenizer of entities' texts."""
+        return shim_of(self.tower).word_pieces
+
+    def __call__(self, pairs: SpanInputs, kept: Optional[KeptResults] = None) -> np.ndarray:
+        """Return scores, (p,) float32, comparable among the candidates of a mention.
+
+        kept: Keeps the scores for the next call; None to keep none.
+
+        Errors: E873 for NaN.
+        """
+        if kept is None:
+            return self._read(pairs)
+        kind = "pairs", self.model.id
+        return kept.of(
+            kind, pairs.keys(), lambda new: self._read(pairs.take(np.array(new, np.int64)))
+        )
+
+    def _read(self, pairs: SpanInputs) -> np.ndarray:
+        if not len(pairs):
+            return np.zeros(0, dtype=np.float32)
+        if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
+            raise ArboError(Errors.E875.format(name=self.tower.attrs["name"]))
+        return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
+
+    def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
+        """Score pairs (p,); return scores and their backprop."""
+        ops: Any = self.model.ops
+        scores, backprop = self.model.begin_update(pairs)
+
+        def backprop_scores(gradient: np.ndarray) -> None:
+            backprop(ops.asarray2f(gradient[:, None]))
+
+        return ops.to_numpy(scores)[:, 0], backprop_scores
+
+    def to_bytes(self) -> bytes:
+        shim, head = shim_of(self.tower), self.model.layers[1]
+        ops: Any = self.model.ops
+        arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
+        content: Dict[str, Any] = {
+            "format": FORMAT,
+            "retriever": self.retriever,
+            "name": str(self.tower.attrs["name"]),
+            "size": self.tower.attrs["reader"].size,
+            "head": pack_arrays(arrays),
+            "transformer": shim.to_bytes(),
+        }
+        return srsly.msgpack_dumps(content)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "PairScorer":
+        """Load the result of ``to_bytes``. Raises ValueError where it is anything else."""
+        content: Any = srsly.msgpack_loads(data)
+        if content["format"] != FORMAT:
+            raise ValueError(
+                "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
+            )
+        tower = _tower(str(content["name"]), int(content["size"]))
+        message: Any = srsly.msgpack_loads(content["transformer"])
+        shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))
+        tower.initialize()
+        tokenizer_of(tower, tower.attrs["reader"].size)
+        head = unpack_arrays(content["head"])
+        shapes = {"W": (1, tower.get_dim("nO")), "b": (1,)}
+        for name, shape in shapes.items():
+            if head[name].shape != shape or head[name].dtype != np.float32:
+                raise ValueError(f"{name} has the shape {head[name].shape}, not {shape}")
+            if not np.isfinite(head[name]).all():
+                raise ValueError(f"{name} has numbers that are not finite")
+        return cls(_with_head(tower, head["W"], head["b"]), str(content["retriever"]))
+
+
+def check_scores(scores: np.ndarray) -> np.ndarray:
+    """The scores; ValueError where one is no finite number."""
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if len(wrong):
+        raise ArboError(Errors.E873.format(count=len(wrong), total=len(scores)))
+    return scores
+
+
+def _tower(name: str, size: int) -> Model[SpanInputs, Floats2d]:
+    """A transformer over pairs, without weights."""
+    tower = build_transformer_encoder(name, size, ClsPooling())
+    tower.attrs["pairs"] = True
+    return tower
+
+
+def _with_head(tower: Model, weights: np.ndarray, bias: np.ndarray) -> Model:
+    head = Linear(nO=1, nI=tower.get_dim("nO"))
+    ops: Any = head.ops
+    head.set_param("W", ops.asarray(weights))
+    head.set_param("b", ops.asarray(bias))
+    return chain(tower, head)

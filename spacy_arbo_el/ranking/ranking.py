@@ -1,0 +1,212 @@
+"""Rankings of candidates, what a reranker is, and the one that ranks by the best evidence."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Optional, Protocol, Sequence, runtime_checkable
+
+import numpy as np
+from spacy.util import registry
+
+from ..base.arrays import TopK, concat_tables, first_of_each, take_or
+from ..base.calibration import Calibration
+from ..encoders.kept_results import KeptResults
+from ..mentions.record import MentionBatch
+from ..retrieval.datastore import Datastore
+from ..retrieval.neighbours import Neighbours
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The candidates of ``m`` mentions, best first.
+
+    candidates: Positions in the knowledge base; scores are log-odds that the link is right.
+    exemplars: (m, c) int64, the exemplar (row in the store) that speaks for each candidate; -1
+        where a text of the entity does.
+    """
+
+    candidates: TopK
+    exemplars: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    @classmethod
+    def from_scored(
+        cls, entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, count: int
+    ) -> "Ranking":
+        """The ``count`` best entities of each mention, each by its best entry.
+
+        Entities with equal log-odds come in the order of the knowledge base; of equal entries of
+        one entity the first counts.
+
+        entities: (m, n) int64 in any order, -1 for none.
+        logits: (m, n) float32.
+        exemplars: (m, n) int64, -1 for a text.
+        """
+        order = np.lexsort((entities, -logits), axis=1)
+        entities, logits, exemplars = (
+            np.take_along_axis(array, order, axis=1) for array in (entities, logits, exemplars)
+        )
+        valid = entities >= 0
+        flat = entities[valid]
+        places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
+        best = TopK(take_or(flat, places, -1), take_or(logits[valid], places, -np.inf))
+        return cls(best, take_or(exemplars[valid], places, -1))
+
+    @classmethod
+    def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
+        """The mentions of several rankings one after the other."""
+        if not parts:
+            return cls(TopK.empty(0), np.zeros((0, 0), dtype=np.int64))
+        exemplars = concat_tables([part.exemplars for part in parts], -1)
+        return cls(TopK.concat([part.candidates for part in parts]), exemplars)
+
+    def first(self, count: int) -> "Ranking":
+        """The ``count`` best candidates of each mention."""
+        return Ranking(self.candidates.first(count), self.exemplars[:, :count])
+
+    def rescored(self, logits: np.ndarray) -> "Ranking":
+        """Reorder the same candidates by other log-odds. (m, c) float32."""
+        return Ranking.from_scored(
+            self.candidates.ids, logits, self.exemplars, self.candidates.width
+        )
+
+    def where(self, keep: np.ndarray) -> "Ranking":
+        """Drop candidates at which ``keep`` (m, c) is False."""
+        return Ranking.from_scored(
+            np.where(keep, self.candidates.ids, -1),
+            self.candidates.scores,
+            self.exemplars,
+            self.candidates.width,
+        )
+
+
+@dataclass(frozen=True)
+class RankedMentions:
+    """Mentions before they are decided on.
+
+    corrected: (m,) bool, mentions that a correction holds for; no other mention influences them.
+    """
+
+    batch: MentionBatch
+    neighbours: Neighbours
+    ranking: Ranking
+    corrected: np.ndarray
+
+    @classmethod
+    def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
+        """The mentions of one or more batches, one after the other."""
+        return cls(
+            MentionBatch.concat([part.batch for part in parts]),
+            Neighbours.concat([part.neighbours for part in parts]),
+            Ranking.concat([part.ranking for part in parts]),
+            np.concatenate([part.corrected for part in parts]),
+        )
+
+    def with_mentions(self, mentions: TopK) -> "RankedMentions":
+        """The same with other neighbours among the mentions."""
+        mentions = mentions.where(~self.corrected[:, None])
+        return replace(self, neighbours=self.neighbours.with_mentions(mentions))
+
+
+@dataclass(frozen=True)
+class RankingContext:
+    """Data that a reranker may use beside batch and neighbours.
+
+    datastore: The knowledge base and the exemplars.
+    calibration: Curves from similarity to log-odds.
+    n_candidates: How many candidates a ranking has at most.
+    kept: Keeps vectors and scores that are needed again; None to keep none.
+    """
+
+    datastore: Datastore
+    calibration: Calibration
+    n_candidates: int
+    kept: Optional[KeptResults] = None
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores the candidates of mentions.
+
+    A reranker is a frozen dataclass: its fields are its settings, ``fit`` and ``from_bytes`` give
+    a new one. What it has learned is saved with the pipeline by ``to_bytes``.
+    """
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking: ...
+
+    def fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "Reranker":
+        """Learn from annotated mentions, and forget what an earlier call has learned from others.
+
+        A reranker with nothing to learn returns itself.
+
+        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+        """
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Serialize what it has learned; empty for nothing."""
+        ...
+
+    def from_bytes(self, data: bytes) -> Any:
+        """The reranker with what ``to_bytes`` gave; from empty bytes, one without weights."""
+        ...
+
+
+@registry.misc("spacy-arbo-el.BestEvidence.v1")
+@dataclass(frozen=True)
+class BestEvidence:
+    """Ranks candidates by their nearest text or exemplar. The larger log-odds count.
+
+    Use it where candidates should be ranked by similarity alone. It has nothing to learn::
+
+        [components.arbo_linker.reranker]
+        @misc = "spacy-arbo-el.BestEvidence.v1"
+    """
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking:
+        return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
+
+    def fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "BestEvidence":
+        return self
+
+    def to_bytes(self) -> bytes:
+        return b""
+
+    def from_bytes(self, data: bytes) -> "BestEvidence":
+        return self
+
+
+def rank_by_best_evidence(
+    neighbours: Neighbours, calibration: Calibration, n_candidates: int
+) -> Ranking:
+    """Rank the entities of texts and of exemplars. A text goes before an exemplar where equal."""
+    texts, exemplars = neighbours.entities, neighbours.exemplars
+    entities = np.concatenate([texts.ids, neighbours.exemplar_entities], axis=1)
+    logits = [
+        calibration.logits("entity", texts.scores),
+        calibration.logits("exemplar", exemplars.scores),
+    ]
+    rows = np.concatenate([np.full_like(texts.ids, -1), exemplars.ids], axis=1)
+    return Ranking.from_scored(entities, np.concatenate(logits, axis=1), rows, n_candidates)
+
+
+def log_odds_by_vectors(neighbours: Neighbours, calibration: Calibration) -> TopK:
+    """Log-odds of all neighbours, by nearest text or exemplar."""
+    width = neighbours.entities.width + neighbours.exemplars.width
+    return rank_by_best_evidence(neighbours, calibration, width).candidates

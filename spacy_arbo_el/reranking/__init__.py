@@ -1,1 +1,0 @@
-"""Rerankers: from neighbours of a mention to ranked candidates."""

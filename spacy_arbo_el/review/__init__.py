@@ -1,0 +1,1 @@
+"""The review of links and new entities, without HTTP."""

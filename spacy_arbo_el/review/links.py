@@ -1,0 +1,123 @@
+"""Doubtful links of a corpus, and files of decisions."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans, minibatch
+
+from ..corpora.annotated import LABEL
+from ..corpora.docs import unlinked
+from ..decisions.journal import Entry
+from ..kb.entity import NIL
+from ..linker import ArboLinker
+from ..mentions.annotations import Link
+from ..mentions.getters import set_mentions
+from ..mentions.record import MentionKey, text_fingerprint
+from .queue import Filters
+from .review import Review
+
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A mention with its link. count: How many mentions of the corpus have its surface form."""
+
+    number: int
+    key: MentionKey
+    text: str
+    link: Link
+    count: int
+
+    @property
+    def name(self) -> str:
+        """The mention as text, see ``key_in``."""
+        return "{}:{}:{}".format(*self.key)
+
+    @property
+    def margin(self) -> float:
+        """Lead in probability of the best candidate over the second."""
+        first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
+        return float(abs(first - second)) if len(self.link.ids) else 1.0
+
+
+class LinkReview:
+    """The links of the mentions of a corpus.
+
+    docs: The documents, with their mentions.
+    """
+
+    def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
+        self.linker, self.docs = linker, list(docs)
+        self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
+        self._doc_of = dict(zip(self.texts, self.docs))
+        found: List[Tuple[MentionKey, str, Link]] = []
+        for batch in minibatch(self._doc_of.items(), BATCH):
+            linked = linker.link_docs([doc for _, doc in batch])
+            for (fingerprint, _), links in zip(batch, linked):
+                text = self.texts[fingerprint]
+                found += [((fingerprint, *p), text[slice(*p)], one) for p, one in links.items()]
+        counts = Counter(text.casefold() for _, text, _ in found)
+        self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
+
+    def select(self, filters: Filters, review: Review) -> List[LinkRow]:
+        """The mentions that nobody has decided on, small margins and frequent new forms first."""
+        learnt = (entry["key"] for entry in review.standing if entry["action"] == "learn")
+        decided = {*map(tuple, learnt), *review.closed()}
+        known = {row.text for row in self.rows if row.key in decided}
+        within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
+        rows = [row for row in within if row.key not in decided]
+        return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
+
+    def row(self, number: str) -> LinkRow:
+        """The mention of a number; KeyError if there is none."""
+        if not number.isdecimal() or int(number) >= len(self.rows):
+            raise KeyError("There is no such mention.")
+        return self.rows[int(number)]
+
+    def span(self, key: MentionKey) -> Optional[Span]:
+        """A mention of the corpus. None where its document is not in it."""
+        if key[0] not in self._doc_of:
+            return None
+        doc = self._doc_of[key[0]]
+        spans = self.linker.mentions.getter(doc)
+        same = (span for span in spans if (span.start_char, span.end_char) == key[1:])
+        return next(same, None) or doc.char_span(*key[1:], alignment_mode="expand")
+
+    def entry_of(self, row: LinkRow, kb_id: str) -> Dict[str, Any]:
+        """Journal entry of a decision on a mention."""
+        span, (fingerprint, start, end) = self.span(row.key), row.key
+        verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
+        about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
+        document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
+        place = {"text": self.texts[fingerprint], "start": start, "end": end}
+        best = row.link.ids[:1], [float(score) for score in row.link.scores[:1]]
+        first = {"first": [*best[0], *best[1]]} if best[0] else {}
+        return {"key": list(row.key), "document": document, **place, **about, **first}
+
+
+def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> List[Doc]:
+    """Documents whose mentions were decided on. Those without any are left out."""
+    found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
+    new, chosen = linker.new_entities, []
+    for entry in new.history.decisions():
+        for key in entry["mentions"] if entry["action"] == "accept" else ():
+            row = new.rows.row(tuple(key))
+            label = new.rows.records[row].label if row >= 0 else ""
+            found.setdefault(key[0], {})[key[1], key[2]] = (label, entry["kb_id"])
+    for entry in entries:
+        if entry["action"] == "learn":
+            fingerprint, *place = entry["key"]
+            found.setdefault(fingerprint, {})[tuple(place)] = (entry["label"], entry["kb_id"])
+    for doc in docs:
+        marks = found.get(text_fingerprint(doc.text), {}).items()
+        gold = unlinked(doc, mentions=False)
+        spans = [
+            gold.char_span(*place, label or LABEL, kb_id=kb_id, alignment_mode="expand")
+            for place, (label, kb_id) in marks
+        ]
+        set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
+        chosen += [gold] if marks else []
+    return chosen

@@ -1,0 +1,1 @@
+"""Runs that train or make a pipeline."""

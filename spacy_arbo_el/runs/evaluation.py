@@ -1,0 +1,156 @@
+"""The evaluations in a training. The pipeline is scored as it would be saved, with warnings."""
+
+import math
+import warnings
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.training.loop import create_evaluation_callback
+
+from ..base.arrays import concat_tables
+from ..base.errors import Warnings
+from ..linker import ArboLinker, find_linker, linkers_of
+from ..mentions.labels import gold_positions
+from ..training.candidates import annotated_mentions
+from ..training.memory import release_memory
+from .checkpoint import Evaluation
+
+# Entities near a mention that evaluations search: as many as it has candidates.
+NEAREST = 64
+# Where the standard errors of scores stand among them, by the scores' names.
+ERRORS = "arbo_standard_errors"
+# The standard error of the score that models are chosen by, among the other scores.
+ERROR = "score_error"
+# Names of entities that evaluations search, unless ``training.eval_entities`` says otherwise.
+EVAL_ENTITIES = 20_000
+
+# What a model card says, of the scores too.
+DESCRIPTION = (
+    "Links mentions to entities of a knowledge base, and groups the others (spacy_arbo_el)."
+)
+NOTES = (
+    "Scores are of the dev documents of the training. Probabilities and the ranker were fitted on "
+    "other parts of these than the one that is scored. arbo_acc is the share of mentions whose "
+    "link, or NIL, is correct; arbo_balanced_acc is its mean over entities with and without a "
+    "training mention; arbo_recall_at_64 is the share of mentions whose entity is a candidate."
+)
+
+
+def describe(nlp: Language) -> None:
+    """Fill a pipeline's empty description and notes.
+
+    ``spacy package`` makes a model card of them, with the scores of the last evaluation.
+    """
+    meta = nlp.meta
+    meta["description"] = meta.get("description") or DESCRIPTION
+    meta["notes"] = meta.get("notes") or NOTES
+
+
+@dataclass(frozen=True)
+class LimitedSearch:
+    """The entities that evaluations in a training search, where a knowledge base has many more.
+
+    among: By linker, (positions,) bool.
+    """
+
+    among: Mapping[str, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, nlp: Language, corpus: Callable[[Language], Iterable[Example]], count: int
+    ) -> "LimitedSearch":
+        """Choose the gold entities of a corpus, those near its mentions, and others.
+
+        Pipelines that are saved with averaged weights are evaluated with all entities.
+
+        count: The number of names in all; 0 for all.
+        """
+        docs = [example.reference for example in corpus(nlp)] if count else []
+        found = {
+            name: evaluated_entities(linker, docs, count)
+            for name, linker in (linkers_of(nlp) if docs else {}).items()
+        }
+        return cls({name: among for name, among in found.items() if among is not None})
+
+    @contextmanager
+    def of_pipeline(self, nlp: Language) -> Iterator[None]:
+        """Search these entities alone in the block."""
+        with ExitStack() as stack:
+            for name, among in self.among.items():
+                stack.enter_context(find_linker(nlp, name).datastore.searching(among))
+            yield
+
+
+def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> Optional[np.ndarray]:
+    """Entities with ``count`` names in all: (positions,) bool; None for all entities.
+
+    Gold entities of documents come first, then those near their mentions, then others at random.
+    """
+    stages = linker.stages
+    with linker.datastore.reading() as retriever:
+        owners = retriever.entities.owners
+        names = np.bincount(owners[owners >= 0], minlength=linker.kb.entities.positions)
+        if names.sum() <= count:
+            return None
+        parts = []
+        for batch in map(stages.encode, annotated_mentions(stages, docs)):
+            ids = [record.kb_ids for record in batch.records]
+            near = retriever.entities.nearest(batch.encoded, NEAREST).ids
+            parts.append(np.concatenate([gold_positions(linker.kb, ids), near], axis=1))
+    table = concat_tables([np.zeros((0, 0), dtype=np.int64), *parts], -1)
+    others = np.random.default_rng(0).permutation(len(names))
+    order = np.concatenate([table.T.ravel(), others])
+    order = order[order >= 0]
+    order = order[np.sort(np.unique(order, return_index=True)[1])]
+    among = np.zeros(len(names), dtype=bool)
+    among[order[: np.searchsorted(np.cumsum(names[order]), count, side="right")]] = True
+    return among
+
+
+def create_evaluation(
+    nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: Dict[str, Any]
+) -> Callable[[], Evaluation]:
+    """The function that evaluates a pipeline in training.
+
+    A callback that runs before the pipeline is saved also runs before each evaluation, if it has a
+    method ``calibrate_and_score`` as ``Calibrate`` does. Its scores take the place of those with
+    the same names: they are of documents that nothing was fitted on.
+
+    corpus: Gives the examples to evaluate on.
+    settings: The training settings, resolved.
+    """
+    callback, weights = settings["before_to_disk"], settings["score_weights"]
+
+    def calibrate_and_evaluate() -> Evaluation:
+        release_memory()
+        as_saved, held_out = nlp, {}
+        if hasattr(callback, "calibrate_and_score"):
+            as_saved, held_out = callback.calibrate_and_score(nlp)
+        score, scores = create_evaluation_callback(as_saved, corpus, weights)()
+        if held_out:
+            known = {name: value for name, value in held_out.items() if value is not None}
+            scores.update({name: value for name, value in known.items() if name in scores})
+            used = {name: weight for name, weight in weights.items() if weight}
+            score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
+            errors = held_out.get(ERRORS, {})
+            # Of scores that vary together: the largest error that the sum can have.
+            scores[ERROR] = sum(errors.get(name, 0.0) * abs(used[name]) for name in used)
+        release_memory()
+        _check_scores(score, scores, [name for name, weight in weights.items() if weight])
+        return score, scores
+
+    return calibrate_and_evaluate
+
+
+def _check_scores(score: float, scores: Dict[str, Any], names: Iterable[str]) -> None:
+    """Warn where no model can be the best, or any."""
+    names = list(names)
+    if names and not any(name in scores for name in names):
+        warnings.warn(Warnings.W520.format(names=", ".join(names)))
+    elif math.isnan(score):
+        warnings.warn(Warnings.W521.format(names=", ".join(names)))

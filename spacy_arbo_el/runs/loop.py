@@ -1,0 +1,262 @@
+"""spaCy's training loop with checkpoints for resuming."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from spacy.language import Language
+from spacy.schemas import ConfigSchemaTraining
+from spacy.training.loop import (
+    DIR_MODEL_BEST,
+    DIR_MODEL_LAST,
+    clean_output_dir,
+    create_before_to_disk_callback,
+    create_train_batches,
+    train_while_improving,
+    update_meta,
+)
+from spacy.util import registry, resolve_dot_names
+from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
+from wasabi import Printer
+
+from ..linker import linkers_of
+from ..pipelines import PIPELINE, load_pipeline, save_pipeline
+from ..storage.folders import replacing_folder
+from ..training.memory import bound_caches
+from ..training.trainer import TrainingDiverged
+from .advice import advice_before_training
+from .checkpoint import (
+    CHECKPOINT,
+    Checkpoint,
+    Evaluation,
+    checkpoint_to_resume,
+    identity_of,
+    write_end,
+)
+from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
+from .resume import ResumableLoop
+from .selection import is_chosen
+
+
+def train(
+    nlp: Language,
+    output: Path,
+    *,
+    use_gpu: int = -1,
+    resume: bool = False,
+    eval_entities: int = EVAL_ENTITIES,
+    stdout: Optional[IO] = None,
+    stderr: Optional[IO] = None,
+) -> None:
+    """Train an initialized pipeline as ``spacy train`` does, with checkpoints.
+
+    The last step is evaluated as well, whatever ``eval_frequency`` is.
+
+    A checkpoint is written at each evaluation. A resumed run first reads the batches up to it
+    without training, so that the order of batches, the schedules and early stopping are those of
+    an uninterrupted run. Then it restores the weights and the optimizer. Later random draws are not
+    those that an uninterrupted run draws: the result is that of another seed.
+
+    nlp: The pipeline.
+    output: The folder for model-best, model-last and the checkpoint. At the end, a small file
+        takes the checkpoint's place, which says that the training has ended.
+    use_gpu: The number of the GPU, -1 for the CPU.
+    resume: Whether to resume from the folder's checkpoint. Without a checkpoint a new run starts.
+        After the end of a training nothing is done, unless settings or data are others now: then
+        a new run starts.
+    eval_entities: The number of names that evaluations search; 0 for all. At the end, the last and
+        the best pipeline are evaluated with all, whose scores are saved.
+    stdout: Where the log is written; None for ``sys.stdout``.
+    stderr: Where the progress bar is written; None for ``sys.stderr``.
+    """
+    stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
+    bound_caches()
+    config = nlp.config.interpolate()
+    settings = _resolve_settings(config["training"], use_gpu)
+    train_corpus, dev_corpus = resolve_dot_names(
+        config, [settings["train_corpus"], settings["dev_corpus"]]
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / CHECKPOINT
+    trainers = (linker.trainer.fingerprint() for linker in linkers_of(nlp).values())
+    dev = (example.reference for example in dev_corpus(nlp))
+    identity = identity_of(config.to_str(), dev, str(eval_entities), *trainers)
+    checkpoint = checkpoint_to_resume(path, identity) if resume else None
+    if checkpoint is not None and not checkpoint.arrays:
+        if (output / DIR_MODEL_LAST).is_dir():
+            message = (
+                f"The training in {output} has ended after step {checkpoint.step}: nothing is left "
+                "to do"
+            )
+            stdout.write(Printer(no_print=True).info(message) + "\n")
+            return
+        checkpoint = None
+    optimizer, frozen = settings["optimizer"], settings["frozen_components"]
+    averages = getattr(settings["before_to_disk"], "start_share", 0)
+    limited = LimitedSearch.of(nlp, dev_corpus, 0 if averages else eval_entities)
+    evaluator = create_evaluation(nlp, dev_corpus, settings)
+    evaluate = partial(_within, limited, nlp, evaluator)
+    run = ResumableLoop(nlp, optimizer, evaluate, path, checkpoint)
+    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
+    steps = train_while_improving(
+        nlp,
+        optimizer,
+        batches,
+        run.evaluate,
+        dropout=settings["dropout"],
+        accumulate_gradient=settings["accumulate_gradient"],
+        patience=settings["patience"],
+        max_steps=settings["max_steps"],
+        eval_frequency=settings["eval_frequency"],
+        exclude=frozen,
+        annotating_components=settings["annotating_components"],
+        before_update=settings["before_update"],
+    )
+    if checkpoint is None:
+        # In this order: a kill in between must not leave the end of a training without its result.
+        path.unlink(missing_ok=True)
+        clean_output_dir(output)
+    _write_introduction(nlp, optimizer, frozen, checkpoint, stdout)
+    if checkpoint is None:
+        for line in advice_before_training(nlp, config["training"]):
+            stdout.write(Printer(no_print=True).warn(line) + "\n")
+    writer = _PipelineWriter(nlp, settings, output)
+    with nlp.select_pipes(disable=frozen):
+        log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
+    is_unsaved = False
+    info: Dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
+    try:
+        for info, is_best in run.steps(steps):
+            is_evaluated = is_best is not None
+            is_unsaved = not is_evaluated
+            if is_evaluated:
+                with limited.of_pipeline(nlp):
+                    writer.save_evaluated(info, is_chosen(run.evaluations))
+                state = identity, info["step"], run.evaluations, nlp.pipeline, optimizer
+                Checkpoint.of(*state).write(path)
+            log_step(info if is_evaluated else None)
+    except TrainingDiverged:
+        # There is nothing worth saving.
+        is_unsaved = False
+        raise
+    finally:
+        finalize_logger()
+        if is_unsaved:
+            with limited.of_pipeline(nlp):
+                writer.save()
+    if limited.among and info["checkpoints"]:
+        writer.evaluate_all(evaluator, dev_corpus, info, is_chosen(run.evaluations))
+    write_end(path, identity, info["step"])
+    for line in _gains(info["checkpoints"]):
+        stdout.write(Printer(no_print=True).warn(line) + "\n")
+    stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
+
+
+def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
+    """Resolve a config's training settings, seeding random generators. Before their objects are
+    made.
+    """
+    if training["seed"] is not None:
+        fix_random_seed(training["seed"])
+    if use_gpu >= 0 and training["gpu_allocator"]:
+        set_gpu_allocator(training["gpu_allocator"])
+    return registry.resolve(training, schema=ConfigSchemaTraining)
+
+
+@dataclass(frozen=True)
+class _PipelineWriter:
+    """Saves a pipeline in training, with averaged weights. The optimizer averages them, if it does.
+
+    Each folder is replaced in one step, so that both are whole whenever training is stopped.
+
+    nlp: The pipeline.
+    settings: The training settings, resolved.
+    output: The folder for model-last and model-best.
+    """
+
+    nlp: Language
+    settings: Dict[str, Any]
+    output: Path
+
+    def evaluate_all(
+        self,
+        evaluate: Callable[[], Evaluation],
+        corpus: Any,
+        info: Dict[str, Any],
+        is_last_best: bool,
+    ) -> None:
+        """Encode all entities of model-last and model-best, and save both with scores of all.
+
+        evaluate: Evaluates the pipeline.
+        corpus: The documents to evaluate on.
+        info: What the training loop has reported last.
+        is_last_best: Whether model-best is model-last.
+        """
+        with self.nlp.use_params(self.settings["optimizer"].averages or {}):
+            for linker in linkers_of(self.nlp).values():
+                linker.refresh()
+            score, scores = evaluate()
+        self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
+        if is_last_best:
+            return
+        best = self.output / DIR_MODEL_BEST
+        nlp = load_pipeline(best)
+        score, scores = create_evaluation(nlp, corpus, self.settings)()
+        update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
+        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        save_pipeline(before_to_disk(nlp), best)
+
+    def save(self) -> None:
+        """Write model-last."""
+        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        with self.nlp.use_params(self.settings["optimizer"].averages):
+            save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
+
+    def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
+        """Write model-last with scores, and a better model-best.
+
+        info: What the training loop reports; the folder is added to it.
+        """
+        with self.nlp.select_pipes(disable=self.settings["frozen_components"]):
+            update_meta(self.settings, self.nlp, info)
+        describe(self.nlp)
+        self.save()
+        if is_best:
+            with replacing_folder(self.output / DIR_MODEL_BEST, PIPELINE) as folder:
+                shutil.copytree(self.output / DIR_MODEL_LAST, folder, dirs_exist_ok=True)
+        info["output_path"] = str(self.output / DIR_MODEL_LAST)
+
+
+def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
+    with limited.of_pipeline(nlp):
+        return call()
+
+
+def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
+    """Say that the pipeline before training was as good on dev as any later one."""
+    if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
+        yield (
+            "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
+            "without it, and fit the probabilities to your documents: spacy arbo fit calibrate"
+        )
+
+
+def _write_introduction(
+    nlp: Language,
+    optimizer: Optimizer,
+    frozen: List[str],
+    checkpoint: Optional[Checkpoint],
+    stdout: IO,
+) -> None:
+    """Write the run's settings, before the first step."""
+    lines = [f"Pipeline: {nlp.pipe_names}"]
+    if frozen:
+        lines.append(f"Frozen components: {frozen}")
+    lines.append(f"Initial learn rate: {optimizer.learn_rate}")
+    if checkpoint is not None:
+        lines.append(f"Resuming after step {checkpoint.step}")
+    for line in lines:
+        stdout.write(Printer(no_print=True).info(line) + "\n")

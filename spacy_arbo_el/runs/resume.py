@@ -1,0 +1,83 @@
+"""spaCy's training loop, from the start or from a checkpoint."""
+
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+from spacy.language import Language
+from thinc.api import Optimizer
+
+from ..base.errors import ArboError, Errors
+from .checkpoint import Checkpoint, Evaluation
+
+# What the training loop reports of a step, and whether it is the best: None without an evaluation
+Step = Tuple[Dict[str, Any], Optional[bool]]
+
+
+class ResumableLoop:
+    """The steps and evaluations of one training.
+
+    A run that is resumed starts by replaying: the loop reads the batches up to the checkpoint
+    without training on them, and gets the recorded evaluations. So the order of batches, the
+    schedules and early stopping are those of the first run. Then the checkpoint is restored.
+
+    nlp: The pipeline that is trained.
+    optimizer: Its optimizer.
+    evaluator: Evaluates the pipeline.
+    path: The checkpoint file.
+    checkpoint: The checkpoint to resume from; None for a new run.
+    evaluations: All evaluations so far.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        optimizer: Optimizer,
+        evaluator: Callable[[], Evaluation],
+        path: Path,
+        checkpoint: Optional[Checkpoint],
+    ):
+        self._nlp, self._optimizer, self._evaluator = nlp, optimizer, evaluator
+        self._path, self._checkpoint = path, checkpoint
+        self._recorded = list(checkpoint.evaluations) if checkpoint is not None else []
+        self.evaluations: List[Evaluation] = []
+
+    def evaluate(self) -> Evaluation:
+        """Evaluate the pipeline, or replay the recorded evaluation."""
+        evaluation = self._recorded.pop(0) if self._recorded else self._evaluator()
+        self.evaluations.append(evaluation)
+        return evaluation
+
+    def steps(self, steps: Iterator[Tuple[Any, Dict[str, Any], Optional[bool]]]) -> Iterator[Step]:
+        """Yield the loop's reports, with a final evaluation. There is a report for each trained
+        step.
+
+        spaCy does not score the steps after the last regular evaluation, and so never keeps them
+        as the best.
+        """
+        info: Dict[str, Any] = {}
+        is_best: Optional[bool] = True
+        if self._checkpoint is not None:
+            info, is_best = self._replay(self._checkpoint, steps)
+        for _, info, is_best in steps:
+            yield info, is_best
+        if is_best is not None:
+            return
+        with self._nlp.use_params(self._optimizer.averages or {}):
+            score, other_scores = self.evaluate()
+        info["checkpoints"].append((score, info["step"]))
+        is_best = score == max(info["checkpoints"])[0]
+        yield {**info, "score": score, "other_scores": other_scores}, is_best
+
+    def _replay(self, checkpoint: Checkpoint, steps: Iterator[Tuple[Any, Any, Any]]) -> Step:
+        """Skip to a checkpoint's step without training; restore it."""
+        # Hides the method, which the loop calls with each batch.
+        vars(self._nlp)["update"] = lambda *args, **kwargs: None
+        try:
+            reached = ((i, best) for _, i, best in steps if i["step"] == checkpoint.step)
+            step = next(reached, None)
+        finally:
+            del vars(self._nlp)["update"]
+        if step is None:
+            raise ArboError(Errors.E603.format(path=self._path))
+        checkpoint.restore(self._nlp.pipeline, self._optimizer)
+        return step

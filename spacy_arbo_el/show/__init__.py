@@ -1,0 +1,1 @@
+"""Explanations, pages and data frames of links."""

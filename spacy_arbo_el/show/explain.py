@@ -1,0 +1,198 @@
+"""Explanations of links and of missing ones. What supported a link, or what kept an entity from
+being linked.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Mapping, Optional, Sequence, Tuple
+
+import numpy as np
+from spacy.tokens import Span
+
+from ..base.calibration import probability
+from ..base.display import shortened, shown_probability
+from ..kb.entity import NIL
+from ..linking.stages import LinkingStages
+from ..mentions.annotations import Link, named
+from ..mentions.getters import offsets_of_span
+from ..ranking.feature_ranker import Comparison, FeatureRanker
+from ..ranking.ranking import RankedMentions
+from .explanation import SHOWN, Explanation, outcome_of
+
+# Characters of a description's sentence that are shown.
+LONGEST_SENTENCE = 80
+
+
+@dataclass(frozen=True)
+class Explainer:
+    """Explains the links of a linker.
+
+    stages: Its stages.
+    threshold: The probability that a link must have.
+    """
+
+    stages: LinkingStages
+    threshold: float
+
+    def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
+        """Explain a mention's link. Its document is linked anew, with its other mentions.
+
+        span: One of the document's mentions, or any other span.
+        kb_id: An entity that was expected.
+        """
+        if self.stages.reader.is_discarded(span.label_):
+            return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
+        spans = self.stages.reader.mentions_to_link(span.doc)
+        offsets = [offsets_of_span(other) for other in spans]
+        if offsets_of_span(span) not in offsets:
+            spans, offsets = [*spans, span], [*offsets, offsets_of_span(span)]
+        row = offsets.index(offsets_of_span(span))
+        with self.stages.datastore.reading():
+            return self._explain_mention(span, spans, row, kb_id)
+
+    def _explain_mention(
+        self, span: Span, spans: Sequence[Span], row: int, kb_id: Optional[str]
+    ) -> Explanation:
+        """Explain the mention ``spans[row]`` of a document. See ``explain``."""
+        linked = self.stages.link([spans], self.threshold)
+        link = linked.links[row]
+        ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
+        titles = {entity_id: self.stages.datastore.kb.get(entity_id).title for entity_id in ids}
+        expected = kb_id if kb_id is not None and kb_id != link.kb_id else ""
+        reason = ""
+        if expected:
+            reason = self._reason(expected, span, link, linked.ranked, row)
+        return Explanation(
+            span.text,
+            link,
+            outcome_of(link, titles.get(link.kb_id, ""), self.threshold),
+            titles,
+            expected,
+            reason,
+            self._reranked(linked.ranked, row),
+            *self._compared(linked.ranked, row, link, expected),
+        )
+
+    def _reranked(self, ranked: RankedMentions, row: int) -> str:
+        """Describe a cross-encoder's changes to a mention; empty for no change."""
+        turned = getattr(self.stages.reranker, "turned", None)
+        if turned is None:
+            return ""
+        rows = np.array([row])
+        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        before, after = turned(batch, neighbours, self.stages.context)[0].tolist()
+        if before == after:
+            return ""
+        kb = self.stages.datastore.kb
+        names = [named(entity.id, entity.title) for entity in map(kb.entities.at, (after, before))]
+        return f"the cross-encoder put {names[0]} before {names[1]}, which was first without it"
+
+    def _compared(
+        self, ranked: RankedMentions, row: int, link: Link, expected: str
+    ) -> Tuple[Tuple[str, ...], Mapping[str, float], str]:
+        """Compare the first candidate with another, feature by feature and in context."""
+        reranker, ids = self.stages.reranker, list(link.ids)
+        others = [expected] if expected in ids[1:] else ids[1:2]
+        if not isinstance(reranker, FeatureRanker) or not others:
+            return (), {}, ""
+        rows, pair = np.array([row]), (ids[0], others[0])
+        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
+        found = reranker.compare(batch, neighbours, self.stages.context, *positions)
+        if found is None:
+            return (), {}, ""
+        return pair, found.contributions, self._fit(found, positions[0])
+
+    def _fit(self, found: Comparison, position: int) -> str:
+        """Describe the fit of the context. Empty where it was not compared."""
+        if found.fit is None:
+            return ""
+        against = "" if found.other_fit is None else f" against {found.other_fit:.2f}"
+        description = self.stages.datastore.kb.entities.at(position).description
+        return f'context fits: {found.fit:.2f}{against}, "{first_sentence(description)}"'
+
+    def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
+        """Reason for a mention's missing link to an entity."""
+        datastore = self.stages.datastore
+        if kb_id == NIL:
+            return (
+                f"a link needs a probability of {self.threshold:g}, and this one has "
+                f"{shown_probability(link.score)}"
+            )
+        position = datastore.kb.entities.position(kb_id)
+        if position < 0:
+            return "not in the knowledge base"
+        entity = datastore.kb.entities.at(position)
+        if entity.id == link.kb_id:
+            return f"redirects to {entity.id}, which is what was linked"
+        if datastore.settings.match_types and entity.types and span.label_ not in entity.types:
+            types = ", ".join(entity.types)
+            return f"excluded by type: the entity is {types}, the mention {span.label_}"
+        correction = self._correction(position, ranked, row)
+        if correction:
+            return correction
+        if entity.id not in link.ids:
+            return self._not_retrieved(position, ranked.batch.encoded[row])
+        return self._not_chosen(link, list(link.ids).index(entity.id))
+
+    def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
+        """Describe the correction that excludes an entity; "" for none."""
+        datastore, corrections = self.stages.datastore, self.stages.corrections
+        batch = ranked.batch.take(np.array([row]))
+        corrected = corrections.matches(batch, datastore).get(0)
+        if corrected is None:
+            return ""
+        record = datastore.exemplars.records[corrected]
+        correction = corrections.items[record.key]
+        ids = [correction.kb_id or "", *correction.rejected]
+        given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
+        if correction.kb_id != "" and given < 0 and position not in rejected:
+            return ""
+        if record.key == batch.records[0].key:
+            return "excluded by a correction; linker.feedback.forget(span) undoes it"
+        return (
+            f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
+            "stands in a similar context; linker.feedback.forget of that mention undoes it"
+        )
+
+    def _not_chosen(self, link: Link, rank: int) -> str:
+        """Reason for which a candidate was not linked to."""
+        score = link.scores[rank]
+        place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
+        if link.is_nil and score < self.threshold:
+            return f"{place}, which is below the threshold of {self.threshold:g}"
+        if link.is_nil:
+            return f"{place}, but the inference procedure left the mention out"
+        if rank == 0:
+            return f"overruled by another cluster: {place}, but {_influence(link)}"
+        return f"{place}: others are more probable"
+
+    def _not_retrieved(self, position: int, vector: np.ndarray) -> str:
+        datastore = self.stages.datastore
+        if not vector.any():
+            return (
+                "the encoder cannot read the mention, so only entities of its name are candidates"
+            )
+        search = datastore.refresh().entities
+        similarity = search.similarity_of(vector, position)
+        if not np.isfinite(similarity):
+            return "it has no text with a vector, and none of its exemplars was retrieved"
+        score = float(probability(self.stages.calibration.logits("entity", np.array(similarity))))
+        return (
+            f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
+            f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
+        )
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, shortened."""
+    return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
+
+
+def _influence(link: Link) -> str:
+    """Describe which mention or exemplar led to a link."""
+    for step in reversed(link.evidence[:-1]):
+        if step.kind != "entity":
+            where = f" in {step.document}" if step.document else ""
+            return f'the {step.kind} "{step.text}" ({step.id}{where}) led it to {link.kb_id}'
+    return f"{link.kb_id} won"

@@ -1,0 +1,112 @@
+"""Explain a mention's link. The data that text and HTML show."""
+
+from dataclasses import dataclass, field
+from typing import Iterator, Mapping, Optional, Tuple
+
+from ..base.display import shown_probability
+from ..base.pages import page
+from ..mentions.annotations import Evidence, Link
+
+# Candidates that are shown.
+SHOWN = 5
+# Features that the text names.
+SHOWN_PARTS = 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An explanation of a mention's link, or of NIL. ``str()`` gives a few lines of text.
+
+    mention: The surface form.
+    link: What the mention was linked to, with candidates and evidence; None where the linker
+        leaves the mention out.
+    outcome: The decision and its reason in words; empty where only the link is known.
+    titles: Titles of entities by id.
+    expected: The entity that was asked about, "" for none.
+    reason: Why the mention is not linked to ``expected``.
+    reranked: What a cross-encoder has changed; empty where the same candidate came first before.
+    compared: The first candidate, and what it is compared with: ``expected``, or the second. Empty
+        where candidates are not ranked by features.
+    contributions: How much each feature of the ranker puts the first before the other, in log-odds.
+        ``examples/figures.py`` draws them.
+    context: How well the mention's context fits the descriptions of the two; empty where it was
+        not compared, since names leave no doubt or there is no description.
+    """
+
+    mention: str
+    link: Optional[Link]
+    outcome: str = ""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    expected: str = ""
+    reason: str = ""
+    reranked: str = ""
+    compared: Tuple[str, ...] = ()
+    contributions: Mapping[str, float] = field(default_factory=dict)
+    context: str = ""
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return page("explanation", one=self)
+
+    def candidate_rows(self) -> Iterator[Tuple[object, ...]]:
+        """The first candidates: rank, title, id and probability."""
+        for rank, one in enumerate(self.link.candidates[:SHOWN] if self.link else (), 1):
+            title = self.titles.get(one.kb_id, one.title)
+            yield rank, title, one.kb_id, shown_probability(one.score)
+
+    def _lines(self) -> Iterator[str]:
+        yield f'"{self.mention}": {self.outcome}'
+        if self.link is not None:
+            yield from map(_step, self.link.evidence)
+            shown = [
+                f"{c.kb_id} ({self.titles.get(c.kb_id, c.kb_id)}) {shown_probability(c.score)}"
+                for c in self.link.candidates[:SHOWN]
+            ]
+            if shown:
+                yield f"  candidates: {'; '.join(shown)}"
+        if self.contributions:
+            most = sorted(self.contributions.items(), key=lambda part: -abs(part[1]))[:SHOWN_PARTS]
+            parts = ", ".join(f"{name} {value:+.2f}" for name, value in most)
+            yield f"  {self.compared[0]} before {self.compared[1]} by: {parts}"
+        if self.context:
+            yield f"  {self.context}"
+        if self.reranked:
+            yield f"  {self.reranked}"
+        if self.reason:
+            yield f"{self.expected}: {self.reason}"
+
+
+def _step(step: Evidence) -> str:
+    context = f" … {step.context} …" if step.context else ""
+    if step.document and step.document not in step.id:
+        context = f" in {step.document}{context}"
+    return f'  {step.kind} {step.id} "{step.text}" ({shown_probability(step.weight)}){context}'
+
+
+def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str:
+    """Describe the decision on a mention, with its reason.
+
+    title: Of the entity.
+    threshold: The probability that a link must have; None where it is not known.
+    """
+    if not link.is_nil:
+        return f"{_titled(link.kb_id, title)}, probability {shown_probability(link.score)}"
+    if not link.ids:
+        return "NIL: it has no candidates"
+    best = link.candidates[0]
+    reason = (
+        f"NIL: the most probable candidate, {_titled(best.kb_id, best.title)}, has a probability "
+        f"of {shown_probability(best.score)}"
+    )
+    if threshold is None:
+        return reason
+    if link.score < threshold:
+        return f"{reason}, below the threshold of {threshold:g}"
+    return "NIL: by a correction, or no entity reaches it"
+
+
+def _titled(kb_id: str, title: str) -> str:
+    return f"{kb_id} ({title})" if title else kb_id

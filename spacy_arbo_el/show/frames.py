@@ -1,0 +1,102 @@
+"""Links and their candidates as rows. They are dicts, or data frames where pandas is installed."""
+
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from spacy.tokens import Doc, Span
+
+from ..base.display import make_frame
+from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.record import text_fingerprint
+
+if TYPE_CHECKING:
+    import pandas
+
+MENTION = ("document", "start", "end", "text", "label")
+LINK = (*MENTION, "kb_id", "title", "score", "new_entity")
+CANDIDATE = (*MENTION, "rank", "kb_id", "title", "score", "is_linked")
+
+
+def links_to_dicts(
+    docs: Iterable[Doc],
+    *,
+    get_spans: Optional[SpanGetter] = None,
+    extension: str = DEFAULT_EXTENSION,
+) -> List[Dict[str, Any]]:
+    """The links of documents, one dict per mention, JSON-serialisable.
+
+    They follow the document: a mention that was removed after linking has no row, and one whose
+    ``kb_id_`` was changed has the new id. Documents that were stored without their user data have
+    rows with these ids alone.
+
+    docs: Linked Docs. Each is named by its ``doc.user_data["doc_id"]``, or by the fingerprint of
+        its text.
+    get_spans: Which spans to take; ``doc.ents`` by default.
+    extension: The attribute that carries the links.
+    """
+    return [
+        link_row(mention, link) for mention, link in linked_mentions(docs, get_spans, extension)
+    ]
+
+
+def link_row(mention: Dict[str, Any], link: Link) -> Dict[str, Any]:
+    """The columns ``LINK`` of a mention."""
+    return {
+        **mention,
+        "kb_id": link.kb_id,
+        "title": link.title,
+        "score": link.score,
+        "new_entity": link.cluster,
+    }
+
+
+def links_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
+    """Convert links to a data frame, one row per mention. See ``links_to_dicts``."""
+    return make_frame(links_to_dicts(docs, **settings), LINK, "links_to_dicts(docs)")
+
+
+def candidates_to_dicts(
+    docs: Iterable[Doc],
+    *,
+    count: int = 5,
+    get_spans: Optional[SpanGetter] = None,
+    extension: str = DEFAULT_EXTENSION,
+) -> List[Dict[str, Any]]:
+    """Convert first candidates to dicts that can be written as JSON.
+
+    count: How many candidates of a mention. Links have the titles of the first five.
+    docs, get_spans, extension: As in ``links_to_dicts``.
+    """
+    return [
+        {
+            **mention,
+            "rank": rank,
+            "kb_id": candidate.kb_id,
+            "title": candidate.title,
+            "score": candidate.score,
+            "is_linked": candidate.kb_id == link.kb_id,
+        }
+        for mention, link in linked_mentions(docs, get_spans, extension)
+        for rank, candidate in enumerate(link.candidates[:count], 1)
+    ]
+
+
+def candidates_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
+    """Convert candidates to a data frame, one row each. See ``candidates_to_dicts``."""
+    return make_frame(candidates_to_dicts(docs, **settings), CANDIDATE, "candidates_to_dicts(docs)")
+
+
+def linked_mentions(
+    docs: Iterable[Doc], get_spans: Optional[SpanGetter], extension: str
+) -> Iterator[Tuple[Dict[str, Any], Link]]:
+    """The place of each linked mention, and its link."""
+    for doc in docs:
+        spans = find_mentions(doc, get_spans or EntSpans())
+        document = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
+        for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
+            if link is not None:
+                yield _place(document, span), link
+
+
+def _place(document: str, span: Span) -> Dict[str, Any]:
+    return dict(zip(MENTION, (document, *offsets_of_span(span), span.text, span.label_)))

@@ -1,0 +1,176 @@
+"""Linked Docs as HTML. Drawn by displaCy, with the evidence for each link under them."""
+
+import re
+import unicodedata
+from html import escape
+from typing import Any, Dict, Iterable, List, Optional
+from urllib.parse import quote
+
+from markupsafe import Markup
+from spacy import displacy
+from spacy.tokens import Doc, Span
+
+from ..base.display import shown_probability
+from ..base.errors import ArboError, Errors
+from ..base.pages import page as render
+from ..kb.entity import NIL
+from ..mentions.annotations import Link, links_of
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions
+from .arborescence import draw_arborescence
+from .explanation import Explanation, outcome_of
+
+_WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
+# Where an address has no meaning in a link, as displaCy writes it.
+NO_ADDRESS = "#"
+# The characters that an address may have; all others are quoted.
+_OF_ADDRESSES = ":/?#[]@!$&'()*+,;=%~"
+
+
+def to_displacy(
+    doc: Doc,
+    *,
+    kb_url_template: Optional[str] = None,
+    get_spans: Optional[SpanGetter] = None,
+    extension: str = "arbo",
+) -> Dict[str, Any]:
+    """A Doc as input for ``displacy.render(..., style="ent", manual=True)``.
+
+    Each link shows the title, the id and the probability. displaCy itself draws "NIL" as a link
+    like any other. Here a mention that no entity fits shows its label and the id of its new
+    entity, and no link. Text from right to left stays so, also beside names from left to right.
+
+    displaCy writes ids, labels, titles and addresses unescaped. Here they are escaped, so that
+    a knowledge base or a document of others cannot put markup or scripts into a page.
+
+    doc: A linked Doc.
+    kb_url_template: Address of an entity, http or https; ``{}`` stands for its id.
+    get_spans: Which spans to draw; ``doc.ents`` by default.
+    extension: The attribute that carries the links.
+    """
+    if kb_url_template is not None:
+        check_template(kb_url_template)
+    title = doc.user_data.get("title")
+    spans = find_mentions(doc, get_spans or EntSpans())
+    ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
+    return {
+        "text": doc.text,
+        "ents": ents,
+        "title": title and escaped(title),
+        "settings": {"lang": escaped(doc.lang_), "direction": direction_of(doc)},
+    }
+
+
+def render_evidence(
+    docs: Iterable[Doc],
+    *,
+    kb_url_template: Optional[str] = None,
+    get_spans: Optional[SpanGetter] = None,
+    extension: str = "arbo",
+    threshold: Optional[float] = None,
+    page: bool = True,
+) -> str:
+    """Linked Docs as HTML. Each as displaCy draws it, and under it the evidence for each link.
+
+    docs: Linked Docs.
+    kb_url_template, get_spans, extension: As in ``to_displacy``.
+    threshold: The linker's, to say what fell below it.
+    page: Whether the HTML is a complete page, which can be searched and sorted.
+    """
+    get_spans = get_spans or EntSpans()
+    about: Dict[str, Any] = {"get_spans": get_spans, "extension": extension}
+    shown = []
+    for number, doc in enumerate(docs):
+        drawn = to_displacy(doc, kb_url_template=kb_url_template, **about)
+        figure = displacy.render(drawn, style="ent", manual=True, jupyter=False)
+        spans = find_mentions(doc, get_spans)
+        pairs = list(zip(spans, links_of(doc, spans, extension)))
+        links = [(span.text, link) for span, link in pairs if link is not None]
+        scores = [link.score for _, link in links if not link.is_nil]
+        shown.append(
+            {
+                "name": str(doc.user_data.get("doc_id", "")) or f"document {number + 1}",
+                "figure": Markup(figure),
+                "explanations": [
+                    Explanation(text, link, outcome_of(link, link.title, threshold))
+                    for text, link in links
+                ],
+                "uncertainty": 1.0 - min(scores, default=1.0),
+                "drawing": Markup(draw_arborescence(doc, **about)) if links else "",
+            }
+        )
+    return render("evidence", docs=shown, page=page)
+
+
+def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[str, Any]:
+    linked = span.kb_id_ not in ("", NIL)
+    link = span._.get(extension) if Span.has_extension(extension) else None
+    label = f"<bdi>{escaped(span.label_)}</bdi>"
+    if link is not None and link.cluster:
+        label += f" <bdi>{escaped(link.cluster)}</bdi>"
+    # What displaCy puts in place of its texts; it takes the colour from the label.
+    drawn = {"text": f"<bdi>{escaped(span.text)}</bdi>", "label": label}
+    address, name = NO_ADDRESS, ""
+    if linked:
+        name = _name(span.kb_id_, link)
+        if kb_url_template:
+            address = web_address(kb_url_template, span.kb_id_)
+        else:
+            drawn["kb_link"] = f" <span style='font-weight: normal'>{name}</span>"
+    return {
+        "start": span.start_char,
+        "end": span.end_char,
+        "label": escaped(span.label_),
+        "kb_id": name,
+        "kb_url": address,
+        "params": drawn,
+    }
+
+
+def _name(kb_id: str, link: Optional[Link]) -> str:
+    """Render title, id and probability of an entity as HTML."""
+    if link is None or link.kb_id != kb_id:
+        return f"<bdi>{escaped(kb_id)}</bdi>"
+    title = f"<bdi>{escaped(link.title)}</bdi> " if link.title else ""
+    return f"{title}<small><bdi>{escaped(kb_id)}</bdi> {shown_probability(link.score)}</small>"
+
+
+def direction_of(doc: Doc) -> str:
+    """ "rtl" for a text from right to left, else "ltr". Its first letter decides."""
+    for character in doc.text:
+        kind = unicodedata.bidirectional(character)
+        if kind in ("L", "R", "AL"):
+            return "ltr" if kind == "L" else "rtl"
+    return str(doc.vocab.writing_system.get("direction", "ltr"))
+
+
+def without_overlap(spans: Iterable[Span]) -> List[Span]:
+    """Drop spans that begin before the previous one ends."""
+    kept: List[Span] = []
+    for span in spans:
+        if not kept or span.start_char >= kept[-1].end_char:
+            kept.append(span)
+    return kept
+
+
+def escaped(text: object) -> str:
+    """Escape a text for HTML elements and quoted attributes.
+
+    Half characters (lone surrogates), which no file can hold, become question marks.
+    """
+    return escape(str(text).encode("utf8", "replace").decode("utf8"), quote=True)
+
+
+def check_template(template: str) -> None:
+    """Raise an error unless a template gives web addresses."""
+    if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
+        raise ArboError(Errors.E750.format(value=template))
+
+
+def web_address(template: str, kb_id: str) -> str:
+    """Address of an entity for an attribute. "#" where it is none of the web.
+
+    template: ``{}`` stands for the id.
+    """
+    kb_id = kb_id.encode("utf8", "replace").decode("utf8")
+    address = template.replace("{}", quote(kb_id, safe=_OF_ADDRESSES))
+    return escaped(address) if _WEB.match(address) else NO_ADDRESS

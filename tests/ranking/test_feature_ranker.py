@@ -1,0 +1,370 @@
+"""The features of candidates, and a reranker that learns from them."""
+
+import pickle
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from spacy_arbo_el.base.arrays import TopK
+from spacy_arbo_el.base.calibration import Calibration, probability
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
+from spacy_arbo_el.ranking.clustering import Clustering
+from spacy_arbo_el.ranking.entity_strings import EntityStrings
+from spacy_arbo_el.ranking.feature_ranker import FeatureRanker, feature_ranker
+from spacy_arbo_el.ranking.features import (
+    CONTEXT_FEATURES,
+    FEATURES,
+    CandidateFeatures,
+    gather_features,
+)
+from spacy_arbo_el.ranking.independent import Independent
+from spacy_arbo_el.ranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
+from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.retrieval.entity_search import AllowedEntities
+from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.storage.files import pack_arrays
+
+from ..ranking.examples import ranked
+from .strings import datastore_of, inputs
+
+# Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
+NEIGHBOURS = Neighbours(
+    entities=TopK(np.array([[0, 1], [3, -1]]), np.array([[0.9, 0.8], [0.5, -np.inf]], np.float32)),
+    exemplars=TopK(np.array([[7, 9], [9, -1]]), np.array([[0.7, 0.6], [0.4, -np.inf]], np.float32)),
+    mentions=TopK.empty(2),
+    exemplar_entities=np.array([[2, 1], [1, -1]]),
+)
+NAMES = [["aa"], ["bb"], ["cc"], ["dd"]]
+SURFACE_FORMS = [[], ["bb"], ["xx"], []]
+
+
+def strings_of(names, surface_forms):
+    datastore = datastore_of(*(Entity(str(i), *group) for i, group in enumerate(names)))
+    forms = [(str(i), form) for i, group in enumerate(surface_forms) for form in group]
+    records = [MentionRecord(("doc", n, n), (id_,), form) for n, (id_, form) in enumerate(forms)]
+    datastore.exemplars.extend(records, inputs(len(records)))
+    return EntityStrings(datastore, 1, 3)
+
+
+def records_of(*strings):
+    return batch_of(*strings).records
+
+
+def batch_of(*strings):
+    """Mentions with these surface forms, each in a document of its own."""
+    empty = MentionBatch.empty()
+    records = [MentionRecord(("doc", i, i), (), s, normalized=s) for i, s in enumerate(strings)]
+    labels = np.zeros(len(strings), dtype=np.uint64)
+    return MentionBatch(records, empty.inputs, np.arange(len(strings)), labels, len(strings))
+
+
+def context_of(strings, n_candidates=64, allowed=None):
+    """A context whose datastore gives these strings of entities."""
+    datastore = SimpleNamespace(
+        kb=range(4),
+        exemplars=(),
+        derived=lambda name, build, update: strings,
+        allowed_entities=lambda batch: allowed,
+        encoder=SimpleNamespace(reads_passages=False),
+    )
+    return SimpleNamespace(
+        datastore=datastore, calibration=Calibration(), n_candidates=n_candidates
+    )
+
+
+@pytest.fixture
+def candidates():
+    strings = strings_of(NAMES, SURFACE_FORMS)
+    return gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
+
+
+def weights_of(**weights):
+    """Weights that add up features, and leave log-odds as they are."""
+    width = 2 * len(FEATURES)
+    linear = np.zeros(width, np.float32)
+    linear[: len(FEATURES)] = [weights.get(feature, 0.0) for feature in FEATURES]
+    none = np.zeros((width, 1), np.float32)
+    return RankerWeights(
+        mean=np.zeros(width, np.float32),
+        spread=np.ones(width, np.float32),
+        linear=linear,
+        hidden=none,
+        bias=none[0],
+        out=none[0],
+        curve=np.array([1.0, *np.zeros(len(SIGNS)), 5.0], np.float32),
+    )
+
+
+def features_of(candidates, mention, entity):
+    at = candidates.entities[mention].tolist().index(entity)
+    values = dict(zip(FEATURES, candidates.features[mention, at].tolist()))
+    return values, candidates.exemplars[mention, at]
+
+
+def test_the_features_of_candidates(candidates):
+    assert sorted(candidates.entities[0][candidates.entities[0] >= 0]) == [0, 1, 2]
+    both, exemplar = features_of(candidates, 0, 1)
+    assert both == pytest.approx(
+        {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_ngrams": 1, "exemplar_ngrams": 1,
+         "ngrams": 1, "name_words": 1, "words": 1, "name_numbers": 1, "numbers": 1,
+         "extra": 0, "missing": 0, "swapped": 0, "opposed": 0, "exact": 1, "has_exemplar": 1,
+         "attested": 1, **dict.fromkeys(CONTEXT_FEATURES, 0)}
+    )  # fmt: skip
+    assert exemplar == -1, "its name is nearer"
+    # Not among the nearest entities: no more similar than the last of them.
+    by_exemplar, exemplar = features_of(candidates, 0, 2)
+    assert by_exemplar["name"] == pytest.approx(0.8)
+    assert by_exemplar["exemplar"] == pytest.approx(0.7)
+    only_name, exemplar = features_of(candidates, 1, 3)
+    assert only_name["exemplar"] == pytest.approx(0.4) and exemplar == -1
+    assert only_name["has_exemplar"] == 0
+
+
+def test_entities_with_the_same_string_are_candidates():
+    strings = strings_of([["far off"], ["x"], ["y"], ["z"]], [[], ["BB"], [], []])
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, None, 24)
+    assert 0 in candidates.entities[1], "it is not among the nearest"
+    # Unless the mention may not be linked to it.
+    allowed = AllowedEntities(np.array([0, 0]), np.array([[False, True, True, True]]))
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "far off"), strings, allowed, 24)
+    assert 0 not in candidates.entities[1]
+
+
+def test_a_mention_has_at_most_so_many_candidates():
+    strings = strings_of(NAMES, SURFACE_FORMS)
+    candidates = gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2)
+    # The one with the same string first, then those of exemplars, then the nearest.
+    assert candidates.entities.tolist() == [[1, 2], [3, 1]]
+    assert candidates.features.shape == (2, 2, len(FEATURES))
+
+
+def random_candidates(rng, mentions=200, count=6):
+    entities = np.tile(np.arange(count), (mentions, 1))
+    features = rng.normal(size=(mentions, count, len(FEATURES))).astype(np.float32)
+    features[..., 5] = 1.0  # never differs
+    prior = np.zeros(entities.shape, dtype=np.float32)
+    return CandidateFeatures(entities, features, np.full(entities.shape, -1), prior)
+
+
+def accuracy_of(weights, candidates, correct):
+    best = weights.logits(candidates).argmax(axis=1)
+    return correct[np.arange(len(best)), best].mean()
+
+
+def test_fitting_finds_the_features_that_count():
+    rng = np.random.default_rng(0)
+    candidates, unseen = random_candidates(rng, 2000), random_candidates(rng, 2000)
+
+    def labels_of(candidates):
+        true = 3 * candidates.features[..., 0] - 2 * candidates.features[..., 3]
+        return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
+
+    correct, later = labels_of(candidates), labels_of(unseen)
+    fitted = fit_weights(candidates, correct, np.arange(2000) // 4)
+    best = accuracy_of(weights_of(name=3.0, name_ngrams=-2.0), unseen, later)
+    reached = accuracy_of(fitted, unseen, later)
+    assert reached > best - 0.03
+    # The accuracy on held-out mentions is that on new ones, and so are the probabilities, of which
+    # NIL has the share of mentions that count as if their entity were absent.
+    assert fitted.accuracy == pytest.approx(reached, abs=0.04)
+    probabilities = probability(fitted.logits(unseen).max(axis=1))
+    assert probabilities.mean() == pytest.approx((1 - ABSENT) * reached, abs=0.04)
+
+
+def test_fitting_finds_what_no_weighted_sum_of_features_can_express():
+    """Correct is a candidate that has both of two features, or neither."""
+    rng = np.random.default_rng(0)
+    candidates = random_candidates(rng, 900)
+    both = np.sign(candidates.features[..., 0]) * np.sign(candidates.features[..., 3]) > 0
+    correct = np.zeros_like(both)
+    correct[np.arange(900), np.where(both, rng.random(both.shape), -1).argmax(axis=1)] = True
+    correct &= both
+    fitted = fit_weights(candidates, correct, np.arange(900))
+    picked = fitted.logits(candidates).argmax(axis=1)
+    assert both[np.arange(900), picked].mean() > 0.9
+
+
+def first_feature_decides(candidates):
+    return np.eye(6, dtype=bool)[candidates.features[..., 0].argmax(axis=1)]
+
+
+def test_fitting_leaves_random_states_unchanged():
+    candidates = random_candidates(np.random.default_rng(0))
+    correct = first_feature_decides(candidates)
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    first = fit_weights(candidates, correct, np.arange(200))
+    assert (torch.get_rng_state() == before[0]).all()
+    assert (np.random.get_state()[1] == before[1]).all()
+    torch.manual_seed(5)
+    second = fit_weights(candidates, correct, np.arange(200))
+    assert first.to_bytes() == second.to_bytes()
+
+
+def test_log_odds_do_not_depend_on_the_batch():
+    candidates = random_candidates(np.random.default_rng(0))
+    weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
+    whole = weights.logits(candidates)
+    for size in (1, 3, 64):
+        parts = [
+            weights.logits(candidates.take(np.arange(start, min(start + size, 200))))
+            for start in range(0, 200, size)
+        ]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+
+
+def test_contributions_of_features_sum_to_the_difference_between_candidates():
+    candidates = random_candidates(np.random.default_rng(0))
+    weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
+    one = candidates.take(np.array([7]))
+    parts = weights.contributions(one, 2, 4)
+    scores = weights.scores(one)[0] * weights.curve[0]
+    assert parts.sum() == pytest.approx(scores[2] - scores[4])
+    assert weights.contributions(one, 4, 2) == pytest.approx(-parts)
+    assert parts[5] == 0, "of the feature that never differs"
+    assert np.abs(parts).argmax() == 0, "of the feature that decides"
+
+
+def test_a_single_document_is_held_out_by_mentions():
+    candidates = random_candidates(np.random.default_rng(0))
+    fitted = fit_weights(candidates, first_feature_decides(candidates), np.zeros(200, int))
+    assert 0.8 < fitted.accuracy <= 1.0
+
+
+def test_too_few_mentions_give_no_weights():
+    candidates = random_candidates(np.random.default_rng(0), mentions=10)
+    correct = np.eye(6, dtype=bool)[np.zeros(10, int)]
+    assert fit_weights(candidates, correct, np.arange(10)) is None
+
+
+def test_the_best_of_bad_candidates_is_unlikely():
+    rng = np.random.default_rng(1)
+    candidates = random_candidates(rng, 400)
+    features = candidates.features
+    features[..., 3:] = 0
+    features[:, :, 2] = rng.random((400, 1))  # the similarity of the nearest, equal for all
+    correct = np.eye(6, dtype=bool)[(4 * features[..., 0]).argmax(axis=1)]
+    correct[features[:, 0, 2] < 0.5] = False  # without a similar candidate, none is correct
+    weights = fit_weights(candidates, correct, np.arange(400))
+    probabilities = probability(weights.logits(candidates).max(axis=1))
+    near, far = features[:, 0, 2] > 0.7, features[:, 0, 2] < 0.3
+    assert probabilities[near].mean() > 0.75 and probabilities[far].mean() < 0.25
+
+
+def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others():
+    # By strings alone: entity 1 for "bb", though the text of entity 0 is nearer.
+    weights, batch = weights_of(ngrams=50.0), batch_of("bb", "dd")
+    strings = strings_of(NAMES, SURFACE_FORMS)
+    whole = FeatureRanker(weights=weights)(batch, NEIGHBOURS, context_of(strings))
+    assert whole.candidates.ids.shape == (2, 64)
+    ids, scores = whole.candidates.ids[0], whole.candidates.scores[0]
+    assert ids[0] == 1 and set(ids[ids >= 0]) == {0, 1, 2}
+    assert (np.diff(scores[ids >= 0]) <= 0).all()
+    # Only the candidate with the same string and that of the nearest exemplar are scored.
+    part = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings))
+    assert part.candidates.ids[0, :3].tolist() == [1, 2, 0]
+    scored = weights.logits(gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 2))
+    assert part.candidates.scores[0, :2].tolist() == scored[0].tolist()
+    # The log-odds of entity 0 are 4.8 by its text: as high as those before it allow.
+    assert part.candidates.scores[0, 2] == pytest.approx(min(4.8, scored[0].min() - 1e-3))
+    assert part.exemplars[0, :3].tolist() == [-1, -1, -1]
+    one = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings, 1))
+    assert one.candidates.ids.tolist() == part.candidates.ids[:, :1].tolist()
+
+
+def test_decisions_follow_the_ranker():
+    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
+    ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, NEIGHBOURS, context)
+    for inference in (Independent(8), Clustering(), Clustering("minimax")):
+        decisions = inference.decide(ranked(NEIGHBOURS, ranking), Calibration(), -np.inf)
+        assert decisions.entities.tolist() == [1, 3]
+        assert [step.kind for step in decisions.paths[0]] == ["entity", "mention"]
+    plain = BestEvidence()(batch, NEIGHBOURS, context)
+    decisions = Independent(8).decide(ranked(NEIGHBOURS, plain), Calibration(), -np.inf)
+    assert decisions.entities.tolist() == [0, 3]
+
+
+def test_without_weights_it_ranks_by_the_best_evidence():
+    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
+    ranking = feature_ranker(pretrained=False)(batch, NEIGHBOURS, context)
+    plain = BestEvidence()(batch, NEIGHBOURS, context)
+    assert ranking.candidates.ids.tolist() == plain.candidates.ids.tolist()
+    assert ranking.candidates.scores.tolist() == plain.candidates.scores.tolist()
+    assert ranking.exemplars.tolist() == plain.exemplars.tolist()
+
+
+def test_the_exemplar_nearer_than_the_texts_is_on_the_path():
+    """Entity 1 is nearer by exemplar 9 than by its text."""
+    exemplars = TopK(NEIGHBOURS.exemplars.ids, np.array([[0.7, 0.85], [0.4, -np.inf]], np.float32))
+    neighbours = replace(NEIGHBOURS, exemplars=exemplars)
+    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
+    ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, neighbours, context)
+    for inference in (Independent(8), Clustering()):
+        path = inference.decide(ranked(neighbours, ranking), Calibration(), -np.inf).paths[0]
+        assert [(step.kind, step.ref) for step in path] == [
+            ("entity", 1), ("exemplar", 9), ("mention", 0),
+        ]  # fmt: skip
+
+
+def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions():
+    names = [[f"name {i}"] for i in range(4)]
+    context = context_of(strings_of(names, [[], [], [], []]))
+    rng = np.random.default_rng(0)
+    gold = rng.integers(0, 4, (60, 1))
+    strings = [f"the name {entity}" for entity in gold[:, 0].tolist()]
+    batch = batch_of(*strings)
+    scores = np.sort(rng.random((60, 4)).astype(np.float32), axis=1)[:, ::-1]
+    ids = np.array([rng.permutation(4) for _ in range(60)])
+    nothing = np.zeros((60, 0), dtype=np.int64)
+    neighbours = Neighbours(TopK(ids, scores), TopK.empty(60), TopK.empty(60), nothing)
+    gold[0] = -1  # without a correct candidate, a mention counts for the curve only
+    fitted = feature_ranker(pretrained=False).fit(batch, neighbours, gold, context)
+    assert fitted.weights.accuracy > 0.9
+    ranking = fitted(batch, neighbours, context)
+    assert (ranking.candidates.ids[1:, 0] == gold[1:, 0]).mean() > 0.9
+    rows = np.arange(10)
+    few = Neighbours(TopK(ids, scores).take(rows), TopK.empty(10), TopK.empty(10), nothing[:10])
+    assert fitted.fit(batch_of(*strings[:10]), few, gold[:10], context).weights is None
+
+
+def test_learned_weights_survive_bytes_and_other_features_are_refused():
+    ranker = FeatureRanker(n_reranked=8, weights=weights_of(name=1.0, has_exemplar=3.0))
+    again = feature_ranker(n_reranked=8).from_bytes(ranker.to_bytes())
+    assert again.to_bytes() == ranker.to_bytes() and again.n_reranked == 8
+    assert pickle.loads(pickle.dumps(ranker)).to_bytes() == ranker.to_bytes()
+    assert ranker.from_bytes(b"") == feature_ranker(n_reranked=8)
+    assert feature_ranker().to_bytes() == b""
+    other = replace(ranker.weights, mean=ranker.weights.mean[:4])
+    for data in (other.to_bytes(), pack_arrays({"mean": ranker.weights.mean})):
+        with pytest.raises(ValueError, match="other features"):
+            ranker.from_bytes(data)
+
+
+def test_its_repr_names_its_settings_not_its_weights():
+    ranker = FeatureRanker(weights=weights_of(name=1.0))
+    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
+    assert repr(ranker) == f"FeatureRanker({settings})"
+    assert ranker != feature_ranker()
+
+
+def test_few_mentions_change_little_what_fitting_starts_from():
+    rng = np.random.default_rng(4)
+    many, few, unseen = (random_candidates(rng, count) for count in (1500, 24, 1500))
+
+    def labels_of(candidates):
+        true = 2 * candidates.features[..., 0] + 2 * candidates.features[..., 3]
+        return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
+
+    start = fit_weights(many, labels_of(many), np.arange(1500))
+    correct, later = labels_of(few), labels_of(unseen)
+    alone = fit_weights(few, correct, np.arange(24))
+    started = fit_weights(few, correct, np.arange(24), start=start)
+    whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
+    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.05
+    # What contradicts the mentions is not started from.
+    wrong = replace(start, linear=-start.linear, out=-start.out)
+    again = fit_weights(few, correct, np.arange(24), start=wrong)
+    assert accuracy_of(again, unseen, later) >= accuracy_of(alone, unseen, later) - 1e-6

@@ -1,0 +1,230 @@
+"""The linker with a fitted feature ranker, as a whole."""
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+import spacy
+from spacy.util import registry
+
+from spacy_arbo_el.encoders.dual import DualEncoder
+from spacy_arbo_el.fitting.calibrate import AnnotatedMentions, calibrate_pipeline, install
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.ranking.entity_strings import EntityStrings
+from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
+from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
+
+from ..linker.conftest import build_bundled as build
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+from ..scores import compare_inference
+
+# Words alone can't do what these are about.
+pytestmark = pytest.mark.bundled
+
+FEATURE_RANKER = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
+
+
+@cache
+def learned():
+    nlp = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+    docs = [eg.reference for eg in examples(nlp, [*DEV, *TRAIN[4:]])]
+    return calibrate_pipeline(nlp, docs)["arbo_linker"]
+
+
+def fitted():
+    nlp = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+    install(nlp, "arbo_linker", nlp.get_pipe("arbo_linker"), learned())
+    return nlp
+
+
+def links(nlp, texts, **how):
+    docs = nlp.pipe([annotated(nlp, text) for text in texts], **how)
+    return [
+        [(span.kb_id_, span._.arbo.score, span._.arbo.ids) for span in doc.ents] for doc in docs
+    ]
+
+
+def test_a_ranker_is_fitted_saved_and_used(tmp_path):
+    nlp = fitted()
+    linker = nlp.get_pipe("arbo_linker")
+    assert linker.reranker.weights is not None
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.7
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    loaded = again.get_pipe("arbo_linker")
+    assert loaded.calibration.to_config() == linker.calibration.to_config()
+    assert loaded.reranker.to_bytes() == linker.reranker.to_bytes()
+    assert links(again, DEV) == links(nlp, DEV)
+
+
+def test_links_do_not_depend_on_the_batch():
+    nlp = fitted()
+    one, many = (sum(links(nlp, DEV, batch_size=size), []) for size in (1, 8))
+    for (kb_id, score, ids), (other_id, other_score, other_ids) in zip(one, many):
+        assert (kb_id, ids) == (other_id, other_ids)
+        # Scores are rounded to four places, and may be at the border of two.
+        assert score == pytest.approx(other_score, abs=1.1e-4)
+
+
+def test_cross_validation_leaves_the_linker_unchanged():
+    nlp = fitted()
+    linker = nlp.get_pipe("arbo_linker")
+    before = linker.reranker.to_bytes()
+    data = examples(nlp, [*DEV, *TRAIN[4:]])
+    scores = compare_inference(nlp, data, folds=2)
+    assert linker.reranker.to_bytes() == before
+    as_it_is = compare_inference(nlp, data)
+    for name in ("names alone", "without the graph", "as configured"):
+        # Every mention is scored once, by a ranker that was not fitted on it.
+        assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_each_fold_is_scored_by_a_ranker_fitted_on_the_others():
+    nlp = fitted()
+    data = examples(nlp, [*DEV, *TRAIN[4:]])
+    scores = compare_inference(nlp, data, folds=2)["as configured"]
+    right = 0
+    for fold in range(2):
+        rest = [eg.reference for i, eg in enumerate(data) if i % 2 != fold]
+        one = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+        calibrate_pipeline(one, rest)
+        held_out = compare_inference(one, data[fold::2])["as configured"]
+        right += held_out["arbo_acc"] * held_out["arbo_mentions"]
+    assert right / scores["arbo_mentions"] == pytest.approx(scores["arbo_acc"])
+
+
+def gather(linker, doc):
+    """The candidates of a Doc's mentions with their features."""
+    stages = linker.stages
+    batch = stages.encode(stages.read([doc.ents]))
+    return stages.reranker.gather(batch, stages.retrieve(batch), stages.context)
+
+
+def test_names_are_normalized_as_mentions_are():
+    british = Entity("a", "haemolytic anaemia", "a disease")
+    entities = [british, Entity("b", "hemolysis", "a process")]
+    mentions = {"normalizer": {"@misc": "spacy-arbo-el.AmericanSpelling.v1"}}
+    nlp = build(entities, train=["nothing here"], reranker=FEATURE_RANKER, mentions=mentions)
+    doc = annotated(nlp, "She has [haemolytic anaemia|a].")
+    candidates = gather(nlp.get_pipe("arbo_linker"), doc)
+    at = candidates.entities[0].tolist().index(0)
+    assert candidates.features[0, at, FEATURES.index("name_ngrams")] == pytest.approx(1.0)
+
+
+def test_a_ranker_without_any_exemplar():
+    nlp = build(train=["nothing here"], reranker=FEATURE_RANKER)
+    assert not len(nlp.get_pipe("arbo_linker").exemplars)
+    doc = nlp(annotated(nlp, DEV[0]))
+    assert doc.ents[0].kb_id_ in ("planet", "metal")
+    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] > 0
+
+
+def test_mentions_are_encoded_once_for_all_procedures(monkeypatch):
+    nlp = fitted()
+    data = examples(nlp, DEV)
+    # The first use of a ranker encodes what it was fitted with.
+    links(nlp, DEV[:1])
+    encode, counts = DualEncoder.encode_mentions, []
+
+    def counted(encoder, inputs):
+        counts.append(len(inputs))
+        return encode(encoder, inputs)
+
+    monkeypatch.setattr(DualEncoder, "encode_mentions", counted)
+    assert len(compare_inference(nlp, data)) == 3
+    assert sum(counts) == len(DEV)
+
+
+def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
+    nlp = build(
+        [*ENTITIES, Entity("X17"), Entity("X18")],
+        reranker=FEATURE_RANKER,
+        train=[*TRAIN, "They rode a [Zorblat|X17] home.", "The [Zorblat|X17] was green."],
+    )
+    linker = nlp.get_pipe("arbo_linker")
+    doc = without_links(annotated(nlp, "She bought a [Zorblat|X17] there."))
+    candidates = gather(linker, doc)
+    position = linker.kb.entities.position("X17")
+    (column,) = np.flatnonzero(candidates.entities[0] == position)
+    features = dict(zip(FEATURES, candidates.features[0, column].tolist()))
+    assert features["name_ngrams"] == pytest.approx(1.0) and features["has_exemplar"] == 1
+    assert features["name"] == features["exemplar"] == features["nearest"]
+    # One without exemplars has its id as its name.
+    everything = np.arange(-1, linker.kb.entities.positions)
+    has_only_id = EntityStrings(linker.datastore, 1, 3).has_only_id(everything)
+    assert has_only_id.sum() == 1 and has_only_id[position + 1]
+
+
+@pytest.mark.parametrize("is_fitted", [True, False])
+@pytest.mark.parametrize("kind", ["Clustering", "Independent"])
+def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
+    nlp = fitted() if is_fitted else build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.inference = registry.misc.get(f"spacy-arbo-el.{kind}.v1")()
+    linker.threshold = 0.4
+    for text in [*DEV, *TRAIN]:
+        doc, corpus_doc = (without_links(annotated(nlp, text)) for _ in range(2))
+        expected = [ent._.arbo for ent in nlp(doc).ents]
+        linker.corpus.link([corpus_doc])
+        actual = [ent._.arbo for ent in corpus_doc.ents]
+        for one, other in zip(expected, actual):
+            assert (one.kb_id, one.score, one.ids) == (other.kb_id, other.score, other.ids)
+            assert one.scores == pytest.approx(other.scores)
+            assert [step[:3] for step in one.evidence] == [step[:3] for step in other.evidence]
+
+
+@pytest.mark.slow
+def test_another_reranker_in_the_config_leaves_out_what_was_learned(tmp_path):
+    nlp = fitted()
+    nlp.to_disk(tmp_path / "model")
+
+    def loaded(**reranker):
+        config = {"components": {"arbo_linker": {"reranker": reranker}}}
+        return spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker").reranker
+
+    with pytest.warns(UserWarning, match="W503.*saved as FeatureRanker .*config has BestEvidence"):
+        loaded(**{"@misc": "spacy-arbo-el.BestEvidence.v1"})
+    with pytest.warns(UserWarning, match=r"W503.*max_ngram = 3\), and .*max_ngram = 2\)"):
+        assert not loaded(max_ngram=2).to_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert loaded(n_reranked=12).to_bytes() == nlp.get_pipe("arbo_linker").reranker.to_bytes()
+
+
+def test_withheld_features_are_those_without_the_exemplars():
+    """The same as in a linker from which the exemplars of these entities were removed."""
+    linker = trained_linker()
+    mentions, context = retrieved(linker), linker.stages.context
+    rows, parts = linker.reranker.gather_withheld(*mentions[:3], context)
+    withheld = CandidateFeatures.concat(parts)
+    assert sorted(rows) == np.flatnonzero((mentions.gold >= 0).any(axis=1)).tolist()
+    part_of = np.arange(len(linker.kb)) * PRIME % PARTS
+    owners = linker.datastore.exemplars.entities(linker.kb)
+    assert len(owners)
+    for part in range(PARTS):
+        other = trained_linker()
+        store = other.datastore.exemplars
+        keys = [record.key for record, i in zip(store.records, owners) if part_of[i] == part]
+        with other.datastore.editing():
+            store.remove(keys)
+            other.datastore.changed()
+        expected = other.reranker.gather(*retrieved(other)[:2], other.stages.context)
+        places = np.flatnonzero(part_of[mentions.gold[rows].max(axis=1)] == part)
+        without = expected.take(rows[places])
+        np.testing.assert_array_equal(withheld.entities[places], without.entities)
+        # The weights of n-grams count the surface forms of exemplars too.
+        np.testing.assert_allclose(withheld.features[places], without.features, atol=0.01)
+
+
+def trained_linker():
+    return build(train=TRAIN, reranker=FEATURE_RANKER).get_pipe("arbo_linker")
+
+
+def retrieved(linker):
+    """Annotated mentions with their neighbours and gold entities."""
+    docs = [eg.reference for eg in examples(spacy.blank("en"), DEV)]
+    return AnnotatedMentions.retrieve(linker.stages, docs, 8)

@@ -1,0 +1,121 @@
+"""The ranker's weights that come with the package."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_arbo_el.ranking import feature_ranker
+from spacy_arbo_el.ranking.feature_ranker import (
+    PRETRAINED,
+    PROBES,
+    FeatureRanker,
+    PretrainedWeights,
+    pretrained_weights,
+)
+from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
+
+
+@pytest.fixture(scope="module")
+def linker():
+    linker = spacy.blank("en").add_pipe("arbo_linker")
+    linker.encoder.require_ready("arbo_linker")
+    return linker
+
+
+class OtherEncoder:
+    """An encoder whose vectors are those of another one, turned by a function."""
+
+    def __init__(self, encoder, change):
+        self.encoder, self.change = encoder, change
+        self.fingerprint = f"{encoder.fingerprint} changed"
+
+    def read_mentions(self, texts, text_of, offsets):
+        return self.encoder.read_mentions(texts, text_of, offsets)
+
+    def read_texts(self, texts):
+        return self.encoder.read_texts(texts)
+
+    def encode_texts(self, inputs):
+        return self.change(self.encoder.encode_texts(inputs))
+
+    def encode_mentions(self, inputs):
+        return self.change(self.encoder.encode_mentions(inputs))
+
+
+def test_the_weights_of_the_package_are_for_the_bundled_encoder(linker):
+    shipped = pretrained_weights()
+    assert shipped.vectors.shape == (2 * len(PROBES), 384)
+    assert shipped.suit(linker.encoder)
+    assert linker.reranker.weights is None  # nothing was learned yet
+    assert linker.reranker.weights_in(linker.stages.context) is shipped.weights
+
+
+def test_the_weights_do_not_suit_other_encoders(linker):
+    noise = np.random.default_rng(0).normal(scale=0.01, size=384).astype(np.float32)
+    changes = {
+        "trained": lambda vectors: vectors + noise * np.linalg.norm(vectors),
+        "narrower": lambda vectors: vectors[:, :100],
+        "no vectors": np.zeros_like,
+    }
+    for change in changes.values():
+        assert not pretrained_weights().suit(OtherEncoder(linker.encoder, change))
+    # Rounding, as on a GPU, does not matter.
+    rounded = OtherEncoder(linker.encoder, lambda v: v.astype(np.float16).astype(np.float32))
+    rounded.fingerprint = "rounded"
+    assert pretrained_weights().suit(rounded)
+
+
+def test_pretrained_weights_need_the_features_that_they_were_fitted_on(linker):
+    context = linker.stages.context
+    assert FeatureRanker(8).weights_in(context) is pretrained_weights().weights
+    assert FeatureRanker(max_ngram=4).weights_in(context) is None
+    assert FeatureRanker(pretrained=False).weights_in(context) is None
+    config = {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}}
+    dot = spacy.blank("en").add_pipe("arbo_linker", config=config)
+    dot.encoder.require_ready("arbo_linker")
+    assert FeatureRanker().weights_in(dot.stages.context) is None
+
+
+def test_weights_that_were_fitted_come_first(linker):
+    fitted = replace(pretrained_weights().weights, accuracy=0.5)
+    ranker = replace(FeatureRanker(), weights=fitted)
+    assert ranker.weights_in(linker.stages.context) is fitted
+    # Pretrained weights are not saved with a pipeline: the package has them.
+    assert FeatureRanker().to_bytes() == b""
+
+
+def test_weights_survive_bytes():
+    data = PRETRAINED.read_bytes()
+    again = PretrainedWeights.from_bytes(PretrainedWeights.from_bytes(data).to_bytes())
+    assert again.weights.to_bytes() == pretrained_weights().weights.to_bytes()
+    assert (again.vectors == pretrained_weights().vectors).all()
+
+
+def test_a_damaged_file_of_weights_is_refused(tmp_path, monkeypatch):
+    data = PRETRAINED.read_bytes()
+    flipped = bytearray(data)
+    flipped[len(data) // 2] ^= 1
+    arrays = unpack_arrays(data)
+    damaged = {
+        "cut": data[: len(data) // 2],
+        "flipped": bytes(flipped),
+        "empty": b"",
+        "no probes": pack_arrays({"weights": arrays["weights"]}),
+        "too few probes": pack_arrays({**arrays, "vectors": arrays["vectors"][1:]}),
+        "no weights": pack_arrays({**arrays, "weights": np.zeros(9, np.uint8)}),
+    }
+    pretrained_weights.cache_clear()
+    try:
+        for name, content in damaged.items():
+            path = tmp_path / name
+            path.write_bytes(content)
+            monkeypatch.setattr(feature_ranker, "PRETRAINED", path)
+            with pytest.raises(ValueError, match=f"{name}, are damaged or missing.*Install"):
+                pretrained_weights()
+        monkeypatch.setattr(feature_ranker, "PRETRAINED", tmp_path / "nowhere")
+        with pytest.raises(ValueError, match="nowhere, are damaged or missing"):
+            pretrained_weights()
+    finally:
+        pretrained_weights.cache_clear()

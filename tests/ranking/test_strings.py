@@ -1,0 +1,268 @@
+"""Similarity of strings by n-grams, words and numbers, against comparing pair by pair."""
+
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from spacy_arbo_el.base.words import NEGATING, numbers_among, words_of
+from spacy_arbo_el.ranking import string_features
+from spacy_arbo_el.ranking import strings as strings_module
+
+from ..threads import run_in_threads
+from .strings import index_of
+
+words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
+    [
+        "non abc",
+        "nonabc",
+        "abc XY",
+        "abcXY",
+        "hyperbola",
+        "hypobola",
+        "no",
+        "anti",
+        "abcabcab",
+        "xbcabcab",
+    ]
+)
+groups = st.lists(st.lists(words, max_size=3), min_size=1, max_size=5)
+
+
+@given(groups, st.data())
+def test_the_most_similar_string_of_each_entity(names, data):
+    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
+    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
+    three = st.lists(st.integers(-1, len(names) - 1), min_size=3, max_size=3)
+    entities = np.array([data.draw(three) for _ in mentions])
+    index = index_of(names, surface_forms)
+    similarity = index.similarity(mentions, entities)
+
+    distinct = [list(dict.fromkeys(s.lower() for s in g)) for g in [*names, *surface_forms]]
+    corpus = [s for g in distinct for s in g]
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), sublinear_tf=True)
+    vectorizer.fit(corpus if any(s.strip() for s in corpus) else ["?"])
+
+    def ngrams(a, b):
+        pair = vectorizer.transform([a.lower(), b.lower()])
+        return pair[0].multiply(pair[1]).sum()
+
+    def common(a, b):
+        a, b = set(words_of(a)), set(words_of(b))
+        return len(a & b) / max(len(a | b), 1)
+
+    def same_numbers(a, b):
+        return float(numbers_among(words_of(a)) == numbers_among(words_of(b)))
+
+    for view, measure in zip(similarity, (ngrams, common, same_numbers)):
+        for scores, strings in zip(view, (names, surface_forms)):
+            assert scores.shape == entities.shape
+            for i, mention in enumerate(mentions):
+                for j, entity in enumerate(entities[i]):
+                    best = max((measure(mention, s) for s in strings[entity]), default=0.0)
+                    best = best if entity >= 0 else 0.0
+                    assert scores[i, j] == pytest.approx(best, abs=1e-5)
+    nearest = index.nearest_names(mentions, entities)
+    for i, j in np.ndindex(entities.shape):
+        own = index.names_of(entities[i, j]) if entities[i, j] >= 0 else []
+        found = [
+            view[0, i, j] for view in (similarity.extra, similarity.missing, similarity.opposed)
+        ]
+        if own:
+            score = ngrams(mentions[i], own[nearest[i, j]])
+            assert score == pytest.approx(similarity.ngrams[0, i, j], abs=1e-5)
+            assert found == pytest.approx(differences(mentions[i], own[nearest[i, j]]), abs=1e-5)
+        else:
+            assert nearest[i, j] == 0 and not any(found)
+
+
+def shared(one, other):
+    """How many letters two words have in common at their beginning."""
+    return len(os.path.commonprefix([one, other]))
+
+
+def differences(mention, name):
+    """What ``compare_words`` gives, written for reading."""
+    own, others = (list(dict.fromkeys(words_of(text))) for text in (mention, name))
+    left = [word for word in own if word not in others]
+    other_left = [word for word in others if word not in own]
+    if "".join(left) == "".join(other_left):
+        return 0.0, 0.0, 0.0
+    numbers, other_numbers = numbers_among(left), numbers_among(other_left)
+    letters = sum(len(word) for word in own) - sum(map(len, numbers))
+    opposed = bool(numbers and other_numbers)
+    other_left = [word for word in other_left if word not in other_numbers]
+    extra = []
+    for word in left:
+        if word in numbers:
+            continue
+        best, variant = 0.0, None
+        for other in other_left:
+            shorter = min(len(word), len(other))
+            same = shared(word, other)
+            ending = min(shared(word[::-1], other[::-1]), shorter - same)
+            alike = same if shorter == 1 else (same + ending) / max(len(word), len(other))
+            if alike >= 0.6 and alike > best:
+                begins_alike = same >= max(3, max(len(word), len(other)) / 2)
+                best, variant = alike, (other, ending >= 4 and not begins_alike and shorter > 1)
+        if variant is None:
+            extra.append(word)
+        else:
+            other_left.remove(variant[0])
+            opposed = opposed or variant[1]
+    opposed = opposed or bool(NEGATING & {*extra, *other_left})
+    other_letters = sum(map(len, others))
+    return (
+        sum(map(len, extra)) / max(letters, 1),
+        sum(map(len, other_left)) / max(other_letters, 1),
+        float(opposed),
+    )
+
+
+@pytest.mark.parametrize(
+    "mention, name, opposed",
+    [
+        ("BRCA2", "BRCA1", True),
+        ("type 2 diabetes", "type I diabetes", True),
+        ("hypothyroidism", "hyperthyroidism", True),
+        ("non-Hodgkin lymphoma", "Hodgkin lymphoma", True),
+        ("tumours", "tumor", False),
+        ("J. Smith", "John Smith", False),
+        ("Type II diabetes", "type 2 diabetes", False),
+        ("Jane Smith", "John Smith", False),
+    ],
+)
+def test_what_names_of_siblings_differ_by(mention, name, opposed):
+    similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
+    found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]
+    assert found == pytest.approx(differences(mention, name)) and found[2] == opposed
+
+
+def test_words_may_be_spelled_together():
+    for name, mention in (("quicksilver", "quick silver"), ("non Hodgkin", "nonhodgkin")):
+        similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
+        assert not similarity.extra[0, 0, 0] and not similarity.missing[0, 0, 0]
+        assert not similarity.opposed[0, 0, 0]
+
+
+def test_another_word_in_the_place_of_one_is_extra_and_missing():
+    similarity = index_of([["John Smith"]]).similarity(["Jane Smith"], np.array([[0]]))
+    assert similarity.extra[0, 0, 0] == similarity.missing[0, 0, 0] == pytest.approx(4 / 9)
+
+
+def test_the_lengths_of_ngrams_are_settings():
+    """By single characters an anagram is the same string; by pairs of them it is not."""
+    for min_ngram, max_ngram, expected in ((1, 1, 1.0), (3, 3, 0.0)):
+        index = index_of([["abcd"]], [[]], min_ngram, max_ngram)
+        similarity = index.similarity(["dcba"], np.array([[0]])).ngrams[0, 0, 0]
+        assert similarity == pytest.approx(expected)
+
+
+@given(groups, st.data())
+def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
+    names = list(names)
+    surface_forms = [data.draw(st.lists(words, max_size=2)) for _ in names]
+    index = index_of(names, surface_forms)
+    mentions = data.draw(st.lists(words, min_size=1, max_size=4))
+    for _ in range(data.draw(st.integers(1, 4))):
+        positions = data.draw(st.sets(st.integers(0, len(names) + 1), max_size=3))
+        positions = sorted(positions)
+        groups_of = [[data.draw(st.lists(words, max_size=3)) for _ in positions] for _ in range(2)]
+        for position, *both in zip(positions, *groups_of):
+            for kind, strings in zip((names, surface_forms), both):
+                kind += [[] for _ in range(position + 1 - len(kind))]
+                kind[position] = strings
+        changed = np.array(positions, dtype=np.int64)
+        index.replace_surface_forms(changed, groups_of[1])
+        index.forget_names(changed)
+        index.count_names(changed)
+        some = data.draw(st.lists(st.integers(-1, len(names)), min_size=1, max_size=3))
+        index.similarity(mentions[:1], np.array([some]))
+    surface_forms += [[] for _ in range(len(names) - len(surface_forms))]
+    names += [[] for _ in range(len(surface_forms) - len(names))]
+    anew = index_of(names, surface_forms)
+    entities = np.tile(np.arange(-1, len(names) + 2), (len(mentions), 1))
+    for mention in mentions:
+        assert index.with_surface_form(mention) == anew.with_surface_form(mention)
+    for left, right in zip(
+        index.similarity(mentions, entities), anew.similarity(mentions, entities)
+    ):
+        np.testing.assert_allclose(left, right, atol=1e-6)
+
+
+def test_replacing_again_and_again_leaves_garbage_that_is_measured():
+    names, every = [["a"], ["b"]], np.array([[0, 1]])
+    index = index_of(names)
+    for number in range(6):
+        index.similarity(["a"], every)
+        names[0] = [f"a {number}"]
+        index.forget_names(np.array([0]))
+        index.count_names(np.array([0]))
+    index.similarity(["a"], every)
+    assert index.garbage == pytest.approx(6 / 8)
+
+
+@given(groups, st.data())
+def test_names_need_not_be_counted_nor_kept(names, data):
+    """Weights come from what is counted, in whatever order the names are read."""
+    counted = np.array(sorted(data.draw(st.sets(st.integers(0, len(names) - 1)))), dtype=np.int64)
+    mentions = data.draw(st.lists(words, min_size=1, max_size=3))
+    everything = np.tile(np.arange(-1, len(names)), (len(mentions), 1))
+
+    def similarities(order, limit):
+        index = index_of([])
+        index._read_names = lambda entities: [names[e] for e in entities.tolist()]
+        index.count_names(counted)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(strings_module, "MAX_NAMES", limit)
+            for entity in order:
+                index.similarity(mentions, np.full((len(mentions), 1), entity))
+            return np.stack(index.similarity(mentions, everything))
+
+    order = data.draw(st.permutations(range(len(names))))
+    together = similarities([], 100)
+    np.testing.assert_allclose(similarities(order, 100), together, atol=1e-6)
+    np.testing.assert_allclose(similarities(order, 2), together, atol=1e-6)
+
+
+def test_only_the_names_of_candidates_are_read():
+    read = []
+    index = index_of([])
+    index._read_names = lambda entities: read.append(entities.tolist()) or [["x"] for _ in entities]
+    index.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
+    index.similarity(["x"], np.array([[2, 7]]))
+    assert index.names_of(5) == ["x"] and index.names_of(9) == ["x"]
+    assert read == [[2, 5], [7], [9]]
+
+
+def test_threads_read_names_at_the_same_time():
+    rng = np.random.default_rng(0)
+    names = [[f"name {i % 50} of {i}", f"{'abc'[i % 3]} {i}"] for i in range(3000)]
+    tables = [rng.integers(3000, size=(20, 8)) for _ in range(40)]
+    mentions = [f"name {i}" for i in range(20)]
+    alone = [np.stack(index_of(names).similarity(mentions, table)) for table in tables[:3]]
+    index = index_of(names)
+    results = {}
+
+    def compare(number):
+        results[number] = np.stack(index.similarity(mentions, tables[number]))
+
+    run_in_threads(*(partial(compare, number) for number in range(len(tables))))
+    for number, expected in enumerate(alone):
+        np.testing.assert_allclose(results[number], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("block", [1, 3])
+def test_strings_may_be_read_in_blocks(block, monkeypatch):
+    names = [[f"name {i} of {'abc'[i % 3]}", f"{i}th"] for i in range(10)] + [[]]
+    forms = [[] for _ in names]
+    whole = index_of(names, forms)
+    monkeypatch.setattr(string_features, "BLOCK", block)
+    in_blocks = index_of(names, forms)
+    mentions, entities = ["name 7", "3th of b", ""], np.arange(11)[None].repeat(3, axis=0)
+    for one, other in zip(*(index.similarity(mentions, entities) for index in (whole, in_blocks))):
+        assert one.tolist() == other.tolist()

@@ -1,0 +1,178 @@
+"""Every reason that ``explain`` can give."""
+
+import pytest
+
+from spacy_arbo_el.base.calibration import Calibration
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
+from spacy_arbo_el.ranking.features import FEATURES
+from spacy_arbo_el.show.html import render_evidence
+
+from ..commands import run
+from ..linker.conftest import build as build_hashed
+from ..linker.conftest import build_bundled as build
+from ..linker.world import ENTITIES, annotated, without_links
+from ..ranking.test_feature_ranker import weights_of
+
+# Words alone can't do what these are about.
+pytestmark = pytest.mark.bundled
+
+TEXT = "Boats travel up the [Amazon|river] through the rain forest."
+
+
+def span_of(nlp, text=TEXT, label="THING"):
+    return without_links(annotated(nlp, text, label=label)).ents[0]
+
+
+@pytest.fixture
+def nlp():
+    return build()
+
+
+def test_a_link_shows_its_path_and_candidates(nlp):
+    lines = str(nlp.get_pipe("arbo_linker").explain(span_of(nlp))).splitlines()
+    assert lines[0].startswith('"Amazon": river (Amazon), probability ')
+    assert [line.split()[0] for line in lines[1:4]] == ["entity", "exemplar", "mention"]
+    assert "…" in lines[2] and "rain forest" in lines[2], "the exemplar's context"
+    assert lines[4].startswith("  candidates: river (Amazon) ")
+
+
+def why(nlp, kb_id, **options):
+    explanation = nlp.get_pipe("arbo_linker").explain(span_of(nlp, **options), kb_id)
+    return str(explanation).splitlines()[-1]
+
+
+def test_why_an_expected_entity_is_not_linked(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    assert why(nlp, "tree") == "tree: not in the knowledge base"
+    assert why(nlp, "shop").startswith("shop: candidate number 2 with a probability of ")
+    assert why(nlp, "NIL").startswith("NIL: a link needs a probability of 0")
+    linker.kb.redirect({"stream": "river"})
+    assert why(nlp, "stream") == "stream: redirects to river, which is what was linked"
+    linker.threshold = 0.9999
+    text = str(linker.explain(span_of(nlp), "shop"))
+    assert "NIL: the most probable candidate, river (Amazon), has a probability of 0." in text
+    assert "below the threshold of 0.9999" in text and "which is below the threshold" in text
+    linker.threshold = 0.0
+    linker.feedback.reject_link(span_of(nlp), "river")
+    assert why(nlp, "river").startswith("river: excluded by a correction")
+    linker.feedback.forget(span_of(nlp))
+    linker.feedback.learn(span_of(nlp), "NIL")
+    assert "NIL: it has no candidates" in str(linker.explain(span_of(nlp)))
+
+
+def test_which_features_put_a_candidate_before_another():
+    nlp = build_hashed()
+    linker = nlp.get_pipe("arbo_linker")
+    assert not linker.explain(span_of(nlp)).contributions, "BestEvidence.v1 has no features"
+    linker.reranker = FeatureRanker(weights=weights_of(name=2.0, has_exemplar=1.0))
+    why = linker.explain(span_of(nlp))
+    first, second = why.link.ids[:2]
+    assert why.compared == (first, second) and f"{first} before {second} by: name" in str(why)
+    assert set(why.contributions) == {*FEATURES, "frequency"}
+    last = why.link.ids[-1]
+    assert linker.explain(span_of(nlp), last).compared == (first, last)
+    assert linker.explain(span_of(nlp), "tree").compared == (first, second)
+
+
+def test_why_a_correction_excludes_an_entity(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    similar = TEXT.replace("Boats", "Ships")
+    linker.feedback.learn(span_of(nlp, similar), "shop")
+    reason = why(nlp, "river")
+    assert reason.startswith('river: excluded by a correction of the mention "Amazon" in ')
+    linker.kb.redirect({"stream": "river"})
+    linker.feedback.forget(span_of(nlp, similar))
+    linker.feedback.reject_link(span_of(nlp), "river")
+    assert why(nlp, "stream").startswith(
+        "stream: excluded by a correction; linker.feedback.forget(span)"
+    )
+    linker.feedback.forget(span_of(nlp))
+    # The entity of a correction was removed: it excludes nothing.
+    linker.kb.add(Entity("ship", "Ship"))
+    linker.feedback.learn(span_of(nlp), "ship")
+    linker.kb.remove("ship")
+    assert "correction" not in why(nlp, "shop")
+
+
+def test_types_discarded_labels_and_entities_that_are_not_retrieved():
+    nlp = build(retriever={"match_types": True}, mentions={"labels_discard": ["JUNK"]})
+    assert why(nlp, "river", label="COMPANY") == (
+        "river: excluded by type: the entity is PLACE, the mention COMPANY"
+    )
+    assert "the label JUNK are left out" in why(nlp, "river", label="JUNK")
+    nlp = build(retriever={"n_candidates": 1})
+    assert why(nlp, "fruit").startswith("fruit: not among the 1 candidates: its nearest text ")
+    none = {"@misc": "spacy-arbo-el.NoText.v1"}
+    nlp = build([*ENTITIES, Entity("silent", "Silent")], retriever={"verbalization": none})
+    assert why(nlp, "silent") == (
+        "silent: it has no text with a vector, and none of its exemplars was retrieved"
+    )
+
+
+def test_a_span_that_is_no_mention(nlp):
+    doc = nlp.make_doc("The probe flew past Mercury today.")
+    assert "planet" in str(nlp.get_pipe("arbo_linker").explain(doc[4:5]))
+    assert doc.ents == ()
+
+
+@pytest.mark.slow
+def test_command(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    text = "Boats travel up the Amazon."
+
+    command = "show", tmp_path / "model", "--text", text
+    assert "river (Amazon)" in run(*command, "--mention", "Amazon", "--kb-id", "shop")
+    assert "found no mention" in run(*command, code=1)
+    assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
+
+
+TWO = (
+    "Boats travel up the [Amazon|river] through the rain forest. "
+    "Customers order books at [Amazon|shop], an online shop."
+)
+
+
+def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
+    linker = nlp.get_pipe("arbo_linker")
+    doc = nlp(without_links(annotated(nlp, TWO)))
+    assert [ent.kb_id_ for ent in doc.ents] == ["river", "shop"]
+    # With a high probability that any two mentions are the same, both go to one entity.
+    curves = {"entity": (12, -6), "exemplar": (12, -6), "mention": (200, 0)}
+    linker.calibration = Calibration.from_config(curves)
+    doc = nlp(without_links(annotated(nlp, TWO)))
+    (linked,) = {ent.kb_id_ for ent in doc.ents}
+    taken, other = (1, "shop") if linked == "river" else (0, "river")
+    reason = str(linker.explain(doc.ents[taken], other)).splitlines()[-1]
+    assert reason.startswith(f"{other}: overruled by another cluster: candidate number 1 with a")
+    assert f'mention "Amazon" ({doc.ents[1 - taken].start_char}:' in reason
+    assert reason.endswith(f"led it to {linked}")
+
+    page = render_evidence([doc, nlp.make_doc("a <b> with nothing")])
+    assert page.startswith("<!DOCTYPE html>") and page.count("<li>") == 2
+    assert page.count("class='step entity'") == 3, "two links and the legend"
+    assert "class='step mention'" in page
+    assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
+    assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
+    nil = build(threshold=1.0)
+    page = render_evidence(
+        [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
+    )
+    assert "new entity new-1" in page
+    assert "NIL: the most probable candidate, river (Amazon), has" in page
+    assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
+
+
+def test_the_command_writes_the_page(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "model")
+    arguments = [
+        "show",
+        tmp_path / "model",
+        "--text",
+        "Boats travel up the Amazon.",
+        "--mention",
+        "Amazon",
+    ]
+    arguments += ["--kb-id", "shop", "--page", tmp_path / "page.html"]
+    assert "shop: candidate number" in run(*arguments)
+    assert "class='step entity'" in (tmp_path / "page.html").read_text()

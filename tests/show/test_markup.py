@@ -1,0 +1,181 @@
+"""Hostile titles, ids, labels, texts and addresses put no markup into pages."""
+
+from html.parser import HTMLParser
+
+import pytest
+import spacy
+from hypothesis import example, given
+from hypothesis import strategies as st
+from spacy import displacy
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
+from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate, register_extension
+from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
+
+VOCAB = spacy.blank("en").vocab
+TEMPLATE = "https://example.org/{}"
+VECTORS = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    '" onfocus=alert(1) autofocus="',
+    "</mark></div><iframe src=javascript:alert(1)>",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)//https://example.org",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:msgbox(1)",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "&#60;script&#62;",
+    "<svg/onload=alert(1)>",
+    "<!--",
+    "-->",
+    "<![CDATA[<script>]]>",
+    "</title><script>",
+    "</style><script>",
+    "{0.__class__}",
+    "{label}{text}%s",
+    "`onclick=alert(1)`",
+    "\\u003cscript\\u003e",
+    "＜script＞",
+    "<a href='java\tscript:alert(1)'>",
+    'report <b>2024</b>.pdf"onload="x',
+    "\x01javascript:alert(1)",
+    '?x="><script>',
+    "\x00<b>",
+    "\u202e<b>",
+]
+hostile = st.one_of(
+    st.sampled_from(VECTORS),
+    st.text(alphabet="<>\"'&`=/ {}%#:;\\aZ\u2028\x0b!-[]?", min_size=1, max_size=12),
+    st.builds(str.__add__, st.sampled_from(VECTORS), st.sampled_from(VECTORS)),
+)
+# Not in the text of a Doc, where displaCy makes line breaks of them.
+one_line = hostile.map(lambda text: " ".join(text.split()) or "<x>")
+# Titles and file names may have half characters, which no Doc can hold.
+any_text = st.one_of(hostile, hostile.map(lambda text: text + "\ud800\udc80"))
+
+
+class Page(HTMLParser):
+    """The elements of a page with the names of their attributes, its addresses and its text."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.elements, self.addresses, self.text, self.other = [], [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names))
+        self.elements.append((tag, *names))
+        self.addresses += [value for name, value in attrs if name in ("href", "src")]
+
+    def handle_endtag(self, tag):
+        self.elements.append(("/" + tag,))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def handle_comment(self, data):
+        self.other.append(data)
+
+    def unknown_decl(self, data):
+        self.other.append(data)
+
+    handle_pi = handle_comment
+
+
+def linked_doc(word, label, kb_id, title, nil_word, cluster, context, document):
+    register_extension("arbo")
+    doc = Doc(VOCAB, words=["They", "saw", word, nil_word, "there"])
+    doc.user_data["title"] = title
+    doc.ents = [Span(doc, 2, 3, label, kb_id=kb_id), Span(doc, 3, 4, label, kb_id="NIL")]
+    path = [
+        Evidence("entity", kb_id, title, "", 1.0),
+        Evidence("exemplar", kb_id, word, context, 1.0, document),
+        Evidence("mention", "9:12", word, "", 0.9),
+    ]
+    first, second = ((ent.start_char, ent.end_char) for ent in doc.ents)
+    links = {
+        first: Link(kb_id, 0.9, [kb_id], [0.9], path),
+        second: Link("NIL", 0.1, [kb_id], [0.1], cluster=cluster),
+    }
+    annotate(doc, links, EntSpans(), "arbo", overwrite=True)
+    return doc
+
+
+PLAIN = Page(
+    render_evidence([linked_doc("a", "B", "c", "d", "e", "f", "g", "h")], kb_url_template=TEMPLATE)
+)
+
+
+@given(
+    st.tuples(one_line, one_line, one_line, any_text, one_line, one_line, any_text, any_text),
+    st.sampled_from([TEMPLATE, "{}", "HTTPS://example.org/?q={}&x='{}'"]),
+)
+@example((VECTORS[1],) * 8, TEMPLATE)
+def test_evidence_page_has_the_elements_of_its_template_alone(fields, template):
+    word, label, kb_id, title, _, cluster, context, document = fields
+    if kb_id == "NIL":
+        return
+    html = render_evidence([linked_doc(*fields)], kb_url_template=template)
+    page = Page(html.encode("utf8").decode("utf8"))
+    assert page.elements == PLAIN.elements
+    assert not page.other
+    (address,) = page.addresses
+    assert address == "#" or address.lower().startswith(("http://", "https://"))
+
+
+@given(st.tuples(*[any_text] * 9))
+@example((VECTORS[1],) * 9)
+def test_page_of_new_entities_has_the_elements_of_its_template_alone(fields):
+    def page_of(id_, name, title, kb_id, text, before, label, document, page_title):
+        record = MentionRecord(("f", 0, 1), (), text, before, before, label, text, document)
+        refused = RefusedEntity(kb_id, title, 0.1, name)
+        entity = NewEntity(id_, name, (record,) * 7, 0, 1.0, (refused,))
+        return Page(to_html([entity], page_title).encode("utf8").decode("utf8"))
+
+    page = page_of(*fields)
+    assert page.elements == page_of(*"abcdefghi").elements and not page.other
+
+
+def test_text_of_others_is_shown_as_it_is():
+    page = Page(render_evidence([linked_doc(*[f"<b> & 'q' \"{i}\"" for i in range(8)])]))
+    text = "".join(page.text)
+    assert all(text.count(f"<b> & 'q' \"{i}\"") for i in (0, 1, 2, 3, 4, 5))
+
+
+def test_displacy_itself_does_not_escape():
+    doc = linked_doc("a", "<i>", "<b>", "<u>", "e", "f", "g", "h")
+    theirs = displacy.render(doc, style="ent", jupyter=False)
+    assert "<b>" in theirs and "<i>" in theirs, "if spaCy escapes now, to_displacy must not"
+    ours = displacy.render(to_displacy(doc), style="ent", manual=True, jupyter=False)
+    assert "<b>" not in ours and "&lt;b&gt;" in ours and "&lt;u&gt;" in ours
+
+
+@pytest.mark.parametrize(
+    ("template", "kb_id", "address"),
+    [
+        (TEMPLATE, "Q42", "https://example.org/Q42"),
+        (TEMPLATE, "MESH:D1", "https://example.org/MESH:D1"),
+        (TEMPLATE, 'a"b c', "https://example.org/a%22b%20c"),
+        ("{}", "http://www.wikidata.org/entity/Q42", "http://www.wikidata.org/entity/Q42"),
+        ("{}", "javascript:alert(1)", "#"),
+        ("{}", " javascript:https://x", "#"),
+        ("{}", "//example.org", "#"),
+        ("{}", "https:///x", "#"),
+        ("https://example.org/?a={}&b=1", "x", "https://example.org/?a=x&amp;b=1"),
+    ],
+)
+def test_addresses_are_of_the_web_or_none(template, kb_id, address):
+    assert web_address(template, kb_id) == address
+
+
+@pytest.mark.parametrize("template", ["javascript:x('{}')", "x/{}", "/{}", "", "data:{}", "//x/{}"])
+def test_templates_of_other_addresses_are_refused(template):
+    doc = linked_doc("a", "B", "c", "d", "e", "f", "g", "h")
+    with pytest.raises(ValueError, match="must begin with http"):
+        to_displacy(doc, kb_url_template=template)

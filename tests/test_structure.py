@@ -1,0 +1,87 @@
+"""The rooms of the package: each imports only those that stand before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import spacy_arbo_el
+
+PACKAGE = Path(spacy_arbo_el.__file__).parent
+# From the ground up. A room may import the rooms before it, at any place of a file.
+ROOMS = [
+    "base",
+    "storage",
+    "graph",
+    "encoders",
+    "kb",
+    "mentions",
+    "retrieval",
+    "ranking",
+    "discovery",
+    "linking",
+    "training",
+    "show",
+    "papers",
+    "config_sources",
+    "linker",
+    "corpora",
+    "factory",
+    "decisions",
+    "pipelines",
+    "runs",
+    "distributed",
+    "review",
+    "evaluation",
+    "fitting",
+    "serve",
+    "cli",
+]
+WEB = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
+
+
+def room_of(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path):
+    """The modules that a file imports, as paths of names; functions and types included."""
+    package = path.relative_to(PACKAGE.parent).with_suffix("").parts[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Import):
+            yield from (tuple(one.name.split(".")) for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            module = (*above, *(node.module or "").split(".")) if node.module else above
+            yield from ((*module, one.name) for one in node.names)
+
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if room_of(path) != "__init__")
+
+
+def test_every_file_is_in_a_room():
+    assert {room_of(path) for path in FILES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_none_that_stands_above_it(room):
+    above = set(ROOMS[ROOMS.index(room) + 1 :])
+    for path in FILES:
+        if room_of(path) == room:
+            own = [one for one in imports_of(path) if one[0] == PACKAGE.name and len(one) > 1]
+            assert not above & {one[1] for one in own}, path
+
+
+def test_papers_import_no_other_paper():
+    for path in FILES:
+        if room_of(path) == "papers":
+            papers = {
+                one[2] for one in imports_of(path) if one[1:2] == ("papers",) and len(one) > 2
+            }
+            # A paper may have several files, whose names begin with its own.
+            assert all(one.startswith(path.stem.split("_")[0]) for one in papers), path
+
+
+def test_the_web_framework_is_imported_for_http_alone():
+    for path in FILES:
+        assert room_of(path) == "serve" or not WEB & {one[0] for one in imports_of(path)}, path
