@@ -45,11 +45,10 @@ SECTIONS = (
     ("Encoders: `model`", ("encoders",)),
     ("Knowledge bases", ("kb", "corpora")),
     ("Search: `retriever`", ("retrieval",)),
-    ("Rerankers: `reranker`", ("reranking",)),
-    ("Inference: `inference`", ("inference", "linking")),
+    ("Rerankers and inference: `reranker`, `inference`", ("ranking", "linking")),
     ("Discovery: `discovery`", ("discovery",)),
-    ("Training", ("training",)),
-    ("Evaluation", ("evaluation",)),
+    ("Training", ("training", "runs")),
+    ("Evaluation", ("evaluation", "fitting")),
     ("The five papers", ("papers",)),
 )
 INTRODUCTION = """# Reference

@@ -43,7 +43,7 @@ def blocks(page, language):
 
 
 def test_each_code_stands_for_one_message():
-    source = read(ROOT / "spacy_arbo_el" / "errors.py")
+    source = read(ROOT / "spacy_arbo_el" / "base" / "errors.py")
     codes = re.findall(r"^    ([EW]\d+) = ", source, re.M)
     assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
 

@@ -34,6 +34,6 @@ def test_an_error_has_the_code_of_its_message():
 
 
 def test_codes_are_unique():
-    text = (PACKAGE / "errors.py").read_text(encoding="utf8")
+    text = (PACKAGE / "base" / "errors.py").read_text(encoding="utf8")
     codes = re.findall(r"^    ([EW]\d+) =", text, re.MULTILINE)
     assert len(codes) == len(set(codes)) > 100

@@ -28,9 +28,9 @@ from spacy_arbo_el.mentions.getters import EntSpans
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from ..show.test_markup import VECTORS, Page, any_text
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, examples
+from ..show.test_markup import VECTORS, Page, any_text
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 SEEN = TRAIN[:3]
