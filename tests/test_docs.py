@@ -256,18 +256,6 @@ def test_architecture_names_all_packages():
     assert set(packages_in_order()) == folders
 
 
-@pytest.mark.parametrize("package", packages_in_order())
-def test_packages_import_only_earlier_ones(package):
-    order = packages_in_order()
-    later = set(order[order.index(package) + 1 :])
-    for path in (ROOT / "spacy_arbo_el" / package).rglob("*.py"):
-        # Relative imports from the top of the package have a dot for each folder, and one more.
-        dots = "\\." * (len(path.relative_to(ROOT / "spacy_arbo_el").parts))
-        imported = re.findall(rf"^\s*from {dots}(\w+)", read(path), re.M)
-        imported += re.findall(rf"^\s*from {dots} import (.+)", read(path), re.M)
-        assert not later & set(imported), path
-
-
 @pytest.mark.slow
 def test_inference_procedure_of_the_architecture_links():
     names = {}
