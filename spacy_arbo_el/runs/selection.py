@@ -11,8 +11,8 @@ def is_chosen(evaluations: Sequence[Evaluation]) -> bool:
     """Return whether the last evaluated model takes the place of the best one.
 
     The later of two models is taken where their scores differ by no more than the standard error of
-    the difference. Dev sets have few mentions of unseen entities, and on these training still
-    gains where dev scores only vary by chance (docs/results.md, "Training").
+    the difference: then the dev documents do not say which is better, and the later one has seen
+    more.
 
     evaluations: Those of the training so far, at least one: each score with all others.
     """
