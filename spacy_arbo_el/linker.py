@@ -190,6 +190,11 @@ class ArboLinker(TrainablePipe):
         self.cfg["threshold"] = float(check_threshold(value))
 
     @property
+    def is_uncalibrated(self) -> bool:
+        """Return whether the ranker has weights of the package, not of the user's documents."""
+        return isinstance(self.reranker, FeatureRanker) and self.reranker.weights is None
+
+    @property
     def calibration(self) -> Calibration:
         """The curves from similarity to probability."""
         return self.stages.calibration
@@ -279,9 +284,7 @@ class ArboLinker(TrainablePipe):
     def _documents(self, stages: Optional[LinkingStages] = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
         settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
-        # Probabilities that were fitted to the user's documents need no advice.
-        is_default = isinstance(self.reranker, FeatureRanker) and self.reranker.weights is None
-        nil = self._nil if is_default else None
+        nil = self._nil if self.is_uncalibrated else None
         return DocumentLinker(stages or self.stages, *settings, nil)
 
     @property

@@ -94,9 +94,24 @@ def evaluate_command(
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data)
             examples = _held_out(nlp, annotated_examples(nlp, data, limit), drop, seed)
-            _add(results, label, nlp, inference_outcomes(nlp, examples, folds, tune), errors)
+            outcomes = inference_outcomes(nlp, examples, folds, tune)
+            _add(results, label, nlp, outcomes, errors)
+            _advise(nlp, label, outcomes)
     _print(results)
     _write(results, output, plots, report)
+
+
+def _advise(nlp: "Language", label: str, outcomes: "Dict[str, List[Outcome]]") -> None:
+    """Advise to calibrate where a tenth of the mentions has no entity, unless that was done."""
+    from ..linker import find_linker
+
+    gold = [one for one in next(iter(outcomes.values()), []) if one.gold is not None]
+    nil = sum(not one.gold for one in gold)
+    if nil and 10 * nil >= len(gold) and find_linker(nlp).is_uncalibrated:
+        msg.info(
+            f"{nil:,} of {len(gold):,} mentions have no entity, and {label} has the probabilities "
+            "of the package. Fit them: spacy arbo fit calibrate, or compare first: spacy arbo learn"
+        )
 
 
 def _check(models: Sequence[Path], errors: Sequence[Path], needs_plots: bool) -> None:
