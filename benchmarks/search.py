@@ -22,7 +22,6 @@ from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 import faiss
 import numpy as np
 import torch
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from threadpoolctl import threadpool_limits
 
 from spacy_arbo_el.base.arrays import TopK, unit
@@ -33,6 +32,7 @@ from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.retrieval.index import exact
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.index.protocol import Index
 from spacy_arbo_el.retrieval.similarity import Cosine, Similarity

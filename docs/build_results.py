@@ -93,7 +93,7 @@ TABLES = {
         "77.9 on UBERON, 71.7 on wned-wiki and 89.0 on reddit-posts. Its "
         "probabilities expect a list that lacks some entities. The lists of these corpora are "
         "complete, but for NEL's: there, right links are lost by the threshold, which `arbo "
-        "calibrate` with a hundred mentions repairs. Two strings of one paper make 5 points of "
+        "fit calibrate` with a hundred mentions repairs. Two strings of one paper make 5 points of "
         "CRAFT CL.",
     ),
     "linker": (

@@ -116,4 +116,4 @@ def _component(model: Path) -> Path:
         component = config.get("components", {}).get(name, {})
         if component.get("factory") == "arbo_linker":
             return model / name
-    raise ArboError(Errors.E792.format(path=model))
+    raise ArboError(Errors.E792.format(path=model, name=""))

@@ -8,8 +8,8 @@ from spacy.util import import_file
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
-from spacy_arbo_el.retrieval.index.flat import FlatIndex
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 from ..commands import run_script

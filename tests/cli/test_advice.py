@@ -53,7 +53,7 @@ def test_accuracy_of_the_fitted_ranker_leaves_out_nil(tmp_path):
     unknown = [f"Nobody knows the [apple{n}|NIL] today." for n in range(75)]
     write_docbin([annotated(nlp, text) for text in known + unknown], tmp_path / "dev.spacy")
     nlp.to_disk(tmp_path / "model")
-    printed = commands.run("calibrate", tmp_path / "model", tmp_path / "dev.spacy")
+    printed = commands.run("fit", "calibrate", tmp_path / "model", tmp_path / "dev.spacy")
     found = re.search(
         r"right for ([\d.]+)% of the held-out mentions that have a right one", printed
     )

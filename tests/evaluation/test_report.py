@@ -5,6 +5,7 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
+from spacy_arbo_el.fitting import held_out
 from spacy_arbo_el.fitting.thresholds import sweep_linking
 from spacy_arbo_el.ranking.independent import Independent
 
@@ -41,7 +42,7 @@ def test_thresholds_are_chosen_on_the_other_parts(pipeline, data, monkeypatch):
         used.append(([doc.text for doc in docs], stages))
         return sweep_linking(linker, docs, stages=stages)
 
-    monkeypatch.setattr(report, "sweep_linking", sweep)
+    monkeypatch.setattr(held_out, "sweep_linking", sweep)
     fixed = compare_inference(pipeline, data, folds=2)
     assert not used and fixed["names alone"]["arbo_nil_r"] == 0.0, "the threshold is 0"
     tuned = compare_inference(pipeline, data, folds=2, tune_by="arbo_acc")

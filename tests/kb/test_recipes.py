@@ -3,6 +3,7 @@
 import bz2
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..commands import run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "knowledge_base.md").read_text(encoding="utf8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "knowledge_base.md").read_text(encoding="utf8")
 LINES = PAGE.partition("Recipes for")[2].partition("```\n")[2].partition("```")[0].splitlines()
 READER = re.search(r"```python\n(.*?mesh.*?)```", PAGE, re.S)[1]
 GEONAMES = "7\tVeil\tVeil\tVeyl,Vail\t1.5\t2.5\tP\tPPL\tXX\t\t1\t\t\t\t900\t\t12\tX/Y\t2025-01-01\n"
@@ -89,6 +91,8 @@ def test_recipes(arguments, tmp_path, monkeypatch):
         Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
     Path("CONCEPT_SYNONYM.csv").write_text(SYNONYM)
     Path("readers.py").write_text(READER)
+    Path("experiments").mkdir()
+    shutil.copy(ROOT / "experiments" / "readers.py", "experiments")
     for line in LINES:
         if line.startswith("cut "):
             subprocess.run(line, shell=True, check=True)

@@ -4,7 +4,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.mentions.normalization.text import GREEK, PlainCharacters
@@ -75,4 +75,6 @@ def test_all_letters_of_the_alphabet_have_names():
 
 @given(st.text(alphabet="abβγ \n-–’ﬁo\u0308\u00ad２", min_size=1), st.text("aβ ", max_size=3))
 def test_no_mention_vanishes(mention, around):
+    # Soft hyphens alone cannot be seen.
+    assume(mention.strip("\u00ad"))
     assert read(mention, around, around)
