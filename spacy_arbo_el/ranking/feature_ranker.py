@@ -204,19 +204,13 @@ class FeatureRanker:
 
     def pretrained_in(self, context: RankingContext) -> Optional[RankerWeights]:
         """Pretrained weights of the package, if encoder and settings suit."""
-        start = self._start_in(context)
-        suits = start is not None and pretrained_weights().suit(context.datastore.encoder)
-        return start if suits else None
-
-    def _start_in(self, context: RankingContext) -> Optional[RankerWeights]:
-        """Weights that a fit may begin with: pretrained ones, whatever the encoder is.
-
-        After training, the similarities of vectors have another scale, but names are as before.
-        """
         if not self.pretrained or (self.min_ngram, self.max_ngram) != PRETRAINED_NGRAMS:
             return None
-        is_cosine = context.datastore.settings.similarity == Cosine()
-        return pretrained_weights().weights if is_cosine else None
+        datastore = context.datastore
+        if datastore.settings.similarity != Cosine():
+            return None
+        pretrained = pretrained_weights()
+        return pretrained.weights if pretrained.suit(datastore.encoder) else None
 
     def gather(
         self,
@@ -327,7 +321,7 @@ class FeatureRanker:
             rows = np.concatenate([rows, rows[described]])
             shares = np.concatenate([shares, shares[described]])
         correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
-        start = self._start_in(context)
+        start = self.pretrained_in(context)
         weights = fit_weights(candidates, correct, batch.documents[rows], shares, start)
         if weights is not None:
             log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
