@@ -24,10 +24,10 @@ from spacy_arbo_el.ranking.features import CandidateFeatures
 FOLDS, SAMPLES = 5, 1000
 
 
-def interval(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
+def interval(values: np.ndarray, documents: np.ndarray, samples: int = SAMPLES) -> np.ndarray:
     """The 95 % interval of the mean over bootstrap samples of the documents: (2,) float."""
     sums, counts = np.bincount(documents, values), np.bincount(documents)
-    chosen = np.random.default_rng(0).integers(len(counts), size=(SAMPLES, len(counts)))
+    chosen = np.random.default_rng(0).integers(len(counts), size=(samples, len(counts)))
     means = sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1)
     return np.percentile(means, [2.5, 97.5])
 

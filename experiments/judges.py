@@ -20,20 +20,20 @@ from typing import Any, Dict, Iterable, List, Sequence
 
 import numpy as np
 import spacy
+from entity_folds import interval
 from scipy.stats import spearmanr
 from spacy import util
 from spacy.tokens import Doc, DocBin
-from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_train_batches, train_while_improving
 from spacy.util import registry, resolve_dot_names
 
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.corpora.docs import unlinked_examples
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.report import linked_outcomes, seen_by
 from spacy_arbo_el.evaluation.seen import Seen
-from spacy_arbo_el.fitting.calibrate import fit_calibration
+from spacy_arbo_el.fitting.calibrate import divided, fit_calibration
 from spacy_arbo_el.fitting.thresholds import best_row, pooled_rows, sweep_linking
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
@@ -162,35 +162,22 @@ def _score(
     keeping = linker.keeping_stages()
     fitted = fit_calibration(linker, dev, stages=keeping, from_scratch=True)
     stages = replace(keeping, **fitted._asdict())
-    parts = [dev[i::FOLDS] for i in range(FOLDS)]
     found: List[Outcome] = []
     sweeps = []
-    for i, part in enumerate(parts):
-        rest = [doc for j, docs in enumerate(parts) if j != i for doc in docs]
+    for rest, part in divided(dev, FOLDS):
         refitted = fit_calibration(linker, rest, stages=keeping, from_scratch=True)
         held_out = replace(keeping, **refitted._asdict())
-        found += linked_outcomes(linker, held_out, _examples(part), default)
+        found += linked_outcomes(linker, held_out, unlinked_examples(part), default)
         sweeps.append(sweep_linking(linker, part, stages=held_out))
     rows = pooled_rows(sweeps)
     threshold = float(rows[best_row(rows, "nel_micro_f")]["threshold"])
     judged = {"dev": first_candidates(found, seen), "threshold": threshold}
     for name, docs in (("other", other), ("withheld", withheld)):
-        results = linked_outcomes(linker, stages, _examples(docs), default)
+        results = linked_outcomes(linker, stages, unlinked_examples(docs), default)
         judged[name] = first_candidates(results, seen)
-        results = linked_outcomes(linker, stages, _examples(docs), threshold)
+        results = linked_outcomes(linker, stages, unlinked_examples(docs), threshold)
         judged[name + "_tuned"] = first_candidates(results, seen)
     return judged
-
-
-def _examples(docs: Sequence[Doc]) -> List[Example]:
-    return [Example(unlinked(doc), doc) for doc in docs]
-
-
-def interval(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
-    """The 95 % interval of the mean over bootstrap samples of the documents: (2,) float."""
-    sums, counts = np.bincount(documents, values), np.bincount(documents)
-    chosen = np.random.default_rng(0).integers(len(counts), size=(SAMPLES, len(counts)))
-    return np.percentile(sums[chosen].sum(axis=1) / counts[chosen].sum(axis=1), [2.5, 97.5])
 
 
 # The judges: which mentions, and which of them.
@@ -224,7 +211,7 @@ def table(args: argparse.Namespace) -> None:
                 documents = np.array([row["document"] for row in rows])
                 base = right if base is None else base
                 means.setdefault(name, []).append(right.mean())
-                low, high = 100 * interval(right - base, documents)
+                low, high = 100 * interval(right - base, documents, SAMPLES)
                 cells.append(f"{100 * right.mean():.1f} ({low:+.1f} to {high:+.1f})")
             if not cells:
                 continue

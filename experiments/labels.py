@@ -11,10 +11,9 @@ from typing import Iterable
 
 import srsly
 from rich.console import Console
-from spacy.training import Example
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.corpora.docs import unlinked_examples
 from spacy_arbo_el.corpora.read import read_ids
 from spacy_arbo_el.evaluation.holdout import with_removed_as_nil
 from spacy_arbo_el.evaluation.report import annotated_examples, as_table, score_rows
@@ -47,7 +46,7 @@ def main() -> None:
         docs = [example.reference for example in annotated_examples(nlp, options.data)]
         keep_entities(linker.kb, read_ids(options.labels))
         docs = with_removed_as_nil(docs, linker.kb)
-        outcomes = inference_outcomes(nlp, [Example(unlinked(doc), doc) for doc in docs])
+        outcomes = inference_outcomes(nlp, unlinked_examples(docs))
         rows.update({f"{model}: {name}": row for name, row in score_rows(nlp, outcomes).items()})
     Console(width=160).print(as_table(rows, f"{options.data}, labels of {options.labels}"))
     if options.output:

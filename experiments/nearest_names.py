@@ -17,20 +17,19 @@ from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 import spacy
-from judges import interval
+from entity_folds import interval
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.corpora.docs import unlinked_examples
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.report import linked_outcomes
 from spacy_arbo_el.linker import ArboLinker
 
 THRESHOLDS = (0.7, 0.8, 0.9)
-AROUND, WORDS = 150, 50
+AROUND, WORDS, SAMPLES = 150, 50, 2000
 
 
 def encoded(linker: ArboLinker, texts: Sequence[str], size: int) -> np.ndarray:
@@ -80,8 +79,7 @@ def f1(right: np.ndarray, linked: np.ndarray, gold: np.ndarray) -> float:
 
 
 def outcomes_of(linker: ArboLinker, docs: Sequence[Doc], threshold: float) -> List[Outcome]:
-    examples = [Example(unlinked(doc), doc) for doc in docs]
-    results = linked_outcomes(linker, linker.stages, examples, threshold)
+    results = linked_outcomes(linker, linker.stages, unlinked_examples(docs), threshold)
     return [result for result in results if result.gold is not None and result.link is not None]
 
 
@@ -99,7 +97,7 @@ def namesakes(linker: ArboLinker, docs: Sequence[Doc], weights: Sequence[float])
     for weight in weights:
         chosen, _ = nearest_names(linker, results, weight)
         theirs = np.array([one in r.gold for one, r in zip(chosen, results)])
-        low, high = 100 * interval(1.0 * ours - theirs, documents)
+        low, high = 100 * interval(1.0 * ours - theirs, documents, SAMPLES)
         print(
             f"  nearest names, context {weight}: {100 * theirs.mean():.1f}, of a shared name "
             f"{100 * theirs[shared].mean():.1f}; default ahead by {low:+.1f} to {high:+.1f}"

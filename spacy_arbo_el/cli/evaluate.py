@@ -137,9 +137,7 @@ def _held_out(
     nlp: "Language", examples: "List[Example]", drop: float, seed: int
 ) -> "List[Example]":
     """Remove entities from the KB. Their mentions are NIL in the examples that are returned."""
-    from spacy.training import Example
-
-    from ..corpora.docs import unlinked
+    from ..corpora.docs import unlinked_examples
     from ..evaluation.holdout import remove_entities, with_removed_as_nil
     from ..linker import find_linker
 
@@ -148,7 +146,7 @@ def _held_out(
     linker = find_linker(nlp)
     docs = [example.reference for example in examples]
     remove_entities(linker, docs, drop, seed)
-    return [Example(unlinked(doc), doc) for doc in with_removed_as_nil(docs, linker.kb)]
+    return unlinked_examples(with_removed_as_nil(docs, linker.kb))
 
 
 def _title(data: Path, folds: int, tune: str, drop: float) -> str:

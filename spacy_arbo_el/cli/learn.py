@@ -50,7 +50,8 @@ def learn_command(
     from rich.console import Console
 
     from ..corpora.docbin import read_docs
-    from ..fitting.learning import annotated_docs, best_way, compare_ways, use_way
+    from ..fitting.calibrate import annotated_docs
+    from ..fitting.learning import best_way, compare_ways, use_way
     from ..linker import find_linker
     from ..mentions.labels import check_some_annotated
     from ..pipelines import changing_pipeline, save_pipeline
@@ -70,9 +71,8 @@ def learn_command(
         Console(width=130).print(_table(ways, title))
         msg.info(_advice(ways, best))
         if output is not None:
-            name = take or best.name
-            save_pipeline(use_way(nlp, docs, name), output)
-            msg.good(f"{output}: {name}, with all {len(docs)} documents")
+            save_pipeline(use_way(nlp, docs, take or best.name), output)
+            msg.good(f"{output}: {take or best.name}, with all {len(docs)} documents")
 
 
 def _count(linker: "ArboLinker", docs: "List[Doc]") -> int:

@@ -5,6 +5,7 @@ from typing import Callable, Iterable, List, Optional, Set, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from ..base.errors import ArboError, Errors
 from ..mentions.getters import same_tokens
@@ -114,6 +115,11 @@ def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
     mentions: Whether the copy has the same mentions.
     """
     return copied(doc, _unlinked_span if mentions else None)
+
+
+def unlinked_examples(docs: Iterable[Doc]) -> List[Example]:
+    """Examples whose references are these documents, and whose predictions have no links."""
+    return [Example(unlinked(doc), doc) for doc in docs]
 
 
 def copied(doc: Doc, change: Optional[Callable[[Doc, Span], Span]]) -> Doc:

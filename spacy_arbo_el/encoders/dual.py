@@ -193,8 +193,12 @@ class DualEncoder:
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
         """Encode whole texts with a tower. See ``Encoder.encode_passages``."""
+        return self._predict(tower, self.read_passages(tower, texts, size))
+
+    def read_passages(self, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
+        """Read whole texts with a tower. See ``Encoder.read_passages``."""
         reader: Any = self._reader(tower)
-        return self._predict(tower, reader.read_passages(self.model.get_ref(tower), texts, size))
+        return reader.read_passages(self.model.get_ref(tower), texts, size)
 
     def _reader(self, tower: str) -> TowerReader:
         return self.model.get_ref(tower).attrs["reader"]

@@ -61,7 +61,11 @@ class Encoder(Protocol):
 
     @property
     def reads_passages(self) -> bool:
-        """Return whether ``encode_passages`` can be called."""
+        """Return whether ``read_passages`` and ``encode_passages`` can be called."""
+        ...
+
+    def read_passages(self, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
+        """Whole texts, ready to be encoded: one span each. The arguments of ``encode_passages``."""
         ...
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:

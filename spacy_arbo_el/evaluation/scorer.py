@@ -66,7 +66,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
 
 def recall_at(results: List[Outcome], k: int) -> Optional[float]:
     """Share of linkable gold mentions with their entity in k."""
-    return mean([_is_candidate(result, k) for result in results if result.gold])
+    return mean([is_candidate(result, k) for result in results if result.gold])
 
 
 def _count_link(prf: PRFScore, result: Outcome) -> None:
@@ -79,7 +79,8 @@ def _count_link(prf: PRFScore, result: Outcome) -> None:
     prf.fp += is_link
 
 
-def _is_candidate(result: Outcome, k: int) -> bool:
+def is_candidate(result: Outcome, k: int) -> bool:
+    """Return whether a gold entity of a mention is among its first k candidates."""
     candidates = result.link.ids[:k] if result.link else ()
     return any(kb_id in (result.gold or ()) for kb_id in candidates)
 

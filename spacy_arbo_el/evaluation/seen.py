@@ -63,6 +63,12 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[
     }
 
 
+def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
+    """Count each document in bootstrap samples of the documents: (samples, documents)."""
+    share = np.full(documents, 1 / documents)
+    return np.random.default_rng(0).multinomial(documents, share, size=samples)
+
+
 def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float]]:
     """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
     by_document: Dict[Any, List[bool]] = {}
@@ -72,7 +78,6 @@ def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float
     if len(by_document) < 2:
         return None
     counts = np.array([[sum(part), len(part)] for part in by_document.values()])
-    share = np.full(len(counts), 1 / len(counts))
-    drawn = np.random.default_rng(0).multinomial(len(counts), share, size=SAMPLES) @ counts
+    drawn = bootstrap_counts(len(counts)) @ counts
     low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1), [0.025, 0.975])
     return float(low), float(high)

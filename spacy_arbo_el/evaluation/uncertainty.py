@@ -1,11 +1,12 @@
 """Standard errors of scores over documents, whose mentions are often right or wrong together."""
 
-from typing import Dict, List, Optional, Sequence
+from typing import Dict, Optional, Sequence
 
 import numpy as np
 
 from ..kb.entity import NIL
 from .outcomes import Outcome
+from .scorer import is_candidate
 from .seen import Seen
 
 
@@ -27,7 +28,7 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
     has_entity = np.array([bool(result.gold) for result in results])
     known = np.array([bool(seen.ids & set(result.gold or ())) for result in results])
     linked = np.array([result.predicted not in (None, NIL) for result in results])
-    first = np.array([_is_first(result) for result in results])
+    first = np.array([is_candidate(result, 1) for result in results])
     parts = [
         _change(right & part, part, documents) for part in (has_entity & known, has_entity & ~known)
     ]
@@ -45,11 +46,6 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
         for name, change in changes.items()
         if change is not None
     }
-
-
-def _is_first(result: Outcome) -> bool:
-    candidates: List[str] = list(result.link.ids[:1]) if result.link else []
-    return bool(set(candidates) & set(result.gold or ()))
 
 
 def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> Optional[np.ndarray]:

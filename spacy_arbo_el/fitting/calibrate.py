@@ -1,7 +1,18 @@
 """Fit calibration and reranker on annotated documents (dev set)."""
 
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+)
 
 import numpy as np
 from spacy.language import Language
@@ -21,6 +32,7 @@ from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
 from .evidence import fit_evidence
 
+T = TypeVar("T")
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
 LabelledEdges = Tuple[np.ndarray, np.ndarray]
 
@@ -73,6 +85,21 @@ class AnnotatedMentions(NamedTuple):
         batch = MentionBatch.concat(batches)
         gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
         return cls(batch, Neighbours.concat(neighbours), gold, identities)
+
+
+def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> List[Doc]:
+    """The documents with an annotated mention."""
+    return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
+
+
+def divided(items: Sequence[T], folds: int) -> Iterator[Tuple[List[T], List[T]]]:
+    """Yield each of some parts with all items that are not in it, in turn.
+
+    RETURNS: Pairs of the items to fit on, part by part, and of those that are held out.
+    """
+    parts = [list(items[i::folds]) for i in range(folds)]
+    for i, part in enumerate(parts):
+        yield [item for j, other in enumerate(parts) if j != i for item in other], part
 
 
 def fit_calibration(

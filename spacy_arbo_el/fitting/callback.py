@@ -6,19 +6,18 @@ from typing import Any, Dict, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import ensure_path, registry
 
 from ..base.settings import check_share
 from ..corpora.docbin import read_docs
-from ..corpora.docs import unlinked
+from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
-from .calibrate import fit_calibration, install
+from .calibrate import annotated_docs, divided, fit_calibration, install
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 FOLDS = 3
@@ -120,25 +119,23 @@ def score_held_out(
         there are fewer than two documents with annotated mentions, the present threshold and no
         scores.
     """
-    docs = [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
+    docs = annotated_docs(linker, docs)
     folds = min(FOLDS, len(docs))
     if folds < 2:
         return linker.threshold, {}
-    parts = [docs[i::folds] for i in range(folds)]
     stages = stages or linker.keeping_stages()
-    by_fold = []
-    for i in range(folds):
-        others = [doc for j, part in enumerate(parts) if j != i for doc in part]
+    # Each part with stages that were fitted on the others.
+    fitted_on_others = []
+    for others, part in divided(docs, folds):
         fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
-        by_fold.append(replace(stages, **fitted._asdict()))
+        fitted_on_others.append((part, replace(stages, **fitted._asdict())))
     threshold = linker.threshold
     if tune_by:
-        sweeps = [sweep_linking(linker, part, stages=one) for part, one in zip(parts, by_fold)]
+        sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]
         row = cautious_row(sweeps, tune_by, threshold)
         threshold = float(sweeps[0].rows[row]["threshold"])
     results = []
-    for part, one in zip(parts, by_fold):
-        examples = [Example(unlinked(doc), doc) for doc in part]
-        results += linked_outcomes(linker, one, examples, threshold)
+    for part, one in fitted_on_others:
+        results += linked_outcomes(linker, one, unlinked_examples(part), threshold)
     errors = standard_errors(results, seen_by(linker))
     return threshold, {**scores_of(linker, results), ERRORS: errors}

@@ -14,7 +14,7 @@ from ..linking.stages import LinkingStages
 from ..ranking.decisions import Inference
 from ..ranking.independent import Independent
 from ..ranking.ranking import BestEvidence
-from .calibrate import fit_calibration
+from .calibrate import divided, fit_calibration
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 # From the stages of a linker to variants of them, by name.
@@ -83,13 +83,12 @@ def outcomes_of_stages(
         if folds < 2:
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
-    parts = [examples] if folds < 2 else [examples[i::folds] for i in range(folds)]
+    parts = divided(examples, folds) if folds else [([], examples)]
     results: Dict[str, List[Outcome]] = {}
     keeping = linker.keeping_stages()
-    for i, part in enumerate(parts):
-        stages = keeping
-        others = [eg.reference for j, p in enumerate(parts) if j != i for eg in p]
-        if folds >= 2:
+    for rest, part in parts:
+        stages, others = keeping, [example.reference for example in rest]
+        if folds:
             fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
             stages = replace(stages, **fitted._asdict())
         for name, variant in variants(stages).items():

@@ -13,20 +13,19 @@ from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from ..base.errors import ArboError, Errors
-from ..corpora.docs import unlinked
+from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
 from ..evaluation.reliability import reliability_of_links
 from ..evaluation.report import linked_outcomes
 from ..evaluation.scorer import recall_at
-from ..evaluation.seen import SAMPLES, accuracy_interval
+from ..evaluation.seen import accuracy_interval, bootstrap_counts
 from ..linker import ArboLinker, find_linker
 from ..mentions.record import keys_of
 from ..retrieval.exemplars import ExemplarStore
 from ..runs.short_run import train_copy
-from .calibrate import fit_calibration
+from .calibrate import annotated_docs, divided, fit_calibration
 
 # Uses annotated documents. It changes the pipeline, or returns another one.
 Use = Callable[[Language, Sequence[Doc]], Language]
@@ -119,8 +118,7 @@ class Way:
         _, numbers = np.unique(documents, return_inverse=True)
         gained = np.bincount(numbers, self.correct.astype(float) - other.correct)
         sizes = np.bincount(numbers)
-        share = np.full(len(sizes), 1 / len(sizes))
-        drawn = np.random.default_rng(0).multinomial(len(sizes), share, size=SAMPLES)
+        drawn = bootstrap_counts(len(sizes))
         return (drawn @ gained) / np.maximum(drawn @ sizes, 1)
 
 
@@ -143,41 +141,36 @@ def compare_ways(
     if len(docs) < folds:
         raise ArboError(Errors.E837.format(count=len(docs), folds=folds))
     linker.refresh()
-    parts = [docs[i::folds] for i in range(folds)]
     stages = linker.stages
     # Each mention is encoded once for all ways.
     linker.stages = linker.keeping_stages()
     try:
-        ways = _linked_by(USES, nlp, parts)
+        ways = _linked_by(USES, nlp, docs, folds)
     finally:
         linker.stages = stages
-    return ways + (_linked_by(TRAINED, nlp, parts) if train else [])
+    return ways + (_linked_by(TRAINED, nlp, docs, folds) if train else [])
 
 
-def _linked_by(uses: Mapping[str, Use], nlp: Language, parts: Sequence[List[Doc]]) -> List[Way]:
-    """Link each part after using the others in some ways."""
-    linker, docs = find_linker(nlp), [doc for part in parts for doc in part]
+def _linked_by(
+    uses: Mapping[str, Use], nlp: Language, docs: Sequence[Doc], folds: int
+) -> List[Way]:
+    """Link each part of documents after using the others in some ways."""
+    linker = find_linker(nlp)
     found: Dict[str, List[Outcome]] = {name: [] for name in uses}
     seconds = dict.fromkeys(uses, 0.0)
-    for number, part in enumerate(parts):
-        others = [doc for i, one in enumerate(parts) if i != number for doc in one]
+    for others, part in divided(docs, folds):
         for name, use in uses.items():
             with _restored(linker, docs):
                 start = time.perf_counter()
                 used = find_linker(use(nlp, others))
                 used.refresh()
-                seconds[name] += (time.perf_counter() - start) / len(parts)
+                seconds[name] += (time.perf_counter() - start) / folds
                 found[name] += _held_out(used, part)
     return [Way(name, found[name], seconds[name]) for name in uses]
 
 
-def annotated_docs(linker: ArboLinker, docs: Sequence[Doc]) -> List[Doc]:
-    """The documents with an annotated mention."""
-    return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
-
-
 def _held_out(linker: ArboLinker, docs: Sequence[Doc]) -> List[Outcome]:
-    examples = [Example(unlinked(doc), doc) for doc in docs]
+    examples = unlinked_examples(docs)
     results = linked_outcomes(linker, linker.stages, examples, linker.threshold)
     return [result for result in results if result.gold is not None]
 

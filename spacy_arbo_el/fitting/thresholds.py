@@ -11,6 +11,7 @@ from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
+from ..evaluation.seen import bootstrap_counts
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
@@ -90,10 +91,11 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> 
     score: One of ``LINKING_SCORES``.
     prior: The threshold that is kept if nothing speaks against it.
     """
-    rows = pooled_rows(sweeps)
-    thresholds, values = (np.array([row[key] for row in rows]) for key in ("threshold", score))
-    best = best_row(rows, score)
+    thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
     judged, has_gold = _pooled(sweeps)
+    rows = _rows(thresholds, judged, has_gold)
+    values = np.array([row[score] for row in rows])
+    best = best_row(rows, score)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
     documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
     samples = _sampled(judged, has_gold, documents, score)
@@ -106,9 +108,7 @@ def _sampled(
     judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: str
 ) -> np.ndarray:
     """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
-    count = int(documents.max()) + 1
-    share = np.full(count, 1 / count)
-    drawn = np.random.default_rng(0).multinomial(count, share, size=SAMPLES).T.astype(np.float32)
+    drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
     # (mentions, SAMPLES): how often each mention is in a sample.
     weights = drawn[documents]
     linked, correct = judged

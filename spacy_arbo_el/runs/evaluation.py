@@ -125,6 +125,7 @@ def create_evaluation(
     settings: The training settings, resolved.
     """
     callback, weights = settings["before_to_disk"], settings["score_weights"]
+    used = {name: weight for name, weight in weights.items() if weight}
 
     def calibrate_and_evaluate() -> Evaluation:
         release_memory()
@@ -135,13 +136,12 @@ def create_evaluation(
         if held_out:
             known = {name: value for name, value in held_out.items() if value is not None}
             scores.update({name: value for name, value in known.items() if name in scores})
-            used = {name: weight for name, weight in weights.items() if weight}
             score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
             errors = held_out.get(ERRORS, {})
             # Of scores that vary together: the largest error that the sum can have.
             scores[ERROR] = sum(errors.get(name, 0.0) * abs(used[name]) for name in used)
         release_memory()
-        _check_scores(score, scores, [name for name, weight in weights.items() if weight])
+        _check_scores(score, scores, used)
         return score, scores
 
     return calibrate_and_evaluate

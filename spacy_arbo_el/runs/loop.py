@@ -129,8 +129,7 @@ def train(
     is_unsaved = False
     info: Dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
     try:
-        for info, is_best in run.steps(steps):
-            is_evaluated = is_best is not None
+        for info, is_evaluated in run.steps(steps):
             is_unsaved = not is_evaluated
             if is_evaluated:
                 with limited.of_pipeline(nlp):

@@ -9,8 +9,8 @@ from thinc.api import Optimizer
 from ..base.errors import ArboError, Errors
 from .checkpoint import Checkpoint, Evaluation
 
-# What the training loop reports of a step, and whether it is the best: None without an evaluation
-Step = Tuple[Dict[str, Any], Optional[bool]]
+# What the training loop reports of a step, and whether it was evaluated
+Step = Tuple[Dict[str, Any], bool]
 
 
 class ResumableLoop:
@@ -55,18 +55,18 @@ class ResumableLoop:
         as the best.
         """
         info: Dict[str, Any] = {}
-        is_best: Optional[bool] = True
+        is_evaluated = True
         if self._checkpoint is not None:
-            info, is_best = self._replay(self._checkpoint, steps)
+            info, is_evaluated = self._replay(self._checkpoint, steps)
         for _, info, is_best in steps:
-            yield info, is_best
-        if is_best is not None:
+            is_evaluated = is_best is not None
+            yield info, is_evaluated
+        if is_evaluated:
             return
         with self._nlp.use_params(self._optimizer.averages or {}):
             score, other_scores = self.evaluate()
         info["checkpoints"].append((score, info["step"]))
-        is_best = score == max(info["checkpoints"])[0]
-        yield {**info, "score": score, "other_scores": other_scores}, is_best
+        yield {**info, "score": score, "other_scores": other_scores}, True
 
     def _replay(self, checkpoint: Checkpoint, steps: Iterator[Tuple[Any, Any, Any]]) -> Step:
         """Skip to a checkpoint's step without training; restore it."""
@@ -80,4 +80,5 @@ class ResumableLoop:
         if step is None:
             raise ArboError(Errors.E603.format(path=self._path))
         checkpoint.restore(self._nlp.pipeline, self._optimizer)
-        return step
+        info, is_best = step
+        return info, is_best is not None

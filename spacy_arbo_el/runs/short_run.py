@@ -7,12 +7,11 @@ from typing import Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from spacy.util import load_config_from_str, registry
 from thinc.api import fix_random_seed
 
 from ..config_sources import complete_config
-from ..corpora.docs import unlinked
+from ..corpora.docs import unlinked_examples
 from ..linker import find_linker
 from ..pipelines import load_pipeline, save_pipeline
 
@@ -33,7 +32,7 @@ def train_copy(nlp: Language, docs: Sequence[Doc], seed: int = 0) -> Language:
     settings = load_config_from_str(complete_config("linker"), interpolate=False)["training"]
     batch = registry.resolve({"batcher": settings["batcher"]})["batcher"]
     order = random.Random(seed)
-    examples = [Example(unlinked(doc), doc) for doc in docs]
+    examples = unlinked_examples(docs)
     batches = []
     for _ in range(settings["max_epochs"]):
         order.shuffle(examples)

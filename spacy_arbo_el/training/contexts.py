@@ -1,14 +1,14 @@
 """Training of contexts: the text around a mention approaches the description of its entity."""
 
 from dataclasses import dataclass
-from typing import Any, Optional, Sequence
+from typing import Optional
 
 import numpy as np
 from spacy.util import registry
-from thinc.api import Model
 
 from ..base.settings import check_count, check_positive
 from ..encoders.inputs import SpanInputs
+from ..encoders.protocol import Encoder
 from ..kb.knowledge_base import ArboKB
 from ..ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, description_text
 from .cache import EmbeddingCache
@@ -70,7 +70,7 @@ class ContextObjective:
         table: GoldTable,
         cache: EmbeddingCache,
         kb: ArboKB,
-        model: Model,
+        encoder: Encoder,
     ) -> Optional[ContextBatch]:
         """Read the contexts of mentions, with the descriptions that they are compared with.
 
@@ -78,7 +78,7 @@ class ContextObjective:
         table: The gold labels.
         cache: The vectors of names, which find the namesakes.
         kb: The knowledge base.
-        model: The dual encoder.
+        encoder: Reads whole texts.
         RETURNS: None where no mention has an entity with a description.
         """
         near = HardNegatives(self.namesakes, 0.0)(mentions + table.n_texts, table, cache)
@@ -101,12 +101,6 @@ class ContextObjective:
         texts = [description_text(found[position]) for position in described]
         return ContextBatch(
             batch,
-            _read(model, "mention", contexts, CONTEXT_PIECES),
-            _read(model, "entity", texts, DESCRIPTION_PIECES),
+            encoder.read_passages("mention", contexts, CONTEXT_PIECES),
+            encoder.read_passages("entity", texts, DESCRIPTION_PIECES),
         )
-
-
-def _read(model: Model, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
-    node = model.get_ref(tower)
-    reader: Any = node.attrs["reader"]
-    return reader.read_passages(node, texts, size)

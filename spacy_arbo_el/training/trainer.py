@@ -217,9 +217,10 @@ class Trainer:
         objective, table, cache = self.objective.contexts, data.table, data.cache
         if objective is None or not len(mentions):
             return 0.0
-        if not self.datastore.encoder.reads_passages:
+        datastore = self.datastore
+        if not datastore.encoder.reads_passages:
             raise ArboError(Errors.E622.format(name=self.name))
-        found = objective.read(mentions, table, cache, self.datastore.kb, self.model)
+        found = objective.read(mentions, table, cache, datastore.kb, datastore.encoder)
         if found is None:
             return 0.0
         number = len(self.objective.terms)

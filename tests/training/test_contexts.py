@@ -68,7 +68,7 @@ def test_descriptions_of_a_step_are_those_of_gold_entities_and_of_namesakes():
     nlp, linker = start()
     data = linker.trainer._current_data()
     objective = ContextObjective(SoftmaxPositiveNegative(), namesakes=1)
-    found = objective.read(np.arange(2), data.table, data.cache, linker.kb, linker.model)
+    found = objective.read(np.arange(2), data.table, data.cache, linker.kb, linker.encoder)
     count = len(found.descriptions)
     assert len(found.contexts) == 2 and 2 <= count <= 3
     is_positive = found.batch.positives >= 0
@@ -83,7 +83,7 @@ def test_mentions_of_entities_without_a_description_are_left_out():
     nlp.initialize(lambda: list(examples(nlp, {"bare": "Arno was here"})))
     data = linker.trainer._current_data()
     objective = ContextObjective(SoftmaxPositiveNegative())
-    read = objective.read(np.arange(1), data.table, data.cache, linker.kb, linker.model)
+    read = objective.read(np.arange(1), data.table, data.cache, linker.kb, linker.encoder)
     assert read is None
     assert np.isfinite(nlp.update(list(examples(nlp, {"bare": "Arno was here"})))["arbo_linker"])
 
