@@ -14,26 +14,26 @@ import re
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Dict, List, Set
+from typing import Any
 
 ASSETS = Path(__file__).resolve().parent
 SPLITS = ("train", "dev", "test")
 NIL = "NIL"
 MENTION = re.compile(r"\[\[([^\[\]|]+)\|([^\[\]|]+)\]\]")
 
-Record = Dict[str, Any]
+Record = dict[str, Any]
 
 
-def read_jsonl(path: Path) -> List[Record]:
+def read_jsonl(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text(encoding="utf8").split("\n") if line]
 
 
-def read_entities(assets: Path = ASSETS) -> Dict[str, Record]:
+def read_entities(assets: Path = ASSETS) -> dict[str, Record]:
     """All entities by id: those of the KB ("E…") and the new ones ("N…").
 
     Raises ValueError where an id occurs twice or an entity has no type.
     """
-    entities: Dict[str, Record] = {}
+    entities: dict[str, Record] = {}
     for name in ("entities.jsonl", "entities_new.jsonl"):
         for entity in read_jsonl(assets / name):
             if entity["id"] in entities:
@@ -48,7 +48,7 @@ def is_new(entity_id: str) -> bool:
     return entity_id.startswith("N")
 
 
-def parse(source: str, entities: Dict[str, Record], where: str = "") -> List[Record]:
+def parse(source: str, entities: dict[str, Record], where: str = "") -> list[Record]:
     """The documents of one source file. Raises ValueError that names the document and problem."""
     docs = []
     for block in re.split(r"\n\s*\n", source.strip()):
@@ -60,7 +60,7 @@ def parse(source: str, entities: Dict[str, Record], where: str = "") -> List[Rec
     return docs
 
 
-def parse_document(name: str, marked: str, entities: Dict[str, Record], where: str) -> Record:
+def parse_document(name: str, marked: str, entities: dict[str, Record], where: str) -> Record:
     text, mentions, done = "", [], 0
     for match in MENTION.finditer(marked):
         surface, entity_id = match.groups()
@@ -88,11 +88,11 @@ def parse_document(name: str, marked: str, entities: Dict[str, Record], where: s
     return {"id": name, "text": text, "mentions": mentions}
 
 
-def build(assets: Path = ASSETS) -> Dict[str, List[Record]]:
+def build(assets: Path = ASSETS) -> dict[str, list[Record]]:
     """All documents by split. Raises ValueError where two have the same name or text."""
     entities = read_entities(assets)
-    splits: Dict[str, List[Record]] = {}
-    seen: Set[str] = set()
+    splits: dict[str, list[Record]] = {}
+    seen: set[str] = set()
     for split in SPLITS:
         path = assets / "source" / f"{split}.txt"
         splits[split] = parse(path.read_text(encoding="utf8"), entities, path.name)
@@ -104,7 +104,7 @@ def build(assets: Path = ASSETS) -> Dict[str, List[Record]]:
     return splits
 
 
-def to_jsonl(docs: List[Record]) -> str:
+def to_jsonl(docs: list[Record]) -> str:
     return "".join(json.dumps(doc, ensure_ascii=False) + "\n" for doc in docs)
 
 
@@ -118,23 +118,23 @@ def write(path: Path, content: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def names_of(entity: Record) -> Set[str]:
+def names_of(entity: Record) -> set[str]:
     return {name.casefold() for name in (entity["title"], *entity["aliases"])}
 
 
-def stats(splits: Dict[str, List[Record]], entities: Dict[str, Record]) -> str:
+def stats(splits: dict[str, list[Record]], entities: dict[str, Record]) -> str:
     kb = {id_: entity for id_, entity in entities.items() if not is_new(id_)}
     lines = [
         f"{'':8}{'documents':>10}{'mentions':>10}{'NIL':>6}{'KB ids':>8}{'new':>6}{'types':>7}"
     ]
-    linked: Dict[str, Counter] = {}
-    senses: Dict[str, Set[str]] = defaultdict(set)
-    unlisted: Set[str] = set()
+    linked: dict[str, Counter] = {}
+    senses: dict[str, set[str]] = defaultdict(set)
+    unlisted: set[str] = set()
     total: Counter = Counter()
     for split, docs in splits.items():
         linked[split] = Counter()
         new: Counter = Counter()
-        types: Set[str] = set()
+        types: set[str] = set()
         for doc in docs:
             for mention in doc["mentions"]:
                 id_ = mention.get("cluster", mention["kb_id"])
@@ -151,7 +151,7 @@ def stats(splits: Dict[str, List[Record]], entities: Dict[str, Record]) -> str:
             f"{len(linked[split]):>8}{len(new):>6}{len(types):>7}"
         )
     lines.append(f"{'all':8}{total['docs']:>10}{total['mentions']:>10}{total['nil']:>6}")
-    named: Dict[str, Set[str]] = defaultdict(set)
+    named: dict[str, set[str]] = defaultdict(set)
     for id_, entity in kb.items():
         for name in names_of(entity):
             named[name].add(id_)

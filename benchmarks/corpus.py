@@ -11,10 +11,10 @@ compared with the exact ones for a thousand mentions.
 import argparse
 import json
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate, count, islice
 from pathlib import Path
-from typing import Dict, Iterator
 
 import numpy as np
 import spacy
@@ -32,7 +32,7 @@ SAMPLE = 1000
 
 
 @contextmanager
-def timed(seconds: Dict[str, float], module, name: str) -> Iterator[None]:
+def timed(seconds: dict[str, float], module, name: str) -> Iterator[None]:
     """Sum the time that a function of a module takes."""
     function = getattr(module, name)
 
@@ -82,7 +82,7 @@ def main() -> None:
     # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
     graph.sweep(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32), np.zeros(1))
-    seconds: Dict[str, float] = {}
+    seconds: dict[str, float] = {}
     start = time.perf_counter()
     with (
         timed(seconds, grouping, "nearest_in_corpus"),

@@ -13,9 +13,10 @@ status 1 where there are any.
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import spacy
 from spacy.language import Language
@@ -27,10 +28,10 @@ from spacy_arbo_el.storage.files import write_file
 N_CANDIDATES = 8
 SHOWN = 10
 
-Key = Tuple[str, int, int, int]
+Key = tuple[str, int, int, int]
 
 
-def read_unlinked(nlp: Language, path: Path, limit: int) -> List[Doc]:
+def read_unlinked(nlp: Language, path: Path, limit: int) -> list[Doc]:
     """The first documents of a corpus, their mentions without ids."""
     docs = list(islice(DocBin().from_disk(path).get_docs(nlp.vocab), limit))
     for doc in docs:
@@ -38,7 +39,7 @@ def read_unlinked(nlp: Language, path: Path, limit: int) -> List[Doc]:
     return docs
 
 
-def digest(nlp: Language, path: Path, limit: int) -> Iterator[Dict[str, Any]]:
+def digest(nlp: Language, path: Path, limit: int) -> Iterator[dict[str, Any]]:
     """A dict for each mention of a corpus."""
     linker = find_linker(nlp)
     alone = list(nlp.pipe(read_unlinked(nlp, path, limit)))
@@ -60,7 +61,7 @@ def digest(nlp: Language, path: Path, limit: int) -> Iterator[Dict[str, Any]]:
             }
 
 
-def write(out: Path, corpus: Path, models: List[Path], limit: int) -> None:
+def write(out: Path, corpus: Path, models: list[Path], limit: int) -> None:
     """Write the digests of pipelines on a corpus to one file."""
     lines = []
     for model in models:
@@ -70,7 +71,7 @@ def write(out: Path, corpus: Path, models: List[Path], limit: int) -> None:
     print(f"{out}: {len(lines)} mentions")
 
 
-def read(path: Path) -> Dict[Key, Dict[str, Any]]:
+def read(path: Path) -> dict[Key, dict[str, Any]]:
     """The lines of a digest by pipeline and mention."""
     rows = map(json.loads, path.read_text(encoding="utf8").splitlines())
     return {(row["model"], row["doc"], row["start"], row["end"]): row for row in rows}
@@ -89,7 +90,7 @@ def compare(before: Path, after: Path) -> int:
     ]
     for model in sorted({key[0] for key in old}):
         total = sum(key[0] == model for key in old)
-        counts: Dict[str, int] = {}
+        counts: dict[str, int] = {}
         for key, column, *_ in differences:
             if key[0] == model:
                 counts[column] = counts.get(column, 0) + 1

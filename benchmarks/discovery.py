@@ -14,8 +14,9 @@ UNSEEN ONLY: Only the latter are clustered and scored.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -42,8 +43,8 @@ class Mentions(NamedTuple):
     """
 
     vectors: np.ndarray
-    normalized: List[str]
-    gold: List[str]
+    normalized: list[str]
+    gold: list[str]
 
     def take(self, rows: np.ndarray) -> "Mentions":
         chosen = rows.tolist()
@@ -63,13 +64,13 @@ def read(linker, docs) -> Mentions:
 
 
 # From mentions and thresholds (distances: 1 - cosine) to the labels of the mentions at each one.
-Method = Callable[[Mentions, np.ndarray], List[np.ndarray]]
+Method = Callable[[Mentions, np.ndarray], list[np.ndarray]]
 
 
 def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
     discovery = Discovery(n_neighbors=4, method=method, ngram_weight=ngram_weight)
 
-    def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
+    def cluster(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
         features = discovery.features(mentions.vectors, mentions.normalized)
         names = np.unique(mentions.normalized, return_inverse=True)[1]
         return list(discovery.sweep(features, Cosine(), 1 - distances, names))
@@ -78,7 +79,7 @@ def by_graph(method: str, ngram_weight: float = 0.0) -> Method:
 
 
 def by_linkage(method: str) -> Method:
-    def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
+    def cluster(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
         table = (1 - mentions.vectors @ mentions.vectors.T).astype(np.float64)
         np.fill_diagonal(table, 0)
         table = np.maximum((table + table.T) / 2, 0)
@@ -89,7 +90,7 @@ def by_linkage(method: str) -> Method:
 
 
 def by_density(build: Callable[[float], object]) -> Method:
-    def cluster(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
+    def cluster(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
         results = []
         for d in distances:
             # The Euclidean distance of vectors of length 1 is sqrt(2 (1 - cosine)).
@@ -101,7 +102,7 @@ def by_density(build: Callable[[float], object]) -> Method:
     return cluster
 
 
-def by_string(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
+def by_string(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
     return [np.unique(mentions.normalized, return_inverse=True)[1]] * len(distances)
 
 
@@ -109,7 +110,7 @@ def by_string(mentions: Mentions, distances: np.ndarray) -> List[np.ndarray]:
 NONE, FEW, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 6), np.linspace(0.02, 0.8, 40)
 OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
 # For each name the methods, of which the best is chosen, and the distances.
-METHODS: Dict[str, Tuple[List[Method], np.ndarray]] = {
+METHODS: dict[str, tuple[list[Method], np.ndarray]] = {
     "string equality": ([by_string], NONE),
     "DBSCAN": ([by_density(lambda e: DBSCAN(eps=e, min_samples=2))], FEW),
     "HDBSCAN": (
@@ -125,8 +126,8 @@ METHODS: Dict[str, Tuple[List[Method], np.ndarray]] = {
 
 
 def tuned(
-    methods: List[Method], distances: np.ndarray, mentions: Mentions
-) -> Tuple[Method, float, float]:
+    methods: list[Method], distances: np.ndarray, mentions: Mentions
+) -> tuple[Method, float, float]:
     """The method and the distance with the best clusters of mentions, and their score."""
     best = []
     for method in methods:

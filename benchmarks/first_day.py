@@ -26,9 +26,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import httpx
 import spacy
@@ -78,7 +79,7 @@ def arbo(*arguments: Any) -> None:
         subprocess.run([sys.executable, *command], check=True)
 
 
-def short_texts(nlp: Language, count: int) -> List[str]:
+def short_texts(nlp: Language, count: int) -> list[str]:
     """Short texts with names of entities."""
     draw = random.Random(0)
     names = [name for entity in find_linker(nlp).kb for name in entity.names]
@@ -157,8 +158,8 @@ class Server:
             base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=120
         )
 
-    def link(self, texts: List[str]) -> List[List[str]]:
-        found: List[List[str]] = []
+    def link(self, texts: list[str]) -> list[list[str]]:
+        found: list[list[str]] = []
         for start in range(0, len(texts), AT_ONCE):
             body = {"documents": [{"text": text} for text in texts[start : start + AT_ONCE]]}
             documents = self.client.post("/link", json=body).raise_for_status().json()["documents"]
@@ -205,7 +206,7 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
         changed = sum(a != b for a, b in zip(evening, morning))
         print(f"ids equal those of a fresh program: {same}; {changed} texts have other ids")
         assert same
-        outputs: Dict[str, Tuple[Path, Path]] = {
+        outputs: dict[str, tuple[Path, Path]] = {
             "monday": (folder / "model", folder / "yesterday"),
             "tuesday": (folder / "fresh", folder / "kb"),
         }

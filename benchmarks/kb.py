@@ -16,10 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any
 
 import faiss
 import numpy as np
@@ -59,7 +60,7 @@ class Synthetic:
         noise = np.random.default_rng(seed).standard_normal((len(numbers), WIDTH), dtype=np.float32)
         return self.centres[numbers % self.clusters] + 0.7 * noise
 
-    def encode(self, texts: List[Tuple[str, str]]) -> np.ndarray:
+    def encode(self, texts: list[tuple[str, str]]) -> np.ndarray:
         numbers = np.array([int(title.rsplit(" ", 1)[1]) for title, _ in texts])
         return self.vectors(numbers, int(numbers[0]))
 
@@ -81,11 +82,11 @@ def entity(i: int, prefix: str = "Q") -> Entity:
     )
 
 
-def title_only(entity: Entity) -> List[Tuple[str, str]]:
+def title_only(entity: Entity) -> list[tuple[str, str]]:
     return [(entity.title, "")]
 
 
-def timed(function: Callable, *args: Any) -> Tuple[float, Any]:
+def timed(function: Callable, *args: Any) -> tuple[float, Any]:
     """Seconds and result of a call."""
     start = time.perf_counter()
     result = function(*args)
@@ -98,7 +99,7 @@ def lists(count: int, n_probes: int = 32, rescore: float = 4.0) -> FaissIndex:
     return FaissIndex(f"IVF{n_lists},PQ{WIDTH // 4}x4fs", f"nprobe={n_probes}", rescore)
 
 
-def create(path: Path, count: int) -> Dict:
+def create(path: Path, count: int) -> dict:
     """Build a knowledge base with float16 vectors and a quantised index."""
     synthetic = Synthetic(count)
     start = time.perf_counter()
@@ -123,14 +124,14 @@ def create(path: Path, count: int) -> Dict:
     }
 
 
-def opening(path: Path, count: int) -> Dict:
+def opening(path: Path, count: int) -> dict:
     before = resident_megabytes()
     seconds, kb = timed(ArboKB.for_reading, path)
     first, _ = timed(kb.get, f"Q{count // 2}")
     return {"seconds": seconds, "first entity": first, "MB": resident_megabytes() - before}
 
 
-def searching(path: Path, count: int, queries: int, n_probes: int, rescore: float) -> Dict:
+def searching(path: Path, count: int, queries: int, n_probes: int, rescore: float) -> dict:
     """Approximate search for entities, as the linker does it."""
     kb = ArboKB.for_reading(path)
     index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.vectors.index)
@@ -148,7 +149,7 @@ def searching(path: Path, count: int, queries: int, n_probes: int, rescore: floa
     }
 
 
-def exact(path: Path, count: int, queries: int) -> Dict:
+def exact(path: Path, count: int, queries: int) -> dict:
     """Exact search over the same vectors in float32, by raw FAISS and by ``FlatIndex``."""
     kb = ArboKB.for_reading(path)
     prepared = kb.rows.array()
@@ -164,7 +165,7 @@ def exact(path: Path, count: int, queries: int) -> Dict:
     return {"raw ms per query": 1000 * best[0] / queries, "ratio of FlatIndex": best[1] / best[0]}
 
 
-def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24) -> Dict:
+def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24) -> dict:
     """Compare the strings of mentions with those of their candidates, as ``FeatureRanker`` does."""
     vocab = Vocab()
     datastore: Any = SimpleNamespace(
@@ -186,7 +187,7 @@ def comparing(path: Path, count: int, mentions: int = 300, candidates: int = 24)
     }
 
 
-def adding(path: Path, count: int) -> Dict:
+def adding(path: Path, count: int) -> dict:
     """Add 1,000 entities five times, each time in one transaction on disk; then remove them."""
     with ArboKB.open(path) as kb:
         seconds = []
@@ -198,7 +199,7 @@ def adding(path: Path, count: int) -> Dict:
     return {"median seconds": statistics.median(seconds), "all": seconds}
 
 
-def importing(path: Path, count: int) -> Dict:
+def importing(path: Path, count: int) -> dict:
     source = path.with_suffix(".jsonl")
     with source.open("w", encoding="utf8") as file:
         for i in range(count):
@@ -209,7 +210,7 @@ def importing(path: Path, count: int) -> Dict:
     return {"entities per second": count / seconds, "additional peak MB": peak_megabytes() - before}
 
 
-STEPS: Dict[str, Callable[..., Dict]] = {
+STEPS: dict[str, Callable[..., dict]] = {
     "create": create,
     "open": opening,
     "search": searching,
@@ -220,14 +221,14 @@ STEPS: Dict[str, Callable[..., Dict]] = {
 }
 
 
-def run(step: str, *values: Any) -> Dict:
+def run(step: str, *values: Any) -> dict:
     """Run a step in a separate process."""
     command = [sys.executable, __file__, "--step", step, "--values", json.dumps(values)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return json.loads(output.splitlines()[-1])
 
 
-def show(name: str, values: Dict) -> None:
+def show(name: str, values: dict) -> None:
     numbers = {key: value for key, value in values.items() if isinstance(value, (int, float))}
     cells = (f"{key} {value:.4g}" for key, value in numbers.items())
     print(f"{name:30s} {', '.join(cells)}", flush=True)
@@ -284,7 +285,7 @@ def main() -> None:
             show(f"import of {size:,}", run("import", str(options.folder / "imported"), size))
 
 
-def _ratio(many: Dict, few: Dict) -> float:
+def _ratio(many: dict, few: dict) -> float:
     return many["median seconds"] / few["median seconds"]
 
 

@@ -12,7 +12,6 @@ import json
 import resource
 import time
 from pathlib import Path
-from typing import Dict, List
 
 import numpy as np
 import spacy
@@ -28,7 +27,7 @@ new river county station school company bank museum tower football club internat
 QUERIES, K = 2048, 64
 
 
-def made_names(count: int) -> List[str]:
+def made_names(count: int) -> list[str]:
     """Names of two to eight words, all different."""
     rng, known = np.random.default_rng(0), WORDS.split()
     lengths = rng.integers(1, 8, size=count)
@@ -55,7 +54,7 @@ def main() -> None:
     read = time.perf_counter() - start
     vectors = encoder.encode_texts(inputs)
     seconds = time.perf_counter() - start
-    rows: Dict[str, float] = {
+    rows: dict[str, float] = {
         "names": args.names,
         "encoded": len(names),
         "names a second": len(names) / seconds,

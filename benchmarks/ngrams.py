@@ -21,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def speed(options: argparse.Namespace) -> None:
         example.predicted
         for example in MentionCorpus(options.corpus, limit=options.limit)(pipelines["n-grams"])
     ]
-    times: Dict[str, List[List[float]]] = {name: [[], []] for name in pipelines}
+    times: dict[str, list[list[float]]] = {name: [[], []] for name in pipelines}
     with threadpool_limits(1):
         for _ in range(options.rounds + 1):
             for name, nlp in pipelines.items():
@@ -73,7 +74,7 @@ def speed(options: argparse.Namespace) -> None:
     print(f"| times as fast | | | | {ratios[0]:.1f} | {ratios[1]:.1f} |")
 
 
-def _encode(nlp: Any, docs: List[Any], seconds: List[float]) -> int:
+def _encode(nlp: Any, docs: list[Any], seconds: list[float]) -> int:
     """Docs to vectors. RETURNS: The number of mentions."""
     from spacy_arbo_el.linker import find_linker
 
@@ -83,7 +84,7 @@ def _encode(nlp: Any, docs: List[Any], seconds: List[float]) -> int:
     return len(batch)
 
 
-def _link(nlp: Any, docs: List[Any], seconds: List[float]) -> None:
+def _link(nlp: Any, docs: list[Any], seconds: list[float]) -> None:
     copies, began = [doc.copy() for doc in docs], time.process_time()
     for _ in nlp.pipe(copies):
         pass
@@ -122,7 +123,7 @@ def with_small_kb(model: Path, folder: Path) -> Path:
     return folder
 
 
-def _start(cases: List[Tuple[str, Path, List[str]]], options: argparse.Namespace) -> None:
+def _start(cases: list[tuple[str, Path, list[str]]], options: argparse.Namespace) -> None:
     # Installed packages have compiled modules.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     print("| | seconds to the first link | resident, MB |")
@@ -220,7 +221,7 @@ def clustered(count: int, width: int, queries: int) -> Any:
     return VectorRows(vectors, np.arange(count)), unit(near).astype(np.float32)
 
 
-def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.ndarray]) -> None:
+def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: np.ndarray | None) -> None:
     print("| index | median ms a mention | times as fast | recall@100 |")
     print("|---|---:|---:|---:|")
     exact = None
@@ -246,7 +247,7 @@ def _compare(rows: Any, queries: np.ndarray, similarity: Any, gold: Optional[np.
         )
 
 
-def _indexes(rows: Any, similarity: Any) -> Iterator[Tuple[str, Any]]:
+def _indexes(rows: Any, similarity: Any) -> Iterator[tuple[str, Any]]:
     """The indexes that are compared, the exact one first. Each kind is built once."""
     from spacy_arbo_el.retrieval.index.exact import Flat
     from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex

@@ -23,8 +23,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any
 
 import srsly
 
@@ -34,7 +35,7 @@ CALLS = 40
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 # A linker takes a list of (text, spans) and returns the first candidate of each span.
-Link = Callable[[List[Any]], List[List[Optional[str]]]]
+Link = Callable[[list[Any]], list[list[str | None]]]
 
 
 def cpu_seconds() -> float:
@@ -52,7 +53,7 @@ def resident_megabytes() -> int:
 class MiniLM:
     """MiniLM over names, exact search: twenty lines."""
 
-    def build(self, folder: Path, names: List[Any]) -> None:
+    def build(self, folder: Path, names: list[Any]) -> None:
         import faiss
         import numpy as np
 
@@ -61,13 +62,13 @@ class MiniLM:
         index.add(np.ascontiguousarray(vectors))
         faiss.write_index(index, str(folder / "index"))
 
-    def load(self, folder: Path, names: List[Any]) -> Link:
+    def load(self, folder: Path, names: list[Any]) -> Link:
         import faiss
 
         index = faiss.read_index(str(folder / "index"))
         ids = [id_ for id_, _ in names]
 
-        def link(documents: List[Any]) -> List[List[Optional[str]]]:
+        def link(documents: list[Any]) -> list[list[str | None]]:
             strings = [text[s:e] for text, spans in documents for s, e in spans]
             _, best = index.search(self._encode(strings), 1)
             found = iter(ids[row] for row in best[:, 0])
@@ -77,7 +78,7 @@ class MiniLM:
 
     _model = None
 
-    def _encode(self, strings: List[str]) -> Any:
+    def _encode(self, strings: list[str]) -> Any:
         from sentence_transformers import SentenceTransformer
 
         if self._model is None:
@@ -95,17 +96,17 @@ def _minilm() -> str:
 
 
 class TfIdf:
-    def build(self, folder: Path, names: List[Any]) -> None:
+    def build(self, folder: Path, names: list[Any]) -> None:
         pass  # It is fitted in seconds, when it is loaded.
 
-    def load(self, folder: Path, names: List[Any]) -> Link:
+    def load(self, folder: Path, names: list[Any]) -> Link:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2), lowercase=True)
         matrix = vectorizer.fit_transform([name for _, name in names]).T.tocsr()
         ids = [id_ for id_, _ in names]
 
-        def link(documents: List[Any]) -> List[List[Optional[str]]]:
+        def link(documents: list[Any]) -> list[list[str | None]]:
             strings = [text[s:e] for text, spans in documents for s, e in spans]
             rows = (vectorizer.transform(strings[i : i + 256]) for i in range(0, len(strings), 256))
             best = [row for part in rows for row in (part @ matrix).toarray().argmax(1).tolist()]
@@ -116,7 +117,7 @@ class TfIdf:
 
 
 class ScispaCy:
-    def build(self, folder: Path, names: List[Any]) -> None:
+    def build(self, folder: Path, names: list[Any]) -> None:
         import scispacy.candidate_generation as generation
         from scispacy.linking_utils import KnowledgeBase
 
@@ -124,7 +125,7 @@ class ScispaCy:
         srsly.write_jsonl(path, _records(names))
         generation.create_tfidf_ann_index(str(folder), KnowledgeBase(str(path)))
 
-    def load(self, folder: Path, names: List[Any]) -> Link:
+    def load(self, folder: Path, names: list[Any]) -> Link:
         import scispacy.candidate_generation as generation
         from scispacy.linking_utils import KnowledgeBase
 
@@ -141,7 +142,7 @@ class ScispaCy:
             KnowledgeBase(str(folder / "kb.jsonl")),
         )
 
-        def link(documents: List[Any]) -> List[List[Optional[str]]]:
+        def link(documents: list[Any]) -> list[list[str | None]]:
             strings = [text[s:e] for text, spans in documents for s, e in spans]
             found = iter(
                 max(candidates, key=lambda one: max(one.similarities)).concept_id
@@ -160,8 +161,8 @@ def joblib_load(path: str) -> Any:
     return joblib.load(path)
 
 
-def _records(names: List[Any]) -> List[Dict[str, Any]]:
-    aliases: Dict[str, List[str]] = {}
+def _records(names: list[Any]) -> list[dict[str, Any]]:
+    aliases: dict[str, list[str]] = {}
     for id_, name in names:
         aliases.setdefault(id_, []).append(name)
     return [
@@ -173,11 +174,11 @@ def _records(names: List[Any]) -> List[Dict[str, Any]]:
 class EntityLinker:
     """spaCy's, with names as aliases and equal priors: untrained, so without context."""
 
-    def build(self, folder: Path, names: List[Any]) -> None:
+    def build(self, folder: Path, names: list[Any]) -> None:
         import spacy
         from spacy.kb import InMemoryLookupKB
 
-        owners: Dict[str, Dict[str, None]] = {}
+        owners: dict[str, dict[str, None]] = {}
         for id_, name in names:
             owners.setdefault(name, {})[id_] = None
 
@@ -194,12 +195,12 @@ class EntityLinker:
         nlp.add_pipe("entity_linker", config={"incl_context": False}).set_kb(create)
         nlp.to_disk(folder / "model")
 
-    def load(self, folder: Path, names: List[Any]) -> Link:
+    def load(self, folder: Path, names: list[Any]) -> Link:
         import spacy
 
         nlp = spacy.load(folder / "model")
 
-        def link(documents: List[Any]) -> List[List[Optional[str]]]:
+        def link(documents: list[Any]) -> list[list[str | None]]:
             found = []
             for doc, (_, spans) in zip(nlp.pipe(docs_of(nlp, documents)), documents):
                 first = {ent.start_char: ent.kb_id_ for ent in doc.ents}
@@ -209,7 +210,7 @@ class EntityLinker:
         return link
 
 
-def docs_of(nlp: Any, documents: List[Any]) -> List[Any]:
+def docs_of(nlp: Any, documents: list[Any]) -> list[Any]:
     """Docs with the given spans as entities."""
     from spacy.util import filter_spans
 
@@ -225,10 +226,10 @@ def docs_of(nlp: Any, documents: List[Any]) -> List[Any]:
 class Arbo:
     """Ours: untrained, or a saved pipeline."""
 
-    def __init__(self, model: Optional[Path] = None):
+    def __init__(self, model: Path | None = None):
         self.model = model
 
-    def build(self, folder: Path, names: List[Any]) -> None:
+    def build(self, folder: Path, names: list[Any]) -> None:
         import spacy
 
         if self.model is None:
@@ -237,14 +238,14 @@ class Arbo:
             list(self._link(nlp, [("warm up", [(0, 4)])]))
             nlp.to_disk(folder / "model")
 
-    def load(self, folder: Path, names: List[Any]) -> Link:
+    def load(self, folder: Path, names: list[Any]) -> Link:
         import spacy
 
         nlp = spacy.load(self.model or folder / "model")
         return lambda documents: self._link(nlp, documents)
 
     @staticmethod
-    def _link(nlp: Any, documents: List[Any]) -> List[List[Optional[str]]]:
+    def _link(nlp: Any, documents: list[Any]) -> list[list[str | None]]:
         from spacy_arbo_el.linker import find_linker
 
         key = find_linker(nlp).cfg["extension"]
@@ -258,8 +259,8 @@ class Arbo:
         return found
 
 
-def rows_of(trained: List[Path]) -> Dict[str, Any]:
-    rows: Dict[str, Any] = {
+def rows_of(trained: list[Path]) -> dict[str, Any]:
+    rows: dict[str, Any] = {
         "minilm": MiniLM(),
         "tfidf": TfIdf(),
         "scispacy": ScispaCy(),
@@ -269,7 +270,7 @@ def rows_of(trained: List[Path]) -> Dict[str, Any]:
     return {**rows, **{"/".join(p.parts[-2:]): Arbo(p.absolute()) for p in trained}}
 
 
-def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
+def run_child(row: Any, step: str, folder: Path, data: Path) -> dict[str, Any]:
     names = [tuple(one) for one in srsly.read_json(data / "names.json")]
     documents = srsly.read_json(data / "documents.json")
     if step == "build":
@@ -306,7 +307,7 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> Dict[str, Any]:
     }
 
 
-def prepare(corpus: Path, kb: Path, train: Optional[Path], data: Path) -> None:
+def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
     """Names, mentions and entities as files that each row reads."""
     import spacy
 
@@ -353,7 +354,7 @@ def main() -> None:
         print(json.dumps(run_child(rows[name], step, Path(folder), Path(data))))
         return
     env = dict(os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
-    table: Dict[str, Dict[str, Any]] = {}
+    table: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
         prepare(args.corpus, args.kb, args.train, data)
@@ -373,7 +374,7 @@ def main() -> None:
         srsly.write_json(args.output, table)
 
 
-def print_row(name: str, row: Dict[str, Any], first: bool) -> None:
+def print_row(name: str, row: dict[str, Any], first: bool) -> None:
     if first:
         print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
     if "skipped" in row:

@@ -21,9 +21,10 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -49,16 +50,16 @@ from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
 from spacy_arbo_el.storage.files import write_file
 
 
-def rows_in(job: Job) -> List[Dict[str, Any]]:
+def rows_in(job: Job) -> list[dict[str, Any]]:
     """All rows of links, in the order of documents and mentions."""
     return ordered(pq.read_table(job.folder / "links").to_pylist())
 
 
-def ordered(rows: List[Dict[str, Any]]) -> List[Dict[str, Any]]:
+def ordered(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["document"], row["start"], row["end"], row["label"]))
 
 
-def by_pipe(model: Path, corpus: Path, n_process: int) -> List[Dict[str, Any]]:
+def by_pipe(model: Path, corpus: Path, n_process: int) -> list[dict[str, Any]]:
     """The rows of links of ``nlp.pipe``."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
@@ -76,8 +77,8 @@ class Processes:
     """
 
     def __enter__(self) -> "Processes":
-        self._ticks: Dict[int, int] = {}
-        self.peaks: Dict[int, float] = {}
+        self._ticks: dict[int, int] = {}
+        self.peaks: dict[int, float] = {}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -163,7 +164,7 @@ def by_ray(model: Path, corpus: Path, output: Path, workers: int) -> None:
 
 
 # The ways to link a corpus that ``speed`` compares.
-WAYS: Dict[str, Callable[[Path, Path, Path], Any]] = {
+WAYS: dict[str, Callable[[Path, Path, Path], Any]] = {
     "nlp.pipe": lambda model, corpus, output: by_pipe(model, corpus, 1),
     "Ray, 1 worker": lambda *paths: by_ray(*paths, workers=1),
     "nlp.pipe(n_process=2)": lambda model, corpus, output: by_pipe(model, corpus, 2),
@@ -176,14 +177,14 @@ def way(model: Path, corpus: Path, output: Path, name: str) -> None:
     WAYS[name](model, corpus, output)
 
 
-def compare(name: str, found: List[Dict[str, Any]], expected: List[Dict[str, Any]]) -> None:
+def compare(name: str, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
     """Print whether rows of links are the same."""
     same = sum(map(operator.eq, found, expected))
     verdict = "the same" if found == expected else "NOT the same"
     print(f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}", flush=True)
 
 
-def in_one_graph(model: Path, corpus: Path, threshold: Optional[float]) -> List[Dict[str, Any]]:
+def in_one_graph(model: Path, corpus: Path, threshold: float | None) -> list[dict[str, Any]]:
     """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
@@ -194,10 +195,10 @@ def in_one_graph(model: Path, corpus: Path, threshold: Optional[float]) -> List[
 def same(
     model: Path,
     corpus: Path,
-    workers: List[int],
+    workers: list[int],
     one_graph: bool,
     size: int,
-    threshold: Optional[float] = None,
+    threshold: float | None = None,
 ) -> None:
     """Compare the links of one process with those of shards by some numbers of workers."""
     if threshold is not None and not one_graph:
@@ -270,11 +271,9 @@ def kill_the_driver(job: Job) -> None:
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def memory(
-    model: Path, corpus: Path, mentions: List[int], threshold: Optional[float] = None
-) -> None:
+def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | None = None) -> None:
     """Peak memory of the steps of one graph by the number of mentions, and a line through each."""
-    peaks: Dict[str, List[float]] = {name: [] for name in STEPS}
+    peaks: dict[str, list[float]] = {name: [] for name in STEPS}
     counts = []
     with tempfile.TemporaryDirectory() as folder:
         for count in mentions:
@@ -298,7 +297,7 @@ def memory(
         print(f"{name}: {start:.0f} MiB + {slope * 1024:.2f} KiB per mention")
 
 
-def peak_of(name: str, job: Job) -> Tuple[float, float]:
+def peak_of(name: str, job: Job) -> tuple[float, float]:
     """The most private memory that a step's process holds, in MiB; and the seconds it takes."""
     command = [sys.executable, __file__, "step", job.model, job.corpus, job.output, name]
     command += [] if job.threshold is None else ["--threshold", str(job.threshold)]
@@ -326,7 +325,7 @@ def drive(job: Job) -> None:
 
 
 # What ``memory`` measures, each in a separate process.
-STEPS: Dict[str, Callable[[Job], None]] = {
+STEPS: dict[str, Callable[[Job], None]] = {
     "arranging": arrange_mentions,
     "search worker": search_shards,
     "reducer": reduce_mentions,
@@ -335,7 +334,7 @@ STEPS: Dict[str, Callable[[Job], None]] = {
 
 
 def step(
-    model: Path, corpus: Path, output: Path, name: str, threshold: Optional[float] = None
+    model: Path, corpus: Path, output: Path, name: str, threshold: float | None = None
 ) -> None:
     """One of the steps that ``memory`` measures."""
     STEPS[name](Job.of(model, corpus, output, one_graph=True, threshold=threshold))

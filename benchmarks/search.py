@@ -14,10 +14,10 @@ Give indexes with the same factory string one after the other: it is built once.
 
 import argparse
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import faiss
 import numpy as np
@@ -82,15 +82,15 @@ def compare_exact(options: argparse.Namespace) -> None:
             print(f"| {count} | " + " | ".join(cells) + " |", flush=True)
 
 
-def times(queries: np.ndarray, vectors: np.ndarray, k: int, rounds: int) -> Dict[str, float]:
+def times(queries: np.ndarray, vectors: np.ndarray, k: int, rounds: int) -> dict[str, float]:
     """The best time of each way, in seconds."""
     on_device = torch.from_numpy(vectors)
-    ways: Dict[str, Callable] = {
+    ways: dict[str, Callable] = {
         "torch": lambda: exact.nearest(queries, on_device, k, "ip"),
         "NumPy": lambda: exact.nearest_in_numpy(queries, vectors, k, "ip"),
         "FAISS": lambda: faiss.knn(queries, vectors, k, metric=faiss.METRIC_INNER_PRODUCT),
     }
-    seconds: Dict[str, List[float]] = {name: [] for name in ways}
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
             began = time.perf_counter()
@@ -150,7 +150,7 @@ class Measurement:
     """
 
     builder: FaissIndex
-    recall: Dict[int, float]
+    recall: dict[int, float]
     milliseconds: float
     speedup: float
     build_seconds: float
@@ -163,7 +163,7 @@ def measure(
     queries: np.ndarray,
     builders: Sequence[FaissIndex],
     counts: Sequence[int] = (1, 64),
-    usable: Optional[np.ndarray] = None,
+    usable: np.ndarray | None = None,
 ) -> Iterator[Measurement]:
     """Build and search indexes one after the other. Those that would be exact are left out.
 
@@ -196,8 +196,8 @@ def measure(
 
 
 def _timed(
-    index: Index, queries: np.ndarray, k: int, usable: Optional[np.ndarray]
-) -> Tuple[float, TopK]:
+    index: Index, queries: np.ndarray, k: int, usable: np.ndarray | None
+) -> tuple[float, TopK]:
     index.search(queries[:8], k, usable)
     start = time.perf_counter()
     nearest = index.search(queries, k, usable)

@@ -16,7 +16,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
-from typing import List
 
 import numpy as np
 import spacy
@@ -50,7 +49,7 @@ def compare(seconds: float, documents: int) -> bool:
     nlp, texts = demo()
     wanted = dict(zip(texts, map(ids_of, nlp.pipe(texts))))
     batches = [texts[i : i + documents] for i in range(0, len(texts), documents)]
-    times: List[float] = []
+    times: list[float] = []
     counts, spent, cpu = Counter(), Counter(), Counter()
 
     def ask(client, number: int, end: float) -> int:

@@ -10,7 +10,6 @@ when the limits were last written: a change that needs more lines than that says
 import json
 import sys
 from pathlib import Path
-from typing import Dict, Tuple
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "spacy_arbo_el"
@@ -59,7 +58,7 @@ def lines_of(path: Path) -> int:
     return len(path.read_text(encoding="utf8").splitlines())
 
 
-def sizes() -> Dict[str, int]:
+def sizes() -> dict[str, int]:
     """Lines of each part of the package, of the package, and of its tests."""
     parts = dict.fromkeys(BUDGETS, 0)
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -68,7 +67,7 @@ def sizes() -> Dict[str, int]:
     return {**parts, "package": sum(parts.values()), "tests": count(ROOT / "tests")}
 
 
-def compare(now: Dict[str, int], limits: Dict[str, int]) -> Tuple[str, int]:
+def compare(now: dict[str, int], limits: dict[str, int]) -> tuple[str, int]:
     """The table, and how many parts are above their limits."""
     budgets = {**BUDGETS, "package": sum(BUDGETS.values())}
     lines = [f"{'':<12} {'lines':>7} {'limit':>7} {'budget':>7}"]

@@ -11,9 +11,10 @@ cache is timed separately. Both take turns, and the best time of each counts.
 
 import argparse
 import time
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,7 @@ TOKENS = (768, 1536, 3072)
 
 
 # Shim of a tower, ids and attention mask of a batch
-Prepared = Tuple[EncoderShim, torch.Tensor, torch.Tensor]
+Prepared = tuple[EncoderShim, torch.Tensor, torch.Tensor]
 
 
 def initialized(config: Path, train: Path, kb: Path) -> Language:
@@ -41,9 +42,9 @@ def initialized(config: Path, train: Path, kb: Path) -> Language:
     return init_nlp(load_config(config, overrides=paths, interpolate=False))
 
 
-def record(linker: ArboLinker, batches: Sequence[List[Example]]) -> List[Tuple[Model, SpanInputs]]:
+def record(linker: ArboLinker, batches: Sequence[list[Example]]) -> list[tuple[Model, SpanInputs]]:
     """Train on batches, and return what each tower encoded."""
-    encoded: List[Tuple[Model, SpanInputs]] = []
+    encoded: list[tuple[Model, SpanInputs]] = []
     is_recording = True
 
     def on_forward(tower: Model, inputs: Any, is_train: bool) -> None:
@@ -57,7 +58,7 @@ def record(linker: ArboLinker, batches: Sequence[List[Example]]) -> List[Tuple[M
     return encoded
 
 
-def train(linker: ArboLinker, batches: Sequence[List[Example]]) -> float:
+def train(linker: ArboLinker, batches: Sequence[list[Example]]) -> float:
     """Compute the gradients of batches: seconds."""
     start = time.perf_counter()
     for batch in batches:
@@ -67,7 +68,7 @@ def train(linker: ArboLinker, batches: Sequence[List[Example]]) -> float:
     return time.perf_counter() - start
 
 
-def prepare(encoded: Sequence[Tuple[Model, SpanInputs]], tokens: int) -> List[Prepared]:
+def prepare(encoded: Sequence[tuple[Model, SpanInputs]], tokens: int) -> list[Prepared]:
     """The passages in padded batches of at most so many word pieces."""
     prepared = []
     for tower, inputs in encoded:

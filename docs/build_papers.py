@@ -8,7 +8,6 @@ The claims are those of experiments/papers.jsonl.
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
-from typing import Dict, List
 
 import srsly
 
@@ -35,7 +34,7 @@ system that a new workflow would take. This page is made by `python docs/build_p
 """
 
 
-def page(claims: List[Dict[str, str]]) -> str:
+def page(claims: list[dict[str, str]]) -> str:
     """The page, one table for each paper."""
     counts = Counter(claim["verdict"] for claim in claims)
     same, wrong, missing = (counts[verdict] for verdict in VERDICTS)

@@ -10,9 +10,10 @@ import importlib
 import inspect
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any
 
 import typer
 from spacy.language import Language
@@ -84,7 +85,7 @@ class Part:
     def doc(self) -> str:
         return textwrap.dedent(inspect.getdoc(self.function) or "")
 
-    def settings(self) -> Dict[str, str]:
+    def settings(self) -> dict[str, str]:
         """The default of each setting as a config writes it, "" for none."""
         parameters = inspect.signature(self.function).parameters.values()
         defaults = {}
@@ -103,7 +104,7 @@ class Part:
                 return "a section"
         return "" if value is parameter.empty else as_config(value)
 
-    def descriptions(self) -> Dict[str, str]:
+    def descriptions(self) -> dict[str, str]:
         """What the docstrings say of each setting."""
         described = parameters_in(self.doc)[1]
         if self.name in DESCRIBED_BY:
@@ -130,7 +131,7 @@ def load(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def entry_points() -> Iterator[Tuple[str, str, str]]:
+def entry_points() -> Iterator[tuple[str, str, str]]:
     """The kind, the name and the place of each entry point."""
     config = configparser.ConfigParser()
     config.optionxform = str  # type: ignore[assignment, method-assign]
@@ -141,7 +142,7 @@ def entry_points() -> Iterator[Tuple[str, str, str]]:
             yield kind, name, place
 
 
-def parts() -> List[Part]:
+def parts() -> list[Part]:
     """All registered parts, in the order of setup.cfg."""
     return [
         Part(
@@ -155,10 +156,10 @@ def parts() -> List[Part]:
     ]
 
 
-def parameters_in(doc: str) -> Tuple[List[str], Dict[str, str]]:
+def parameters_in(doc: str) -> tuple[list[str], dict[str, str]]:
     """The lines of a docstring without its parameters, and the text of each parameter."""
-    rest: List[str] = []
-    found: Dict[str, str] = {}
+    rest: list[str] = []
+    found: dict[str, str] = {}
     current = ""
     for line in doc.splitlines():
         start = re.match(r"([a-z]\w*|L2\w*): (.+)", line)
@@ -173,7 +174,7 @@ def parameters_in(doc: str) -> Tuple[List[str], Dict[str, str]]:
     return rest, found
 
 
-def as_markdown(lines: List[str]) -> str:
+def as_markdown(lines: list[str]) -> str:
     """The first sentence of a docstring, and when to use the part."""
     text = re.sub(r"RETURNS:.*(\n    .*)*", "", "\n".join(lines)).partition("::\n")[0]
     sentences = [one for part in text.split("\n\n") for one in sentences_of(part)]
@@ -181,7 +182,7 @@ def as_markdown(lines: List[str]) -> str:
     return plain(" ".join([*sentences[:1], *use[:1]]))
 
 
-def sentences_of(text: str) -> List[str]:
+def sentences_of(text: str) -> list[str]:
     """The sentences of a text, each on one line, with a full stop."""
     parts = re.split(r"(?<=[.])(?<!e\.g\.)(?<!i\.e\.) (?=[A-Z0-9`\"(])", " ".join(text.split()))
     return [part if part.endswith(".") else f"{part.rstrip(':;,')}." for part in parts if part]

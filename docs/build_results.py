@@ -9,9 +9,10 @@ HEAD and replaces the rows of the same names. KEY=LABEL selects rows of the file
 
 import argparse
 import subprocess
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any
 
 import srsly
 
@@ -22,7 +23,7 @@ README = ROOT / "README.md"
 MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
 OLD = "30ad24b"
 
-Row = Dict[str, Any]
+Row = dict[str, Any]
 
 # Headings of scores, in the order of columns. Shares are printed in percent.
 SHARES = {
@@ -205,7 +206,7 @@ def with_table(text: str, table: str) -> str:
     return f"{before}{MARKS[0]}{table}{MARKS[1]}{after}"
 
 
-def add(rows: List[Row], new: Sequence[Row]) -> List[Row]:
+def add(rows: list[Row], new: Sequence[Row]) -> list[Row]:
     """Rows with new ones, each in the place of the one of the same name, or after its table."""
     for row in new:
         near = [i for i, old in enumerate(rows) if name_of(old)[:2] == name_of(row)[:2]]
@@ -217,11 +218,11 @@ def add(rows: List[Row], new: Sequence[Row]) -> List[Row]:
     return rows
 
 
-def name_of(row: Row) -> List[str]:
+def name_of(row: Row) -> list[str]:
     return [row["table"], row["data"], row["row"]]
 
 
-def rows_of(metrics: Path, place: Row, names: Dict[str, str]) -> List[Row]:
+def rows_of(metrics: Path, place: Row, names: dict[str, str]) -> list[Row]:
     """The rows of a file of scores.
 
     place: Table, data, command and commit.

@@ -12,7 +12,7 @@ import tempfile
 from functools import partial
 from html import escape
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any
 
 import spacy
 from spacy import displacy
@@ -37,7 +37,7 @@ ASSETS = DOCS.parent / "assets"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def pages() -> Dict[str, Tuple[str, str]]:
+def pages() -> dict[str, tuple[str, str]]:
     """The pages by the name of their picture, with the size of the window."""
     nlp = spacy.blank("en")
     linker = nlp.add_pipe("arbo_linker")
@@ -124,7 +124,7 @@ def draw_table(browser: str, folder: Path) -> None:
         chromium.close()
 
 
-def said(candidates: List[Dict[str, Any]]) -> str:
+def said(candidates: list[dict[str, Any]]) -> str:
     """The match, or the candidates with their scores."""
     named = [
         f"{escape(one['name'])} <small>{one['id']}, {one['score']:.0f}</small>"

@@ -7,7 +7,7 @@ plot_map(linker, docs).savefig("map.svg")
 """
 
 from collections import Counter
-from typing import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure

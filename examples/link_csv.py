@@ -9,8 +9,8 @@ links.csv gets one line per mention.
 
 import csv
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List
 
 import spacy
 from spacy.language import Language
@@ -18,12 +18,12 @@ from spacy.language import Language
 COLUMNS = ("document", "start", "end", "text", "kb_id", "title", "score")
 
 
-def read(path: str) -> List[Dict[str, str]]:
+def read(path: str) -> list[dict[str, str]]:
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
-def pipeline(rows: List[Dict[str, str]]) -> Language:
+def pipeline(rows: list[dict[str, str]]) -> Language:
     """A pipeline that finds the names of entities, and links them."""
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
@@ -37,7 +37,7 @@ def pipeline(rows: List[Dict[str, str]]) -> Language:
     return nlp
 
 
-def links(nlp: Language, rows: List[Dict[str, str]]) -> Iterator[Dict[str, object]]:
+def links(nlp: Language, rows: list[dict[str, str]]) -> Iterator[dict[str, object]]:
     """One dict per mention."""
     kb = nlp.get_pipe("arbo_linker").kb
     numbered = [(row["text"], row.get("id") or str(number)) for number, row in enumerate(rows, 1)]

@@ -16,9 +16,10 @@ file, or one per line::
     ["Ada met Bo.", {"entities": [[0, 3, "PERSON"]], "links": {"0,3": {"Q7259": 1.0}}}]
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Dict, Iterator, Tuple
+from typing import Any
 
 from spacy_arbo_el.corpora.annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
 from spacy_arbo_el.corpora.json_documents import (
@@ -43,7 +44,7 @@ def read_doccano(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Itera
     return read_each(Source(path, bad), partial(_of_doccano, offsets=offsets))
 
 
-def _of_doccano(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
+def _of_doccano(record: dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
     text = string(record, "data" if "data" in record and "text" not in record else "text", True)
     key = next((key for key in ("entities", "label") if key in record), "labels")
     names = ("start_offset", "end_offset") if key == "entities" else ("start", "end")
@@ -86,10 +87,10 @@ def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:
     return AnnotatedText(id_in(value, "id", id_), text, mentions)
 
 
-def _links_by_place(text: str, links: Any, offsets: str) -> Dict[Tuple[int, int], Tuple[str, ...]]:
+def _links_by_place(text: str, links: Any, offsets: str) -> dict[tuple[int, int], tuple[str, ...]]:
     """Ids by the place of a mention. They look like ``{"0,3": {"Q7259": 1.0, "Q1": 0.0}}``."""
     check_object(links)
-    found: Dict[Given, Tuple[str, ...]] = {}
+    found: dict[Given, tuple[str, ...]] = {}
     for key in links:
         ids = get(links, key)
         check_object(ids)

@@ -11,9 +11,10 @@ Works with every service that speaks the Reconciliation API 0.2.
 import csv
 import json
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -28,7 +29,7 @@ def ask(address: str, **fields: Any) -> Any:
         return json.load(answer)
 
 
-def properties(manifest: Dict[str, Any]) -> List[str]:
+def properties(manifest: dict[str, Any]) -> list[str]:
     """The ids of the properties that the service has."""
     place = manifest.get("extend", {}).get("propose_properties")
     if not place:
@@ -37,13 +38,13 @@ def properties(manifest: Dict[str, Any]) -> List[str]:
     return [one["id"] for one in found["properties"]]
 
 
-def query(row: Dict[str, str], column: str, known: List[str]) -> Dict[str, Any]:
+def query(row: dict[str, str], column: str, known: list[str]) -> dict[str, Any]:
     evidence = [{"pid": name, "v": row[name]} for name in known if row.get(name) and name != column]
     more = {"properties": evidence} if evidence else {}
     return {"query": row[column], "limit": CANDIDATES, **more}
 
 
-def linked(address: str, rows: List[Dict[str, str]], column: str) -> Iterator[Dict[str, str]]:
+def linked(address: str, rows: list[dict[str, str]], column: str) -> Iterator[dict[str, str]]:
     """Rows with what matches them; a row without a text stays as it is."""
     manifest = ask(address)
     assert "0.2" in manifest["versions"], f"{manifest['name']} has another version of the API"

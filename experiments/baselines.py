@@ -9,9 +9,10 @@ They search the knowledge base of a pipeline. The training mentions are its exem
 import argparse
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 import spacy
@@ -39,14 +40,14 @@ BLOCK = 1 << 24
 # Surface forms -> the positions of entities, best first.
 Ranker = Callable[[Sequence[str]], TopK]
 # Positions of entities, with the entities.
-Items = Sequence[Tuple[int, Entity]]
+Items = Sequence[tuple[int, Entity]]
 # The surface forms of mentions, with the ids of their entities.
-Mentions = Sequence[Tuple[str, Sequence[str]]]
+Mentions = Sequence[tuple[str, Sequence[str]]]
 
 
 def baseline_scores(
     linker: ArboLinker, examples: Iterable[Example], rank: Ranker, seen: Seen
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """Score a baseline on gold mentions. The keys are those of ``score_rows``.
 
     Its first candidate is its prediction, or NIL without candidates.
@@ -89,7 +90,7 @@ class NameTfidf:
     positions: np.ndarray
 
     @classmethod
-    def build(cls, items: Iterable[Tuple[int, Entity]]) -> "NameTfidf":
+    def build(cls, items: Iterable[tuple[int, Entity]]) -> "NameTfidf":
         """Index all names of entities. items: Positions of entities, with the entities."""
         vectorizer = TfidfVectorizer(analyzer="char", ngram_range=(1, 2), dtype=np.float32)
         named = [(position, entity.names) for position, entity in items if entity.names]
@@ -131,13 +132,13 @@ def best_of_rows(rows: np.ndarray, ids: np.ndarray, scores: np.ndarray, n_rows: 
     return TopK(take_or(ids, places, -1), take_or(scores, places, -np.inf))
 
 
-def alias_table(mentions: Iterable[Tuple[str, Iterable[int]]], parts: bool = False) -> Ranker:
+def alias_table(mentions: Iterable[tuple[str, Iterable[int]]], parts: bool = False) -> Ranker:
     """Rank entities by P(entity | surface form), counted in mentions.
 
     mentions: Surface forms, with the positions of their entities; -1 for one that is in no KB.
     parts: Whether each word of a mention, and each two in sequence, are surface forms as well.
     """
-    counts: Dict[str, Counter] = defaultdict(Counter)
+    counts: dict[str, Counter] = defaultdict(Counter)
     for text, positions in mentions:
         words = folded(text).split()
         aliases = {" ".join(words)}
@@ -189,14 +190,14 @@ def bm25(items: Items, k1: float = 1.5, b: float = 0.75) -> Ranker:
 
 def with_mentions(items: Items, mentions: Mentions) -> Items:
     """The entities, with the surface forms of their mentions as further aliases."""
-    forms: Dict[str, List[str]] = defaultdict(list)
+    forms: dict[str, list[str]] = defaultdict(list)
     for text, ids in mentions:
         for kb_id in ids:
             forms[kb_id].append(text)
     return [(p, replace(e, aliases=(*e.aliases, *forms.get(e.id, ())))) for p, e in items]
 
 
-def rankers(linker: ArboLinker, mentions: Mentions) -> Dict[str, Ranker]:
+def rankers(linker: ArboLinker, mentions: Mentions) -> dict[str, Ranker]:
     """The baselines by name. mentions: Those of the training corpus."""
     items = list(linker.kb.entities.items())
     positions = linker.kb.entities.positions_of

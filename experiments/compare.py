@@ -8,9 +8,10 @@ The accuracy is that of independent, undirected and directed inference, with exe
 
 import argparse
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any
 
 import spacy
 from spacy.language import Language
@@ -42,12 +43,12 @@ PROCEDURES: Mapping[str, Inference] = {
 }
 
 
-def procedures(stages: LinkingStages) -> Dict[str, LinkingStages]:
+def procedures(stages: LinkingStages) -> dict[str, LinkingStages]:
     """The stages with each inference procedure."""
     return {name: with_inference(stages, inference) for name, inference in PROCEDURES.items()}
 
 
-def on_one_curve(stages: LinkingStages) -> Dict[str, LinkingStages]:
+def on_one_curve(stages: LinkingStages) -> dict[str, LinkingStages]:
     """The procedures with the curve of entities for all edges, as the paper has one scale."""
     curves = Calibration(*[stages.calibration.entity] * len(KINDS))
     return procedures(replace(stages, calibration=curves))
@@ -55,7 +56,7 @@ def on_one_curve(stages: LinkingStages) -> Dict[str, LinkingStages]:
 
 def outcomes_in_one_graph(
     nlp: Language, examples: Sequence[Example], variants: Variants, folds: int = 0
-) -> Dict[str, List[Outcome]]:
+) -> dict[str, list[Outcome]]:
     """As ``outcomes_of_stages``, where all documents are linked in one graph."""
     linker, found = find_linker(nlp), defaultdict(list)
     extension, threshold = linker.cfg["extension"], linker.threshold
@@ -99,7 +100,7 @@ def percent(value: Any) -> str:
     return "–" if value is None else f"{100 * value:.2f}"
 
 
-def table(rows: List[List[str]]) -> str:
+def table(rows: list[list[str]]) -> str:
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([lines[0], "|---" * len(rows[0]) + "|", *lines[1:], ""])
 

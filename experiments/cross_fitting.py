@@ -10,9 +10,10 @@ such as ``--paths.kb kb --training.max_steps 60``.
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def run(command: str, *arguments: Any) -> None:
     )
 
 
-def options_of(settings: Dict[str, Any]) -> List[str]:
+def options_of(settings: dict[str, Any]) -> list[str]:
     """Settings of a config as options of ``run``."""
     return [str(word) for name, value in settings.items() for word in (f"--{name}", value)]
 
@@ -64,7 +65,7 @@ def joined(tables: Sequence[TrainingCandidates], weights: Sequence[float]) -> Tr
     return TrainingCandidates(first.ids, first.scores, gold.ids, gold.scores, recall)
 
 
-def main(model: str, config: str, train: str, dev: str, output: str, settings: List[str]) -> None:
+def main(model: str, config: str, train: str, dev: str, output: str, settings: list[str]) -> None:
     folder, nlp = Path(output), load_pipeline(Path(model))
     linker, docs = find_linker(nlp), list(read_docs(Path(train), nlp.vocab))
     halves, tables = (docs[::2], docs[1::2]), []

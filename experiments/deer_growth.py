@@ -8,9 +8,8 @@ mentions are trained on.
 
 import sys
 from collections import Counter, defaultdict
+from collections import Counter as Counts
 from pathlib import Path
-from typing import Counter as Counts
-from typing import Dict
 
 import spacy
 import srsly
@@ -25,7 +24,7 @@ STEPS, NAMES = 480, 6
 
 def write_entities(train: str, path: Path) -> None:
     """Write the entities of a corpus with their most frequent surface forms."""
-    forms: Dict[str, Counts[str]] = defaultdict(Counter)
+    forms: dict[str, Counts[str]] = defaultdict(Counter)
     for doc in read_docs(Path(train), spacy.blank("en").vocab):
         for span in doc.ents:
             forms[span.kb_id_][span.text] += 1

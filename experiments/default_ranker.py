@@ -15,9 +15,10 @@ import argparse
 import shutil
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 import numpy as np
 import spacy
@@ -66,10 +67,10 @@ ABSENT, SIBLINGS_ABSENT = 0.2, 0.5
 SIBLING = 0.6
 # The default of the component.
 THRESHOLD = 0.4
-Parts = Tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]
+Parts = tuple[ArboLinker, AnnotatedMentions, AnnotatedMentions]
 
 
-def some_documents(docs: List[Doc], n_mentions: int) -> List[Doc]:
+def some_documents(docs: list[Doc], n_mentions: int) -> list[Doc]:
     """Documents with about so many mentions, spread over the corpus."""
     wanted = max(round(n_mentions * len(docs) / sum(len(doc.ents) for doc in docs)), 2)
     return docs[:: max(len(docs) // wanted, 1)][:wanted]
@@ -157,7 +158,7 @@ class Labelled(NamedTuple):
         return cls(candidates, is_gold(candidates.entities, gold), documents)
 
 
-def fit(corpora: List[Tuple[str, List[Labelled]]], *, whole: bool = True) -> RankerWeights:
+def fit(corpora: list[tuple[str, list[Labelled]]], *, whole: bool = True) -> RankerWeights:
     """Weights that fit some corpora. Each domain counts alike, and each corpus of it.
 
     corpora: Domain and mentions of each.
@@ -191,7 +192,7 @@ def fit(corpora: List[Tuple[str, List[Labelled]]], *, whole: bool = True) -> Ran
     return weights
 
 
-def scores_of(name: str, weights: RankerWeights, test: Labelled) -> Dict[str, float]:
+def scores_of(name: str, weights: RankerWeights, test: Labelled) -> dict[str, float]:
     """R@1, accuracy at the default threshold without NIL, and ECE, of weights on a dev set."""
     logits = weights.logits(test.candidates)
     right = np.take_along_axis(test.correct, logits.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -221,7 +222,7 @@ def exemplar_edges(neighbours: Neighbours, gold: np.ndarray) -> LabelledEdges:
 # chooses between texts and exemplars itself.
 def edges(
     linker: ArboLinker, alone: AnnotatedMentions, beside: AnnotatedMentions
-) -> Dict[str, LabelledEdges]:
+) -> dict[str, LabelledEdges]:
     """What the curves are fitted on, by kind."""
     stages = linker.stages
     ranked = stages.rerank(alone.batch, alone.neighbours)
@@ -236,7 +237,7 @@ def edges(
     return {**found, "same_new_entity": same}
 
 
-def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Optional[Curve], int]]:
+def fit_curves(parts: list[dict[str, LabelledEdges]]) -> Iterator[tuple[str, Curve | None, int]]:
     """The curve of each kind, and how many edges it is fitted on. Each corpus counts equally."""
     for kind in Calibration().to_config():
         scores, correct = zip(*(part[kind] for part in parts))
@@ -247,7 +248,7 @@ def fit_curves(parts: List[Dict[str, LabelledEdges]]) -> Iterator[Tuple[str, Opt
         yield kind, fit_logistic(scores, correct), len(scores)
 
 
-def collect(linker: ArboLinker, docs: List[Doc], first: int) -> Tuple[List[Labelled], Parts]:
+def collect(linker: ArboLinker, docs: list[Doc], first: int) -> tuple[list[Labelled], Parts]:
     """Candidates of a corpus in several ways, and what the curves are fitted on.
 
     first: The number of its first document.
@@ -325,8 +326,8 @@ def main() -> None:
     parser.add_argument("--mentions", type=int, default=1200)
     parser.add_argument("--write", action="store_true", help="Write the weights into the package.")
     args = parser.parse_args()
-    trained: List[Tuple[str, List[Labelled]]] = []
-    tests: List[Tuple[str, str, Labelled]] = []
+    trained: list[tuple[str, list[Labelled]]] = []
+    tests: list[tuple[str, str, Labelled]] = []
     parts, linkers, siblings = [], {}, {}
     for item in args.corpora:
         domain, train, dev, kb = item.split(":")

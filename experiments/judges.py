@@ -14,9 +14,10 @@ import argparse
 import itertools
 import json
 import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Sequence
+from typing import Any
 
 import numpy as np
 import spacy
@@ -46,7 +47,7 @@ def is_withheld(kb_id: str) -> bool:
     return zlib.crc32(kb_id.encode()) % WITHHELD == 0
 
 
-def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], withheld: bool) -> List[Doc]:
+def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], withheld: bool) -> list[Doc]:
     """Copies of documents with the mentions of withheld entities, or with all others."""
     kept = []
     for doc in docs:
@@ -63,7 +64,7 @@ def train(args: argparse.Namespace) -> None:
     """Train, and write the encoder's weights at each evaluation."""
     args.output.mkdir(parents=True, exist_ok=True)
     paths = {"train": args.output / "train.spacy", "dev": args.dev, "kb": args.kb}
-    overrides: Dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
+    overrides: dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
     overrides.update({"system.seed": args.seed, "training.max_steps": args.steps})
     overrides.update(
         dict(json.loads(f'["{k}", {v}]') for k, v in (o.split("=") for o in args.override))
@@ -112,9 +113,9 @@ def train(args: argparse.Namespace) -> None:
         )
 
 
-def first_candidates(results: Sequence[Outcome], seen: Seen) -> List[Dict[str, Any]]:
+def first_candidates(results: Sequence[Outcome], seen: Seen) -> list[dict[str, Any]]:
     """A row for each annotated mention."""
-    order: Dict[int, int] = {}
+    order: dict[int, int] = {}
     rows = []
     for result in results:
         if result.gold is None or result.link is None:
@@ -156,13 +157,13 @@ def score(args: argparse.Namespace) -> None:
 
 
 def _score(
-    linker: ArboLinker, dev: List[Doc], other: List[Doc], withheld: List[Doc]
-) -> Dict[str, Any]:
+    linker: ArboLinker, dev: list[Doc], other: list[Doc], withheld: list[Doc]
+) -> dict[str, Any]:
     seen, default = seen_by(linker), 0.3
     keeping = linker.keeping_stages()
     fitted = fit_calibration(linker, dev, stages=keeping, from_scratch=True)
     stages = replace(keeping, **fitted._asdict())
-    found: List[Outcome] = []
+    found: list[Outcome] = []
     sweeps = []
     for rest, part in divided(dev, FOLDS):
         refitted = fit_calibration(linker, rest, stages=keeping, from_scratch=True)
@@ -199,7 +200,7 @@ def table(args: argparse.Namespace) -> None:
         steps = [int(path.stem.split("-")[1]) for path in paths]
         scores = [json.loads(path.read_text()) for path in paths]
         print(output, [one["threshold"] for one in scores])
-        means: Dict[str, List[float]] = {}
+        means: dict[str, list[float]] = {}
         for name, (corpus, only) in JUDGES.items():
             cells = []
             base = None
@@ -234,7 +235,7 @@ def table(args: argparse.Namespace) -> None:
                 )
 
 
-def _seen(scores: Sequence[Dict[str, Any]]) -> np.ndarray:
+def _seen(scores: Sequence[dict[str, Any]]) -> np.ndarray:
     return np.array(
         [
             np.mean([row["first"] for row in one["dev"] if row["gold"] and not row["unseen"]])

@@ -6,8 +6,8 @@ The file of labels has an id per line. Mentions of other entities are NIL.
 """
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Iterable
 
 import srsly
 from rich.console import Console

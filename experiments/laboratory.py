@@ -12,7 +12,6 @@ training mentions alone, and by the more similar of both.
 import argparse
 import json
 from pathlib import Path
-from typing import Dict
 
 import numpy as np
 import spacy
@@ -49,7 +48,7 @@ def write(out: Path, system: str) -> None:
     base.to_disk(out / f"{Path(system).stem}.cfg")
 
 
-def score(linker: ArboLinker, docs: Path) -> Dict[str, float]:
+def score(linker: ArboLinker, docs: Path) -> dict[str, float]:
     """Shares of the mentions by what they are compared with."""
     stages, parts = linker.stages, []
     for spans in annotated_batches(stages.reader, read_docs(docs, linker.vocab)):

@@ -12,8 +12,9 @@ removed from the list, and micro F1 is compared with the best of three threshold
 import argparse
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 import spacy
@@ -41,7 +42,7 @@ def encoded(linker: ArboLinker, texts: Sequence[str], size: int) -> np.ndarray:
 
 def nearest_names(
     linker: ArboLinker, results: Sequence[Outcome], weight: float
-) -> Tuple[List[str], np.ndarray]:
+) -> tuple[list[str], np.ndarray]:
     """The nearest entity of each mention, and the similarity of its name."""
     entities = list(linker.kb)
     names = [(name, i) for i, entity in enumerate(entities) for name in entity.names]
@@ -78,7 +79,7 @@ def f1(right: np.ndarray, linked: np.ndarray, gold: np.ndarray) -> float:
     return float(2 * (right & linked & gold).sum() / (linked.sum() + gold.sum()))
 
 
-def outcomes_of(linker: ArboLinker, docs: Sequence[Doc], threshold: float) -> List[Outcome]:
+def outcomes_of(linker: ArboLinker, docs: Sequence[Doc], threshold: float) -> list[Outcome]:
     results = linked_outcomes(linker, linker.stages, unlinked_examples(docs), threshold)
     return [result for result in results if result.gold is not None and result.link is not None]
 
@@ -86,7 +87,7 @@ def outcomes_of(linker: ArboLinker, docs: Sequence[Doc], threshold: float) -> Li
 def namesakes(linker: ArboLinker, docs: Sequence[Doc], weights: Sequence[float]) -> None:
     results = [r for r in outcomes_of(linker, docs, 0.0) if r.gold]
     documents = np.unique([id(r.span.doc) for r in results], return_inverse=True)[1]
-    owners: Dict[str, set] = {}
+    owners: dict[str, set] = {}
     for entity in linker.kb:
         for name in entity.names:
             owners.setdefault(name.casefold(), set()).add(entity.id)

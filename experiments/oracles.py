@@ -9,9 +9,9 @@ among the pipeline's own candidates; *macro* is the mean of the former over the 
 """
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Sequence
 
 import numpy as np
 import spacy

@@ -7,8 +7,8 @@ model: train with --paths.encoder OUTPUT. Settings of pretrain.cfg are overridde
 """
 
 import argparse
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Callable, Iterator, List, Sequence
 
 import numpy as np
 from spacy.cli._util import parse_config_overrides
@@ -67,7 +67,7 @@ class NamesInText:
         self.n = n
         self.words = words
         self.seed = seed
-        self._entities: List[Entity] = []
+        self._entities: list[Entity] = []
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         rng = np.random.default_rng(self.seed)
@@ -90,10 +90,10 @@ class NamesInText:
     def _around(
         self,
         entity: Entity,
-        texts: Sequence[List[str]],
-        names: Sequence[List[str]],
+        texts: Sequence[list[str]],
+        names: Sequence[list[str]],
         rng: np.random.Generator,
-    ) -> List[List[str]]:
+    ) -> list[list[str]]:
         """The words before and after a mention."""
         if entity.description and rng.random() < 0.5:
             text = entity.description.split()
@@ -106,13 +106,13 @@ class NamesInText:
         return [text[max(cut - self.words, 0) : cut], text[cut : cut + self.words]]
 
 
-def _names_of(entity: Entity) -> List[str]:
+def _names_of(entity: Entity) -> list[str]:
     """Names of an entity that differ in more than case."""
     names = [name.strip() for name in entity.names]
     return list({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
 
 
-def _document(nlp: Language, left: List[str], name: str, right: List[str], entity: Entity) -> Doc:
+def _document(nlp: Language, left: list[str], name: str, right: list[str], entity: Entity) -> Doc:
     """A text with one mention."""
     parts = [nlp.make_doc(text) for text in (" ".join(left), name, " ".join(right)) if text]
     doc = Doc.from_docs(parts, ensure_whitespace=True)

@@ -6,8 +6,8 @@ in them are Python errors.
 
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional
 from urllib.parse import unquote
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
@@ -24,7 +24,7 @@ DISEASE = ("Disease",)
 
 
 @entity_formats("medic_half")
-def read_medic_half(folder: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_medic_half(folder: Path, report: ImportReport | None = None) -> Iterator[Entity]:
     """Read BioCoM's dictionary, half of MEDIC's names.
 
     About one concept in six has lost all its names, and is unnamed.
@@ -33,7 +33,7 @@ def read_medic_half(folder: Path, report: Optional[ImportReport] = None) -> Iter
     """
     concepts = json.loads((folder / "concept_map.json").read_text("utf8"))
     concept_of = {id_: concept for concept, ids in concepts.items() for id_ in ids}
-    names: Dict[str, List[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for line in (folder / "disease_down_half.tsv").read_text("utf8").splitlines():
         name, ids = json.loads(line)
         for concept in dict.fromkeys(concept_of[id_] for id_ in ids):
@@ -47,7 +47,7 @@ def read_medic_half(folder: Path, report: Optional[ImportReport] = None) -> Iter
 
 
 @entity_formats("medic_2012")
-def read_medic_2012(folder: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_medic_2012(folder: Path, report: ImportReport | None = None) -> Iterator[Entity]:
     """Read the MEDIC of July 2012: ``id[|id…]||name[|synonym…]`` per line."""
     for line in (folder / "medic_06Jul2012.txt").read_text("utf8").splitlines():
         ids, names = ([s.strip() for s in p.split("|") if s.strip()] for p in line.split("||"))
@@ -56,7 +56,7 @@ def read_medic_2012(folder: Path, report: Optional[ImportReport] = None) -> Iter
 
 
 @entity_formats("medic")
-def read_medic(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_medic(path: Path, report: ImportReport | None = None) -> Iterator[Entity]:
     """Read CTD's MEDIC, ``CTD_diseases.tsv``, with ``|`` between several values of a column.
 
     The columns are name, id, other ids, definition, parents, places in the tree, the parents'
@@ -74,12 +74,12 @@ def read_medic(path: Path, report: Optional[ImportReport] = None) -> Iterator[En
         yield Entity(ids[0], title, definition, aliases, DISEASE, meta=meta)
 
 
-def _parts(text: str) -> List[str]:
+def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split("|") if part.strip()]
 
 
 @entity_formats("fb15k")
-def read_fb15k(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_fb15k(path: Path, report: ImportReport | None = None) -> Iterator[Entity]:
     """Read Wikidata's entities of FB15k-237, ``entity2wikidata.json``.
 
     The title is that of the Wikipedia article, or the label. ``meta["ids"]`` has the ids of
@@ -106,7 +106,7 @@ def read_fb15k(path: Path, report: Optional[ImportReport] = None) -> Iterator[En
 
 
 @entity_formats("zelda")
-def read_zelda_titles(path: Path, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_zelda_titles(path: Path, report: ImportReport | None = None) -> Iterator[Entity]:
     """Read the articles that the mentions of ZELDA files link to.
 
     The id is the title. The number of the article leads to it.
@@ -165,7 +165,7 @@ def read_medmentions(path: Path, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     A mention consists of its first token, the token after its last, and its concept.
     """
     for _, record in read_records(path, bad):
-        words: List[str] = []
+        words: list[str] = []
         mentions = []
         for sentence in record["sents"]:
             tokens = sentence["tokens"]

@@ -7,7 +7,7 @@ After the workflow `wikipedia-data`. Each variant has a training log with its cu
 
 import sys
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from cross_fitting import options_of, run
 from thinc.api import Config
@@ -16,7 +16,7 @@ LINKER = ("components", "arbo_linker")
 MEAN = {"model.mention.pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"}}
 INDEPENDENT = {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 0}
 # Sections of the component that take the place of those in papers/verbalized.cfg.
-VARIANTS: Dict[str, Dict[str, Any]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "first_last": {},
     "mean": MEAN,
     "mean_cosine": {

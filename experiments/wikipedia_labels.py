@@ -11,7 +11,6 @@ titles of a split, one per line, and ``OUT/splits.txt`` those of all splits: fil
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict
 
 from readers import read_fb15k, read_zelda_titles
 
@@ -24,8 +23,8 @@ SPLITS = ("tweeki", "reddit-posts", "wned-wiki")
 
 def main(data: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    labels: Dict[str, Entity] = {}
-    titles: Dict[str, None] = {}
+    labels: dict[str, Entity] = {}
+    titles: dict[str, None] = {}
     for split in SPLITS:
         entities = {
             one.id: one for one in read_zelda_titles(data / "zelda" / f"test_{split}.jsonl")

@@ -6,7 +6,7 @@ without a linker. For a linker with another ``extension``, call ``register_exten
 """
 
 from importlib import import_module
-from typing import Any, List
+from typing import Any
 
 from spacy.tokens import Span
 
@@ -64,5 +64,5 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_NAMES[name]}"), name)
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted(__all__)

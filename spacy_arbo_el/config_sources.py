@@ -11,7 +11,6 @@ defaults of the package.
 import re
 from configparser import Error as ParserError
 from pathlib import Path
-from typing import Dict, Optional, Tuple
 
 from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
 from thinc.api import Config, ConfigValidationError
@@ -28,9 +27,7 @@ SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob
 SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
 
 
-def complete_config(
-    system: str, *, lang: Optional[str] = None, encoder: Optional[str] = None
-) -> str:
+def complete_config(system: str, *, lang: str | None = None, encoder: str | None = None) -> str:
     """The text of a complete config. Raises ValueError for a system that is not there or broken.
 
     system: One of ``SYSTEMS``, or the path of a file with what differs from the default.
@@ -87,7 +84,7 @@ def read_partial(text: str) -> Config:
     return Config().from_str(whole, interpolate=False)
 
 
-def split(text: str) -> Dict[str, str]:
+def split(text: str) -> dict[str, str]:
     """The sections of a config by name. Raises ValueError where one is there twice."""
     start, *parts = re.split(r"^\[(.+)\]$", text, flags=re.M)
     unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
@@ -117,7 +114,7 @@ def in_order(text: str) -> str:
     return "\n".join(blocks)
 
 
-def _place(name: str) -> Tuple[object, ...]:
+def _place(name: str) -> tuple[object, ...]:
     """Position of a section. The parts of a list, those below a ``*``, keep their order."""
     parts = name.split(".")
     above = ["", *parts]

@@ -1,7 +1,8 @@
 """The factory behind ``nlp.add_pipe("arbo_linker")``, with its complete default config."""
 
 import warnings
-from typing import Any, Callable, Dict, List, Optional
+from collections.abc import Callable
+from typing import Any
 
 from spacy.language import Language
 from thinc.api import Config, Model
@@ -49,17 +50,17 @@ def make_arbo_linker(
     retriever: RetrieverSettings,
     reranker: Reranker,
     inference: Inference,
-    discovery: Optional[Discovery],
+    discovery: Discovery | None,
     objective: TrainingObjective,
-    scorer: Optional[Callable],
+    scorer: Callable | None,
     threshold: float,
     overwrite: Overwrite,
     use_gold_ents: bool,
     extension: str,
-    calibration: Optional[Dict[str, List[float]]],
+    calibration: dict[str, list[float]] | None,
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
-    settings: Dict[str, Any] = dict(locals())
+    settings: dict[str, Any] = dict(locals())
     for other, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
             warnings.warn(Warnings.W544.format(name=name, other=other, extension=extension))
@@ -73,6 +74,6 @@ def make_arbo_linker(
     assigns=["doc.ents", "doc.spans"],
     default_config={"linker": None, "overwrite": False},
 )
-def make_arbo_names(nlp: Language, name: str, linker: Optional[str], overwrite: bool) -> ArboNames:
+def make_arbo_names(nlp: Language, name: str, linker: str | None, overwrite: bool) -> ArboNames:
     """Build the component ``ArboNames``, which explains the settings."""
     return ArboNames.of(nlp, linker, overwrite)

@@ -1,10 +1,11 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any
 
 import numpy as np
 from spacy import util
@@ -91,13 +92,13 @@ class ArboLinker(TrainablePipe):
         reranker: Reranker,
         inference: Inference,
         objective: TrainingObjective,
-        discovery: Optional[Discovery] = None,
-        scorer: Optional[Callable] = None,
+        discovery: Discovery | None = None,
+        scorer: Callable | None = None,
         threshold: float = 0.0,
         overwrite: Overwrite = True,
         use_gold_ents: bool = True,
         extension: str = "arbo",
-        calibration: Optional[CurveSettings] = None,
+        calibration: CurveSettings | None = None,
     ) -> None:
         self.vocab = vocab
         self.model = model
@@ -158,7 +159,7 @@ class ArboLinker(TrainablePipe):
     reader = StagePart[MentionReader]()
     reranker = StagePart[Reranker]()
     inference = StagePart[Inference]()
-    discovery = StagePart[Optional[Discovery]]()
+    discovery = StagePart[Discovery | None]()
 
     @property
     def kb(self) -> ArboKB:
@@ -241,7 +242,7 @@ class ArboLinker(TrainablePipe):
 
     # Linking
 
-    def predict(self, docs: Iterable[Doc]) -> List[DocLinks]:
+    def predict(self, docs: Iterable[Doc]) -> list[DocLinks]:
         """Link the mentions of each doc, without changing docs.
 
         With ``stream``, mentions that no entity fits are added to ``new_entities``.
@@ -252,9 +253,7 @@ class ArboLinker(TrainablePipe):
             return self.link_docs(docs)
         return self._documents().link_and_keep(list(docs), self.streaming)
 
-    def link_docs(
-        self, docs: Iterable[Doc], stages: Optional[LinkingStages] = None
-    ) -> List[DocLinks]:
+    def link_docs(self, docs: Iterable[Doc], stages: LinkingStages | None = None) -> list[DocLinks]:
         """Link docs without adding to ``new_entities``. See ``predict``.
 
         stages: The stages to link with; by default the linker's own.
@@ -264,13 +263,13 @@ class ArboLinker(TrainablePipe):
             warn_once(Warnings.W545.format(name=self.name))
         return self._documents(stages).link(docs)
 
-    def set_annotations(self, docs: Iterable[Doc], links: List[DocLinks]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], links: list[DocLinks]) -> None:
         """Write the links of ``predict`` onto the docs; see ``annotations.py``."""
         documents = self._documents()
         for doc, of_doc in zip(docs, links):
             documents.annotate(doc, of_doc, new_entities=self.stream)
 
-    def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
+    def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
         """Explain a mention's link, or why it is NIL.
 
         ``print`` it for a few lines of text.
@@ -281,7 +280,7 @@ class ArboLinker(TrainablePipe):
         self.encoder.require_ready(self.name)
         return Explainer(self.stages, self.threshold).explain(span, kb_id)
 
-    def _documents(self, stages: Optional[LinkingStages] = None) -> DocumentLinker:
+    def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
         settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
         nil = self._nil if self.is_uncalibrated else None
@@ -335,8 +334,8 @@ class ArboLinker(TrainablePipe):
         self,
         get_examples: Callable[[], Iterable[Example]],
         *,
-        nlp: Optional[Language] = None,
-        kb_loader: Optional[Callable[[Vocab], ArboKB]] = None,
+        nlp: Language | None = None,
+        kb_loader: Callable[[Vocab], ArboKB] | None = None,
     ) -> None:
         """Load encoder and knowledge base; store mentions as exemplars. The mentions are those of
         the corpus.
@@ -377,9 +376,9 @@ class ArboLinker(TrainablePipe):
         examples: Iterable[Example],
         *,
         drop: float = 0.0,
-        sgd: Optional[Optimizer] = None,
-        losses: Optional[Dict[str, float]] = None,
-    ) -> Dict[str, float]:
+        sgd: Optimizer | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
         """Learn from a batch's reference mentions (arborescence paper, §2.3).
 
         Mentions that ``initialize`` has not seen are stored as exemplars first.
@@ -401,7 +400,7 @@ class ArboLinker(TrainablePipe):
 
     def _read_again(
         self, examples: Iterable[Example], rows: np.ndarray
-    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+    ) -> tuple[np.ndarray, RevisedInputs | None]:
         """Mentions to train on, reread where inference rewrites texts."""
         if not len(rows) or not isinstance(self.inference, RevisesTraining):
             return rows, None
@@ -413,7 +412,7 @@ class ArboLinker(TrainablePipe):
         self.model.finish_update(sgd)
         self.encoder.weights_changed(trained=True)
 
-    def use_params(self, params: Dict) -> Iterator[None]:
+    def use_params(self, params: dict) -> Iterator[None]:
         """Use other weights for a while. Vectors are encoded again on demand."""
         was_trained = self.encoder.is_trained
         for _ in super().use_params(params):
@@ -421,7 +420,7 @@ class ArboLinker(TrainablePipe):
             yield
         self.encoder.weights_changed(trained=was_trained)
 
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score linked examples; see ``evaluation/scorer.py`` for the keys.
 
         With ``use_gold_ents``, the reference's mentions are linked and scored where the pipeline
@@ -439,7 +438,7 @@ class ArboLinker(TrainablePipe):
         kwargs.setdefault("exemplars", self.exemplars.records)
         return self.scorer(examples, **kwargs)
 
-    def _with_gold_mentions(self, examples: List[Example]) -> List[Example]:
+    def _with_gold_mentions(self, examples: list[Example]) -> list[Example]:
         given = [gold_mentions_example(example, self.mentions.getter) for example in examples]
         unlinked = [example.predicted for example, is_new in given if is_new]
         documents = self._documents()
@@ -451,7 +450,7 @@ class ArboLinker(TrainablePipe):
 
     # Serialization
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # For nlp.pipe(n_process=…) where processes are spawned; this never touches a file.
         settings = {
             "mentions": self.mentions,
@@ -482,9 +481,7 @@ class ArboLinker(TrainablePipe):
         Serializer(self).from_bytes(bytes_data, exclude)
         return self
 
-    def to_disk(
-        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
-    ) -> None:
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = SimpleFrozenList()) -> None:
         """Write the folder ``path``, which is there as a whole or not at all.
 
         exclude: As in ``to_bytes``.
@@ -493,7 +490,7 @@ class ArboLinker(TrainablePipe):
             Serializer(self).to_disk(Path(path), exclude)
 
     def from_disk(
-        self, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+        self, path: str | Path, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboLinker":
         """Read a folder that ``to_disk`` wrote."""
         Serializer(self).from_disk(Path(path), exclude)
@@ -506,12 +503,12 @@ class ArboLinker(TrainablePipe):
         return datastore.reading() if self.encoder.is_ready else datastore.kb.guard.reading()
 
 
-def linkers_of(nlp: Language) -> Dict[str, ArboLinker]:
+def linkers_of(nlp: Language) -> dict[str, ArboLinker]:
     """The enabled linkers of a pipeline, by name."""
     return {name: pipe for name, pipe in nlp.pipeline if isinstance(pipe, ArboLinker)}
 
 
-def find_linker(nlp: Language, name: Optional[str] = None) -> ArboLinker:
+def find_linker(nlp: Language, name: str | None = None) -> ArboLinker:
     """Return the linker called ``name``, or the pipeline's first linker."""
     for pipe_name, pipe in linkers_of(nlp).items():
         if name in (None, pipe_name):

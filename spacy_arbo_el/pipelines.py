@@ -6,8 +6,9 @@ import contextlib
 import json
 import re
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Any
 
 import spacy
 import srsly
@@ -37,7 +38,7 @@ PATIENCE = 60.0
 CONFIG = "config.cfg"
 
 
-def _names_in_pipeline(folder: Path) -> Optional[str]:
+def _names_in_pipeline(folder: Path) -> str | None:
     """The pattern of names in a pipeline: spaCy's, and the components that meta.json lists."""
     try:
         meta = json.loads(read_start(folder / "meta.json", 1 << 24))
@@ -52,7 +53,7 @@ PIPELINE = FolderKind("a pipeline", _names_in_pipeline, nested=True)
 
 
 def save_pipeline(
-    nlp: Language, path: Union[str, Path], *, exclude: Iterable[str] = SimpleFrozenList()
+    nlp: Language, path: str | Path, *, exclude: Iterable[str] = SimpleFrozenList()
 ) -> None:
     """Save a pipeline in one step. After a kill, ``path`` is the old pipeline or the new one.
 
@@ -73,7 +74,7 @@ def save_pipeline(
 
 
 @contextlib.contextmanager
-def edit_pipeline(path: Union[str, Path], **settings: Any) -> Iterator[Language]:
+def edit_pipeline(path: str | Path, **settings: Any) -> Iterator[Language]:
     """Load a pipeline, and save it if the block raises nothing.
 
     No other program that uses this function or ``save_pipeline`` can change it in between.
@@ -100,7 +101,7 @@ class PipelineOwner:
 
     def __init__(self, path: Path) -> None:
         self.path, self._saving = path, threading.Lock()
-        self._databases: List[FileLock] = []
+        self._databases: list[FileLock] = []
 
     def save(self, nlp: Language) -> None:
         """Save the pipeline in one step, as ``save_pipeline``."""
@@ -121,7 +122,7 @@ class PipelineOwner:
 
 
 @contextlib.contextmanager
-def changing_pipeline(path: Union[str, Path]) -> Iterator[PipelineOwner]:
+def changing_pipeline(path: str | Path) -> Iterator[PipelineOwner]:
     """Lock a pipeline and its KBs for changes. The lock holds from loading to saving.
 
     Raises ValueError where another program has it, or where the folder holds other files too.
@@ -145,12 +146,12 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
         yield
 
 
-def _databases_in(path: Path) -> List[Path]:
+def _databases_in(path: Path) -> list[Path]:
     """The knowledge bases of a pipeline's folder."""
     return sorted(path.glob(f"*/*/{kb_folder.DATABASE}"))
 
 
-def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
+def load_pipeline(path: str | Path, **settings: Any) -> Language:
     """Load a pipeline, naming any unreadable file. Otherwise as ``spacy.load``.
 
     Decisions of a review that came after the pipeline was saved are made.
@@ -165,7 +166,7 @@ def load_pipeline(path: Union[str, Path], **settings: Any) -> Language:
     return nlp
 
 
-def _load(path: Union[str, Path], **settings: Any) -> Language:
+def _load(path: str | Path, **settings: Any) -> Language:
     restore(Path(path))
     try:
         return spacy.load(path, **settings)
@@ -196,9 +197,9 @@ def _prepare(nlp: Language, path: Path) -> None:
                 raise ArboError(Errors.E055.format(path=place))
 
 
-def _unreadable(path: Path) -> Iterator[Tuple[Path, Exception]]:
+def _unreadable(path: Path) -> Iterator[tuple[Path, Exception]]:
     """Find spaCy's first unreadable file, and the reason."""
-    readers: List[Tuple[str, Callable[[Path], Any]]] = [
+    readers: list[tuple[str, Callable[[Path], Any]]] = [
         ("meta.json", srsly.read_json),
         (CONFIG, load_config),
         ("vocab/strings.json", srsly.read_json),

@@ -1,10 +1,10 @@
 """The scripts beside the package import only what the package has."""
 
 import ast
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Iterator, Tuple
 
 import pytest
 
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/*.py")])
 
 
-def imported(script: Path) -> Iterator[Tuple[str, str]]:
+def imported(script: Path) -> Iterator[tuple[str, str]]:
     """What a script imports from the package: modules and names in them."""
     for node in ast.walk(ast.parse(script.read_text(encoding="utf8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spacy_arbo_el"):

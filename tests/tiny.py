@@ -2,7 +2,7 @@
 
 import string
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import torch
 import transformers
@@ -101,7 +101,7 @@ def _unigram() -> transformers.PreTrainedTokenizerBase:
 def dual_encoder(
     name: str,
     window: int = 24,
-    pooling: Optional[Pooling] = None,
+    pooling: Pooling | None = None,
     separate: bool = False,
     **settings: Any,
 ) -> DualEncoder:

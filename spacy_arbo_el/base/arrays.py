@@ -1,7 +1,7 @@
 """Array helpers: top-k tables, ragged arrays, unit vectors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import List, Optional, Sequence
 
 import numpy as np
 
@@ -187,7 +187,7 @@ class AppendOnly:
 
     buffer: np.ndarray
     length: int
-    taken: List[int]
+    taken: list[int]
 
     @classmethod
     def empty(cls, dtype: str = "float32") -> "AppendOnly":
@@ -235,7 +235,7 @@ def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
     return np.concatenate([resized_table(table, width, missing) for table in tables])
 
 
-def concat_or_none(parts: Sequence[Optional[np.ndarray]]) -> Optional[np.ndarray]:
+def concat_or_none(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Arrays one after the other. None where any of them is None."""
     given = [part for part in parts if part is not None]
     return np.concatenate(given) if given and len(given) == len(parts) else None

@@ -6,15 +6,16 @@ annotated data, turns both into log-odds. The graph's weights, the threshold and
 people see are on that scale.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
 from .errors import ArboError, Errors
 
 # Slope and offset.
-Curve = Tuple[float, float]
+Curve = tuple[float, float]
 # Fewer points are too few to learn from.
 MIN_POINTS = 10
 # Log-odds beyond those of any share that is fitted.
@@ -46,7 +47,7 @@ class Calibration:
     same_new_entity: Curve = (12.0, -9.0)
 
     @classmethod
-    def from_config(cls, curves: Optional[CurveSettings]) -> "Calibration":
+    def from_config(cls, curves: CurveSettings | None) -> "Calibration":
         """The calibration that a config holds; None for the defaults."""
         given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
         for name, curve in given.items():
@@ -55,7 +56,7 @@ class Calibration:
                 raise ArboError(Errors.E401.format(name=name, curve=curve, known=list(KINDS)))
         return cls(**given)  # type: ignore[arg-type]
 
-    def to_config(self) -> Dict[str, List[float]]:
+    def to_config(self) -> dict[str, list[float]]:
         return {kind: list(getattr(self, kind)) for kind in KINDS}
 
     def times(self, weight: float) -> "Calibration":
@@ -87,7 +88,7 @@ def similarity_at(p: float, curve: Curve) -> float:
     return (log_odds(p) - offset) / slope
 
 
-def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Optional[Curve]:
+def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
     """The logistic curve that predicts ``correct`` from ``similarity`` (Platt, 1999).
 
     similarity: (n,) float; entries that are not finite are left out.
@@ -109,7 +110,7 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Optional[Curve]
     return (slope, float(model.intercept_[0]) - slope * centre) if slope > 0 else None
 
 
-def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Optional[Curve]:
+def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Curve | None:
     """Curve with a given slope, right on average. For data that shows no slope.
 
     similarity, correct: As in ``fit_logistic``.

@@ -1,7 +1,8 @@
 """Functions that Numba compiles once there is enough to do."""
 
 import warnings
-from typing import Any, Callable, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numba
 import numpy as np

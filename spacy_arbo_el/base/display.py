@@ -1,6 +1,7 @@
 """Display of objects as short texts and data frames."""
 
-from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .errors import Errors
 
@@ -47,5 +48,5 @@ def make_frame(
         import pandas
     except ImportError as error:
         raise ImportError(Errors.E771.format(instead=instead)) from error
-    records: List[Mapping[str, Any]] = list(rows)
+    records: list[Mapping[str, Any]] = list(rows)
     return pandas.DataFrame.from_records(records, columns=list(columns))

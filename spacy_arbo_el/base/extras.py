@@ -2,7 +2,7 @@
 
 import importlib
 from importlib.util import find_spec
-from typing import Any, Optional
+from typing import Any
 
 from .errors import Errors
 
@@ -20,7 +20,7 @@ class OnFirstUse:
         return getattr(importlib.import_module(self._name), name)
 
 
-def imported_on_first_use(name: str) -> Optional[OnFirstUse]:
+def imported_on_first_use(name: str) -> OnFirstUse | None:
     """Delay the import of a package until first use. It costs time and memory that most runs can
     save.
 

@@ -4,7 +4,7 @@ import logging
 import sys
 import time
 import warnings
-from typing import Any, Optional, Set
+from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -41,7 +41,7 @@ class LoggedProgress:
         self.total, self.title, self.unit, self.notice = total, title, unit, notice
         self.reset()
 
-    def reset(self, total: Optional[int] = None) -> None:
+    def reset(self, total: int | None = None) -> None:
         """Begin anew."""
         self.total = self.total if total is None else total
         self.n = 0
@@ -86,7 +86,7 @@ class WarnOnce:
     """Logs a warning once per process instead of once per document."""
 
     def __init__(self) -> None:
-        self._said: Set[str] = set()
+        self._said: set[str] = set()
 
     def __call__(self, message: str, kind: str = "") -> None:
         """Warn. kind: The key of a message that is printed once, where messages differ in a

@@ -6,9 +6,10 @@ question marks.
 
 import base64
 import hashlib
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .display import counted, one_line, shortened, shown_probability
 

@@ -1,17 +1,18 @@
 """Validation and comparison of settings."""
 
 import math
-from typing import Any, List, Mapping, Optional, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .errors import ArboError, Errors
 
 
-def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> List[str]:
+def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
     """The settings with different values. One that is missing has None."""
     return [key for key in {**some, **others} if some.get(key) != others.get(key)]
 
 
-def check_count(name: str, value: Any, least: int = 0, most: Optional[int] = None) -> None:
+def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> None:
     """Raise ValueError unless a whole number lies in bounds. The bounds are ``least`` and
     ``most``.
     """

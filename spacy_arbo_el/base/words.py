@@ -1,7 +1,7 @@
 """The words and numbers of names, to compare names by."""
 
 import re
-from typing import FrozenSet, List, Sequence
+from collections.abc import Sequence
 
 # Without "x", which is a chromosome more often than a ten.
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
@@ -18,7 +18,7 @@ MIN_PLURAL = 4
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
-def words_of(string: str) -> List[str]:
+def words_of(string: str) -> list[str]:
     """Words and numbers of a string, normalized. They are in lower case and singular.
 
     Roman numerals up to IX are numbers.
@@ -47,6 +47,6 @@ def plural(word: str) -> str:
     return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def numbers_among(words: Sequence[str]) -> FrozenSet[str]:
+def numbers_among(words: Sequence[str]) -> frozenset[str]:
     """The numbers among the words of a string."""
     return frozenset(word for word in words if word.isdigit())

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from wasabi import msg
 
@@ -33,7 +34,7 @@ def errors_for_people(only_coded: bool = False) -> Iterator[None]:
         msg.fail(visible_lines(text), exits=1)
 
 
-def config_overrides(ctx: "typer.Context") -> Dict[str, Any]:
+def config_overrides(ctx: "typer.Context") -> dict[str, Any]:
     """Read a command's further options as overrides of the config, as ``spacy train`` does."""
     from spacy.cli import _util
 

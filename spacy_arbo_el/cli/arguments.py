@@ -1,8 +1,9 @@
 """Arguments and options that several commands have."""
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 # These callbacks are called before a command runs, which need not look at the values.
-def _import(code: Optional[Path]) -> Optional[Path]:
+def _import(code: Path | None) -> Path | None:
     """Import a file of Python code."""
     import_code(code)
     return code
@@ -88,7 +89,7 @@ def is_pipeline(path: Path) -> bool:
     return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
 
 
-def open_model(model: Path, data: Optional[Path] = None, **settings: Any) -> "Language":
+def open_model(model: Path, data: Path | None = None, **settings: Any) -> "Language":
     """Load the pipeline that a command was given.
 
     model: A folder, or the name of an installed package.
@@ -114,9 +115,9 @@ def load_linker(model: Path) -> "ArboLinker":
 @contextmanager
 def changed_pipeline(
     model: Path,
-    output: Optional[Path],
-    data: Optional[Path] = None,
-    load: "Optional[Callable[[Path], Language]]" = None,
+    output: Path | None,
+    data: Path | None = None,
+    load: "Callable[[Path], Language] | None" = None,
 ) -> "Iterator[Language]":
     """The pipeline that a command changes. It is saved where no error occurs; errors are printed.
 
@@ -149,8 +150,8 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
 
 
 def ray_settings(
-    address: Optional[str], workers: int, cpus: int, gpus: float, code: Optional[Path]
-) -> "Optional[RaySettings]":
+    address: str | None, workers: int, cpus: int, gpus: float, code: Path | None
+) -> "RaySettings | None":
     """The cluster and its workers. None where the command does not use Ray."""
     if address is None:
         options = "--workers, --cpus-per-worker and --gpus-per-worker"

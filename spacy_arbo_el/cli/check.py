@@ -1,7 +1,7 @@
 """The command ``arbo check``: problems of data before training."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Optional
+from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -18,7 +18,7 @@ def check_command(
     # fmt: off
     data: Path = Arg(..., help="Annotated .spacy file to train on, or a folder of them"),
     kb_path: Path = Arg(..., metavar="KB", help="Folder of a knowledge base, or file of entities"),
-    dev: Optional[Path] = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
+    dev: Path | None = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
     spans_key: str = Opt("", "--spans-key", help="Group of doc.spans; by default, doc.ents"),
     lang: str = LANG,
     # fmt: on
@@ -65,13 +65,13 @@ def check_command(
     msg.info(visible(f"Encoder: {encoder}"))
 
 
-def _print_statistics(columns: "Dict[str, Statistics]") -> None:
+def _print_statistics(columns: "dict[str, Statistics]") -> None:
     names = dict.fromkeys(name for column in columns.values() for name in column)
     rows = [(name, *(_cell(column.get(name)) for column in columns.values())) for name in names]
     msg.table(rows, header=("", *columns), aligns=("l", *"rr"[: len(columns)]), max_col=60)
 
 
-def _cell(value: "Optional[float]") -> str:
+def _cell(value: "float | None") -> str:
     if value is None:
         return "–"
     return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"

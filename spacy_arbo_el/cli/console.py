@@ -5,7 +5,7 @@ import io
 import re
 import sys
 import warnings
-from typing import Any, Optional, Tuple
+from typing import Any
 
 # What signs of messages are written as where the console does not have them.
 SIGNS = {"→": "->", "←": "<-", "–": "-", "…": "...", "×": "x", "≥": ">=", "λ": "lambda"}
@@ -43,7 +43,7 @@ def prepare_console() -> None:
 
 
 def _format_warning(
-    message: Any, category: Any, filename: str, lineno: int, line: Optional[str] = None
+    message: Any, category: Any, filename: str, lineno: int, line: str | None = None
 ) -> str:
     if _CODED.match(str(message)):
         return f"⚠ {message}\n"
@@ -65,7 +65,7 @@ def _is_utf8(stream: io.TextIOWrapper) -> bool:
     return codecs.lookup(stream.encoding).name == "utf-8"
 
 
-def _plain(error: UnicodeError) -> Tuple[str, int]:
+def _plain(error: UnicodeError) -> tuple[str, int]:
     """A handler of encoding errors."""
     if not isinstance(error, UnicodeEncodeError):
         raise error

@@ -1,7 +1,6 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
 from pathlib import Path
-from typing import Dict, List, Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -34,12 +33,12 @@ def convert_command(
     output: Path = Arg(..., help="The .spacy file to write"),
     format: str = FORMAT,
     labels: str = LABELS,
-    concepts: Optional[Path] = CONCEPTS,
-    exclude: Optional[Path] = EXCLUDE,
+    concepts: Path | None = CONCEPTS,
+    exclude: Path | None = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     offsets: str = OFFSETS,
     skip_bad: bool = SKIP_BAD,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Convert an annotated corpus to .spacy.
 
@@ -57,7 +56,7 @@ def convert_command(
     from ..corpora.read import read_ids
     from ..storage.lines import throw
 
-    problems: List[ValueError] = []
+    problems: list[ValueError] = []
 
     def keep(problem: ValueError) -> None:
         problems.append(problem)
@@ -81,7 +80,7 @@ def convert_command(
     msg.good(f"{output}: {summary}")
 
 
-def _concept_map(kb: Path) -> Dict[str, str]:
+def _concept_map(kb: Path) -> dict[str, str]:
     """Map further ids to the ids of their entities."""
     from spacy.vocab import Vocab
 

@@ -1,7 +1,7 @@
 """``arbo diff``: what has changed since yesterday."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -23,14 +23,14 @@ def diff_command(
     # fmt: off
     old: Path = Arg(..., help="Output of `arbo link`, or a pipeline"),
     new: Path = Arg(..., help="A later output, or a pipeline"),
-    texts: Optional[Path] = Opt(None, "--texts", help="Documents that both pipelines link"),
+    texts: Path | None = Opt(None, "--texts", help="Documents that both pipelines link"),
     find: str = FIND,
-    old_kb: Optional[Path] = Opt(None, "--old-kb", help="Knowledge base of OLD, for the reasons"),
-    new_kb: Optional[Path] = Opt(None, "--new-kb", help="Knowledge base of NEW"),
-    output: List[Path] = Opt(
+    old_kb: Path | None = Opt(None, "--old-kb", help="Knowledge base of OLD, for the reasons"),
+    new_kb: Path | None = Opt(None, "--new-kb", help="Knowledge base of NEW"),
+    output: list[Path] = Opt(
         [], "--output", "-o", help="An .html page or a .csv table of all; may be repeated"
     ),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """List the links that have changed, and why.
@@ -65,7 +65,7 @@ def diff_command(
     msg.good(f"{len(found):,} of {total:,} mentions are linked differently{written}")
 
 
-def _write(path: Path, found: "List[Difference]", title: str, total: int) -> None:
+def _write(path: Path, found: "list[Difference]", title: str, total: int) -> None:
     """Write differences as an HTML page or a CSV table, by the suffix of the file."""
     import csv
     import io
@@ -81,7 +81,7 @@ def _write(path: Path, found: "List[Difference]", title: str, total: int) -> Non
     write_file(path, table.getvalue().encode("utf8", "replace"))
 
 
-def _print(found: "List[Difference]") -> None:
+def _print(found: "list[Difference]") -> None:
     """Print the first differences, and how many there are for each reason."""
     from ..evaluation.differences import counts_of
 
@@ -95,8 +95,8 @@ def _print(found: "List[Difference]") -> None:
 
 
 def _links(
-    path: Path, texts: Optional[Path], find: str, kb: Optional[Path]
-) -> "Tuple[Dict[Key, Linked], Optional[ArboKB]]":
+    path: Path, texts: Path | None, find: str, kb: Path | None
+) -> "tuple[dict[Key, Linked], ArboKB | None]":
     """The links of an output or a pipeline, and the knowledge base that they are of."""
     from spacy.vocab import Vocab
 

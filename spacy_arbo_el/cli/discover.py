@@ -3,9 +3,10 @@
 import json
 import shutil
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional
+from typing import TYPE_CHECKING
 
 from spacy.cli._util import Opt
 from spacy.tokens import Doc
@@ -66,7 +67,7 @@ def link_command(
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = LINKED,
-    threshold: Optional[float] = THRESHOLD,
+    threshold: float | None = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
     encoding: str = ENCODING,
@@ -75,11 +76,11 @@ def link_command(
     format: str = FORMAT,
     shard: int = SHARD,
     part: str = PART,
-    ray: Optional[str] = RAY,
+    ray: str | None = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Link all documents in one graph.
 
@@ -111,7 +112,7 @@ def link_command(
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, threshold: Optional[float], how: Reading
+    model: Path, data: Path, output: Path, threshold: float | None, how: Reading
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.docbin import write_parts
@@ -178,21 +179,21 @@ def discover_command(
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = NEW,
-    page: Optional[Path] = PAGE,
-    threshold: Optional[float] = THRESHOLD,
+    page: Path | None = PAGE,
+    threshold: float | None = THRESHOLD,
     find: str = FIND,
     labels: str = LABELS,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
     min_mentions: int = MIN_MENTIONS,
-    keep: Optional[Path] = KEEP,
+    keep: Path | None = KEEP,
     replace: bool = REPLACE,
-    ray: Optional[str] = RAY,
+    ray: str | None = RAY,
     workers: int = WORKERS,
     cpus_per_worker: int = CPUS,
     gpus_per_worker: float = GPUS,
     shard: int = SHARD,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Group unlinked mentions into new entities.
 
@@ -245,7 +246,7 @@ def _discovered_in_shards(job: "Job", ray: "RaySettings", how: Reading) -> "NewE
 
 def _write_new(
     found: "NewEntities", output: Path, page: Path, min_mentions: int
-) -> "List[NewEntity]":
+) -> "list[NewEntity]":
     """Write those with enough mentions, which are returned."""
     from ..discovery.entities import to_html
     from ..storage.files import write_file
@@ -257,7 +258,7 @@ def _write_new(
     return written
 
 
-def _keep(nlp: "Optional[Language]", found: "NewEntities", keep: Optional[Path]) -> None:
+def _keep(nlp: "Language | None", found: "NewEntities", keep: Path | None) -> None:
     """Save the pipeline with these and earlier new entities."""
     from ..linker import find_linker
     from ..pipelines import save_pipeline
@@ -267,7 +268,7 @@ def _keep(nlp: "Optional[Language]", found: "NewEntities", keep: Optional[Path])
         save_pipeline(nlp, keep)
 
 
-def _say(found: "NewEntities", written: "List[NewEntity]", paths: str, min_mentions: int) -> None:
+def _say(found: "NewEntities", written: "list[NewEntity]", paths: str, min_mentions: int) -> None:
     mentions = sum(len(one.members) for one in written)
     msg.good(f"{paths}: {len(written)} new entities, {mentions} mentions")
     if len(written) < len(found):
@@ -276,7 +277,7 @@ def _say(found: "NewEntities", written: "List[NewEntity]", paths: str, min_menti
 
 
 def discover_at_once(
-    nlp: "Language", data: Path, threshold: Optional[float], how: Reading, replace: bool
+    nlp: "Language", data: Path, threshold: float | None, how: Reading, replace: bool
 ) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities

@@ -1,8 +1,9 @@
 """The command ``arbo distill``: train an n-gram student."""
 
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any
 
 import typer
 from spacy.cli._util import Opt
@@ -23,7 +24,7 @@ def distill_command(
     ctx: typer.Context,
     model: Path = MODEL,
     config: Path = Opt(..., "--config", "-c", help="Config of the student"),
-    texts: List[Path] = Opt(
+    texts: list[Path] = Opt(
         ..., "--texts", "-t", help="Texts: .txt, .jsonl, .csv or .spacy files, or folders"
     ),
     output: Path = Opt(..., "--output", "-o", help="Folder for the encoder"),
@@ -32,7 +33,7 @@ def distill_command(
     ),
     steps: int = Opt(2000, "--steps", help="Number of steps"),
     mentions: int = Opt(20000, "--mentions", help="The most mentions that are read"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Distill an n-gram encoder.
@@ -64,7 +65,7 @@ def distill_command(
     )
 
 
-def _student(config: Path, overrides: Dict[str, Any]) -> "Model":
+def _student(config: Path, overrides: dict[str, Any]) -> "Model":
     """The untrained encoder of a config."""
     from spacy.util import load_config, registry
 

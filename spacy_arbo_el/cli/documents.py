@@ -3,10 +3,11 @@
 import tempfile
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, List, Optional
+from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from spacy.language import Language
@@ -58,7 +59,7 @@ class Reading:
         check_needs({"--encoding": given}, "one process, without --each and --ray", why)
 
 
-def labels_of(value: str) -> Optional[List[str]]:
+def labels_of(value: str) -> list[str] | None:
     """The labels of ``--labels``; None for all."""
     return [label.strip() for label in value.split(",") if label.strip()] or None
 
@@ -98,7 +99,7 @@ def document_reader(
             yield lambda: read(path)
             return
         place = Path(folder) / "documents"
-        problems: List[ValueError] = []
+        problems: list[ValueError] = []
         bad = problems.append if how.skip_bad else throw
         docs: Iterable[Doc] = read_documents(path, nlp, how.encoding, bad)
         if finder is not None:
@@ -108,7 +109,7 @@ def document_reader(
         yield lambda: read(place)
 
 
-def _show_bad(problems: List[ValueError]) -> None:
+def _show_bad(problems: list[ValueError]) -> None:
     """Print counts of skipped lines and files, with examples."""
     if problems:
         msg.warn(f"{len(problems)} bad lines or files left out. The first:")

@@ -1,8 +1,9 @@
 """``arbo evaluate``: scores on annotated documents, and wrong links by cause."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -51,25 +52,25 @@ class _Results:
     """Rows of scores, reliabilities and notes of all pipelines."""
 
     title: str
-    rows: Dict[str, Dict[str, Any]] = field(default_factory=dict)
-    reliabilities: "Dict[str, Reliability]" = field(default_factory=dict)
-    notes: List[str] = field(default_factory=list)
+    rows: dict[str, dict[str, Any]] = field(default_factory=dict)
+    reliabilities: "dict[str, Reliability]" = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def evaluate_command(
-    models: List[Path] = Arg(..., help="One or more pipelines"),
+    models: list[Path] = Arg(..., help="One or more pipelines"),
     data: Path = DATA,
-    output: Optional[Path] = Opt(None, "--output", "-o", help="JSON file for the scores"),
+    output: Path | None = Opt(None, "--output", "-o", help="JSON file for the scores"),
     folds: int = FOLDS,
     tune: str = TUNE,
     drop: float = DROP,
     seed: int = SEED,
-    plots: Optional[Path] = PLOTS,
-    report: Optional[Path] = REPORT,
-    errors: List[Path] = ERRORS,
+    plots: Path | None = PLOTS,
+    report: Path | None = REPORT,
+    errors: list[Path] = ERRORS,
     limit: int = LIMIT,
     gpu_id: int = GPU,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Score pipelines on annotated documents.
 
@@ -101,7 +102,7 @@ def evaluate_command(
     _write(results, output, plots, report)
 
 
-def _advise(nlp: "Language", label: str, outcomes: "Dict[str, List[Outcome]]") -> None:
+def _advise(nlp: "Language", label: str, outcomes: "dict[str, list[Outcome]]") -> None:
     """Advise to calibrate where a tenth of the mentions has no entity, unless that was done."""
     from ..linker import find_linker
 
@@ -127,15 +128,15 @@ def _check(models: Sequence[Path], errors: Sequence[Path], needs_plots: bool) ->
             raise ArboError(Errors.E835.format(path=path))
 
 
-def _labels(models: Sequence[Path]) -> List[str]:
+def _labels(models: Sequence[Path]) -> list[str]:
     """Labels of rows: the names of pipelines' folders. Their paths if two share a name."""
     names = [model.name for model in models]
     return [name if names.count(name) == 1 else str(model) for name, model in zip(names, models)]
 
 
 def _held_out(
-    nlp: "Language", examples: "List[Example]", drop: float, seed: int
-) -> "List[Example]":
+    nlp: "Language", examples: "list[Example]", drop: float, seed: int
+) -> "list[Example]":
     """Remove entities from the KB. Their mentions are NIL in the examples that are returned."""
     from ..corpora.docs import unlinked_examples
     from ..evaluation.holdout import remove_entities, with_removed_as_nil
@@ -160,7 +161,7 @@ def _add(
     results: _Results,
     label: str,
     nlp: "Language",
-    outcomes: "Dict[str, List[Outcome]]",
+    outcomes: "dict[str, list[Outcome]]",
     errors: Sequence[Path],
 ) -> None:
     """Add a pipeline's scores, and write its wrong links."""
@@ -183,7 +184,7 @@ def _add(
     _write_errors(errors, wrong, total, linker.threshold)
 
 
-def _write_errors(paths: Sequence[Path], wrong: List[Any], total: int, threshold: float) -> None:
+def _write_errors(paths: Sequence[Path], wrong: list[Any], total: int, threshold: float) -> None:
     from ..evaluation.wrong_links import as_csv, confusions, to_html
     from ..storage.files import write_file
 
@@ -208,9 +209,7 @@ def _print(results: _Results) -> None:
         msg.info(note)
 
 
-def _write(
-    results: _Results, output: Optional[Path], plots: Optional[Path], report: Optional[Path]
-) -> None:
+def _write(results: _Results, output: Path | None, plots: Path | None, report: Path | None) -> None:
     import srsly
 
     from ..storage.files import write_file

@@ -1,7 +1,7 @@
 """``arbo fit``: fit a pipeline to annotated documents, without training."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, List, Optional
+from typing import TYPE_CHECKING
 
 import typer
 from spacy.cli._util import Opt
@@ -44,8 +44,8 @@ PLOT = Opt(None, "--plot", help="Figure of these scores, .png, .svg or .pdf; nee
 def calibrate_command(
     model: Path = MODEL,
     data: Path = HELD_OUT,
-    output: Optional[Path] = OUTPUT,
-    code: Optional[Path] = CODE,
+    output: Path | None = OUTPUT,
+    code: Path | None = CODE,
 ) -> None:
     """Fit probabilities and the reranker.
 
@@ -72,16 +72,16 @@ def calibrate_command(
 def tune_command(
     model: Path = MODEL,
     data: Path = HELD_OUT,
-    output: Optional[Path] = OUTPUT,
+    output: Path | None = OUTPUT,
     drop: float = DROP,
     seed: int = SEED,
     score: str = SCORE,
-    n_exemplars: List[int] = N_EXEMPLARS,
-    n_mentions: List[int] = N_MENTIONS,
-    n_neighbors: List[int] = N_NEIGHBORS,
-    curve: Optional[Path] = CURVE,
-    plot: Optional[Path] = PLOT,
-    code: Optional[Path] = CODE,
+    n_exemplars: list[int] = N_EXEMPLARS,
+    n_mentions: list[int] = N_MENTIONS,
+    n_neighbors: list[int] = N_NEIGHBORS,
+    curve: Path | None = CURVE,
+    plot: Path | None = PLOT,
+    code: Path | None = CODE,
 ) -> None:
     """Tune the thresholds on annotated documents.
 
@@ -114,7 +114,7 @@ def tune_command(
     msg.good(f"{output or model}: {result.summary}")
 
 
-def _write_scores(result: "TuningResult", curve: Optional[Path], plot: Optional[Path]) -> None:
+def _write_scores(result: "TuningResult", curve: Path | None, plot: Path | None) -> None:
     from ..fitting.plots import plot_thresholds, save_figure
     from ..fitting.tuning import as_csv
     from ..storage.files import write_file

@@ -1,7 +1,6 @@
 """The command ``arbo init-config``: write a recommended training config."""
 
 from pathlib import Path
-from typing import Optional
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -21,15 +20,15 @@ def init_config_command(
         "-s",
         help=f"A file with what differs from the default, or one of: {', '.join(SYSTEMS)}",
     ),
-    lang: Optional[str] = Opt(
+    lang: str | None = Opt(
         None, "--lang", "-l", help="Language of the tokenizer; by default the system's, en"
     ),
-    encoder: Optional[str] = Opt(
+    encoder: str | None = Opt(
         None,
         "--encoder",
         help="Name of a Hugging Face model, or a folder; by default the system's",
     ),
-    code: Optional[Path] = SHORT_CODE,
+    code: Path | None = SHORT_CODE,
     force: bool = Opt(False, "--force", "-F", help="Replace a file that is there"),
     # fmt: on
 ) -> None:

@@ -1,7 +1,8 @@
 """``arbo kb …``: build, check and search knowledge bases. ``kb_edit.py`` has the edits."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import TYPE_CHECKING, Any
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -42,22 +43,22 @@ def build_command(
     source: Path = Arg(..., help="File or folder to read entities from"),
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
-    columns: List[str] = COLUMNS,
-    where: List[str] = Opt([], "--where", help="table: only rows with column=value"),
+    columns: list[str] = COLUMNS,
+    where: list[str] = Opt([], "--where", help="table: only rows with column=value"),
     separator: str = Opt("", "--separator", help="table: separates aliases and types"),
     delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
     header: str = HEADER,
     encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
     skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
-    languages: List[str] = Opt([], "--language", help="umls, wikidata: language of names"),
-    sources: List[str] = Opt([], "--source", help="umls: vocabulary of names"),
-    types: List[str] = Opt([], "--type", help="wikidata: only instances of these types"),
+    languages: list[str] = Opt([], "--language", help="umls, wikidata: language of names"),
+    sources: list[str] = Opt([], "--source", help="umls: vocabulary of names"),
+    types: list[str] = Opt([], "--type", help="wikidata: only instances of these types"),
     type_names: bool = Opt(False, "--type-names", help="wikidata: names of types, not their ids"),
-    scopes: List[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
+    scopes: list[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Build a knowledge base from entities.
 
@@ -73,7 +74,7 @@ def build_command(
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build
 
-    options: Dict[str, Any] = {**table_options(columns, header), "skip_bad": skip_bad}
+    options: dict[str, Any] = {**table_options(columns, header), "skip_bad": skip_bad}
     options.update(type_names=type_names, encoding=encoding, where=pairs(where))
     several = {"languages": languages, "sources": sources, "types": types, "scopes": scopes}
     options.update((name, tuple(values)) for name, values in several.items())
@@ -99,8 +100,8 @@ def install_command(
     # fmt: off
     path: Path = Arg(..., help="Folder of a knowledge base, or JSONL file of entities"),
     model: Path = MODEL,
-    output: Optional[Path] = OUTPUT,
-    code: Optional[Path] = CODE,
+    output: Path | None = OUTPUT,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Give a pipeline another knowledge base.
@@ -136,7 +137,7 @@ def info_command(path: Path = KB) -> None:
     msg.table({name: visible(value) for name, value in rows.items()}, max_col=WIDEST)
 
 
-def _info(kb: "ArboKB") -> Dict[str, Any]:
+def _info(kb: "ArboKB") -> dict[str, Any]:
     types = [(name or "none", n) for name, n in kb.entities.type_counts().items()]
     manifest = kb.database.manifest()
     count = kb.database.value
@@ -159,7 +160,7 @@ def _info(kb: "ArboKB") -> Dict[str, Any]:
     }
 
 
-def _index_text(index: "Optional[AttachedIndex]") -> str:
+def _index_text(index: "AttachedIndex | None") -> str:
     if index is None:
         return "none: exact search"
     return f"{index.about['kind']} over {index.about['rows']} vectors"
@@ -170,8 +171,8 @@ def index_command(
     # fmt: off
     path: Path = KB,
     index: str = Arg(..., help='Factory and search strings of FAISS: "HNSW32 efSearch=128"'),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
-    code: Optional[Path] = CODE,
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Build a search index and store it.
@@ -228,10 +229,10 @@ def search_command(
     # fmt: off
     path: Path = KB,
     query: str = Arg(..., help="An id, a name, or free text"),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
-    types: List[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline that encodes free text"),
+    types: list[str] = Opt([], "--type", help="Only entities of these types; may be repeated"),
     limit: int = Opt(10, "--limit", "-n", help="Number of entities per kind of search"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Search entities by id, name or meaning.
@@ -260,8 +261,8 @@ def search_command(
 
 
 def _search(
-    kb: "ArboKB", query: str, model: Optional[Path], limit: int
-) -> Iterator[Tuple[str, int, float]]:
+    kb: "ArboKB", query: str, model: Path | None, limit: int
+) -> Iterator[tuple[str, int, float]]:
     """Entities found: (kind of search, position, score). One may occur several times."""
     from ..kb.lookup import same_letters, similar_names
 
@@ -277,7 +278,7 @@ def _search(
 
 def _search_by_vector(
     model: Path, kb: "ArboKB", query: str, limit: int
-) -> Iterator[Tuple[str, int, float]]:
+) -> Iterator[tuple[str, int, float]]:
     linker = load_linker(model)
     linker.set_kb(lambda vocab: kb)
     retriever, encoder = linker.refresh(), linker.encoder

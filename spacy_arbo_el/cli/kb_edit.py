@@ -2,9 +2,10 @@
 transaction.
 """
 
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional
+from typing import TYPE_CHECKING, Any
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -34,16 +35,16 @@ COLUMNS = Opt([], "--column", help="table: field=column, such as title=Name")
 HEADER = Opt("", "--header", help="table: names of columns, where no line has them")
 
 
-def table_options(columns: List[str], header: str) -> Dict[str, Any]:
+def table_options(columns: list[str], header: str) -> dict[str, Any]:
     """Arguments of the reader of tables; none of those that were not given."""
     names = tuple(name.strip() for name in header.split(",")) if header else ()
     options = {"columns": pairs(columns), "header": names}
     return {name: value for name, value in options.items() if value}
 
 
-def pairs(options: Iterable[str]) -> Dict[str, List[str]]:
+def pairs(options: Iterable[str]) -> dict[str, list[str]]:
     """Options of the form name=value. Those of one name are joined."""
-    found: Dict[str, List[str]] = {}
+    found: dict[str, list[str]] = {}
     for name, _, value in (option.partition("=") for option in options):
         found.setdefault(name, []).append(value)
     return found
@@ -67,18 +68,18 @@ def show_skipped(report: "ImportReport") -> None:
 def add_command(
     # fmt: off
     path: Path = KB,
-    source: Optional[Path] = Arg(None, help="File of entities, unless --id is given"),
+    source: Path | None = Arg(None, help="File of entities, unless --id is given"),
     format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
-    columns: List[str] = COLUMNS,
+    columns: list[str] = COLUMNS,
     header: str = HEADER,
     replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
     id: str = Opt("", "--id", help="Id of a single entity"),
     title: str = Opt("", "--title", help="Title of a single entity"),
     description: str = Opt("", "--description", help="Description of a single entity"),
-    aliases: List[str] = Opt([], "--alias", help="Alias of a single entity; may be repeated"),
-    types: List[str] = Opt([], "--type", help="Type of a single entity; may be repeated"),
-    model: Optional[Path] = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
-    code: Optional[Path] = CODE,
+    aliases: list[str] = Opt([], "--alias", help="Alias of a single entity; may be repeated"),
+    types: list[str] = Opt([], "--type", help="Type of a single entity; may be repeated"),
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Add entities to a knowledge base.
@@ -113,7 +114,7 @@ def add_command(
 
 def remove_command(
     path: Path = KB,
-    ids: List[str] = Arg(..., help="Ids of the entities to remove"),
+    ids: list[str] = Arg(..., help="Ids of the entities to remove"),
 ) -> None:
     """Remove entities, all of these or none.
 
@@ -153,7 +154,7 @@ def encode_command(
     # fmt: off
     path: Path = KB,
     model: Path = Arg(..., help="Pipeline whose linker encodes it"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Encode the texts that have no vector yet.

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, List, Optional
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Opt
 from wasabi import msg
@@ -27,12 +27,12 @@ def learn_command(
     # fmt: off
     model: Path = MODEL,
     data: Path = DATA,
-    output: Optional[Path] = SAVED,
+    output: Path | None = SAVED,
     folds: int = FOLDS,
     train: bool = Opt(False, "--train", help="Train too, once for each part: takes minutes"),
     take: str = Opt("", "--take", help="The way to save, whatever the table says: a name of it"),
     gpu_id: int = GPU,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Compare uses of annotated documents.
@@ -75,12 +75,12 @@ def learn_command(
             msg.good(f"{output}: {take or best.name}, with all {len(docs)} documents")
 
 
-def _count(linker: "ArboLinker", docs: "List[Doc]") -> int:
+def _count(linker: "ArboLinker", docs: "list[Doc]") -> int:
     """The number of annotated mentions."""
     return sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
 
 
-def _table(ways: "List[Way]", title: str) -> "Table":
+def _table(ways: "list[Way]", title: str) -> "Table":
     from ..evaluation.report import table_of_numbers
     from ..fitting.learning import gain
 
@@ -107,7 +107,7 @@ def _table(ways: "List[Way]", title: str) -> "Table":
     return table_of_numbers(title, columns, rows)
 
 
-def _advice(ways: "List[Way]", best: "Way") -> str:
+def _advice(ways: "list[Way]", best: "Way") -> str:
     highest = max(ways, key=lambda way: way.accuracy)
     if highest is best:
         return (

@@ -1,7 +1,7 @@
 """The command ``arbo new``: decide on stored new entities by a table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -27,7 +27,7 @@ def list_command(
     # fmt: off
     model: Path = MODEL,
     limit: int = Opt(20, "--limit", "-n", help="Maximum number of new entities to list"),
-    output: Optional[Path] = Opt(
+    output: Path | None = Opt(
         None, "--output", "-o", help="CSV file of all of them, for `arbo new apply`"
     ),
     # fmt: on
@@ -58,7 +58,7 @@ def apply_command(
     # fmt: off
     model: Path = MODEL,
     decisions: Path = Arg(..., help="CSV file with a decision per line, see `arbo new list -o`"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Make the decisions of a table, all or none.

@@ -2,7 +2,6 @@
 
 from itertools import islice
 from pathlib import Path
-from typing import Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -29,11 +28,11 @@ def rerank_command(
     train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
     dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
     output: Path = FOLDER,
-    config: Optional[Path] = CONFIG,
+    config: Path | None = CONFIG,
     limit: int = LIMIT,
     resume: bool = RESUME,
     gpu_id: int = GPU,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Train a cross-encoder for a trained pipeline.
 

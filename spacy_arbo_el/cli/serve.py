@@ -2,9 +2,10 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -49,19 +50,19 @@ SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for Ope
 
 def serve_command(
     model: Path = Arg(..., help="Folder of a pipeline with a linker"),
-    new: Optional[Path] = NEW,
-    texts: Optional[Path] = TEXTS,
-    annotations: Optional[Path] = IMPORT,
+    new: Path | None = NEW,
+    texts: Path | None = TEXTS,
+    annotations: Path | None = IMPORT,
     host: str = HOST,
     port: int = PORT,
     name: str = NAME,
     token: str = TOKEN,
     url: str = URL,
-    kb: Optional[Path] = FOLLOWED,
+    kb: Path | None = FOLLOWED,
     read_only: bool = READ_ONLY,
     adopt: bool = ADOPT,
     space: str = SPACE,
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Review in the browser, and link for programs.
 
@@ -99,7 +100,7 @@ def serve_command(
         _save(review, model, save is not None)
 
 
-def _encode(review: "Review", kb: Optional[Path]) -> None:
+def _encode(review: "Review", kb: Path | None) -> None:
     """Link with another knowledge base, if one is given, and encode what has no vector."""
     if kb is not None:
         review.linker.set_kb(kb)
@@ -114,7 +115,7 @@ def _save(review: "Review", model: Path, is_owner: bool) -> None:
         msg.good(visible(f"{model}: saved with all decisions"))
 
 
-def _check(model: Path, token: str, annotations: Optional[Path], texts: Optional[Path]) -> None:
+def _check(model: Path, token: str, annotations: Path | None, texts: Path | None) -> None:
     """Raise an error for a missing package, file or option, before anything is loaded."""
     from ..storage.lines import check_exists
 
@@ -143,9 +144,7 @@ def _owned(model: Path, adopt: bool) -> Iterator[Any]:
         yield owner
 
 
-def _links(
-    review: Any, texts: Optional[Path], annotations: Optional[Path], name: str
-) -> Optional[Any]:
+def _links(review: Any, texts: Path | None, annotations: Path | None, name: str) -> Any | None:
     """The links of the texts to review, with the decisions that annotators made on them."""
     from ..review.exchange import take_over
     from ..review.links import LinkReview

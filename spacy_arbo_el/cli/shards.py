@@ -1,7 +1,7 @@
 """The commands ``arbo link --each`` and ``--ray``: linking in shards."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Opt
 from wasabi import msg
@@ -55,7 +55,7 @@ def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
     return Job.of(model, data, output, **settings)
 
 
-def link_shards(job: "Job", part: str, ray: "Optional[RaySettings]") -> None:
+def link_shards(job: "Job", part: str, ray: "RaySettings | None") -> None:
     """Link the remaining shards with a progress bar. The counts are printed."""
     from tqdm import tqdm
 

@@ -1,8 +1,9 @@
 """``arbo show``: links of documents with their evidence, and explanations of a text."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from spacy.language import Language
@@ -24,7 +25,7 @@ PAGE = Opt(None, "--page", help="HTML page of the text's links and their evidenc
 def show_command(
     # fmt: off
     model: Path = MODEL,
-    data: Optional[Path] = Arg(None, help="Annotated .spacy file, or a folder of them"),
+    data: Path | None = Arg(None, help="Annotated .spacy file, or a folder of them"),
     limit: int = Opt(5, "--limit", "-n", help="Number of documents to show; all are linked"),
     text: str = Opt("", "--text", help="Instead of documents: explain the links of this text"),
     mention: str = Opt(
@@ -32,8 +33,8 @@ def show_command(
     ),
     label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
     kb_id: str = Opt("", "--kb-id", help="The id of the entity that you expect"),
-    page: Optional[Path] = PAGE,
-    code: Optional[Path] = CODE,
+    page: Path | None = PAGE,
+    code: Path | None = CODE,
     # fmt: on
 ) -> None:
     """Show links with their evidence.
@@ -99,7 +100,7 @@ def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
     return linker(doc)
 
 
-def _explain(nlp: Language, doc: Doc, kb_id: Optional[str]) -> None:
+def _explain(nlp: Language, doc: Doc, kb_id: str | None) -> None:
     from ..linker import find_linker
     from ..mentions.getters import find_mentions
 
@@ -123,7 +124,7 @@ def _write_page(nlp: Language, doc: Doc, path: Path) -> None:
     msg.good(f"{path}: the text with its links and their evidence")
 
 
-def _links(doc: Doc, linker: "ArboLinker") -> Iterator[Tuple[Span, "Link"]]:
+def _links(doc: Doc, linker: "ArboLinker") -> Iterator[tuple[Span, "Link"]]:
     for span in linker.mentions.getter(doc):
         link = span._.get(linker.cfg["extension"])
         if link is not None:
@@ -136,8 +137,8 @@ def _print_links(doc: Doc, linker: "ArboLinker") -> None:
 
 
 def _print_new_entities(docs: Iterable[Doc], linker: "ArboLinker") -> None:
-    texts: Dict[str, Counter] = defaultdict(Counter)
-    documents: Dict[str, Set[int]] = defaultdict(set)
+    texts: dict[str, Counter] = defaultdict(Counter)
+    documents: dict[str, set[int]] = defaultdict(set)
     for number, doc in enumerate(docs):
         for span, link in _links(doc, linker):
             if link.cluster:
@@ -152,7 +153,7 @@ def _print_new_entities(docs: Iterable[Doc], linker: "ArboLinker") -> None:
     print_table(columns, rows, "\nDiscovered: not in the knowledge base")
 
 
-def _link_cells(link: "Link", linker: "ArboLinker") -> List[str]:
+def _link_cells(link: "Link", linker: "ArboLinker") -> list[str]:
     score = f"{link.score:.2f}"
     if link.is_nil:
         best = f"best candidate: {link.candidates[0].kb_id}" if link.candidates else "no candidates"

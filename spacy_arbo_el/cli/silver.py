@@ -1,9 +1,11 @@
 """The command ``arbo silver``: training mentions by a dictionary."""
 
+from collections.abc import Container, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Container, ContextManager, List, Optional, Sequence
+from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
@@ -51,7 +53,7 @@ class _Source:
     held_out: "HiddenSettings"
     seed: int
 
-    def scan(self, part: str = "", hidden: Container[int] = ()) -> "ContextManager[Scan]":
+    def scan(self, part: str = "", hidden: Container[int] = ()) -> "AbstractContextManager[Scan]":
         """Find names in a part of the documents, with a progress bar. Hidden ones are left out."""
         from tqdm import tqdm
 
@@ -69,20 +71,20 @@ class _Source:
 
 
 def silver_command(
-    texts: List[Path] = TEXTS,
+    texts: list[Path] = TEXTS,
     kb: Path = DICTIONARY,
     output: Path = SILVER,
     per_name: int = PER_NAME,
-    exclude: Optional[Path] = EXCLUDE,
+    exclude: Path | None = EXCLUDE,
     format: str = FORMAT,
-    dev: Optional[Path] = DEV_SET,
-    hidden_kb: Optional[Path] = HIDDEN_KB,
+    dev: Path | None = DEV_SET,
+    hidden_kb: Path | None = HIDDEN_KB,
     hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
     dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = LANG,
     seed: int = Opt(0, "--seed", help="Seed of the random choice"),
-    code: Optional[Path] = CODE,
+    code: Path | None = CODE,
 ) -> None:
     """Make training mentions from raw text.
 
@@ -120,14 +122,14 @@ def silver_command(
                 _show(write_chosen(found, output, settings), output)
 
 
-def _ids(exclude: Optional[Path]) -> Container[str]:
+def _ids(exclude: Path | None) -> Container[str]:
     from ..corpora.read import read_ids
 
     return read_ids(exclude) if exclude else ()
 
 
 def _check_dev(
-    dev: Optional[Path], hidden_kb: Optional[Path], hide: float, dev_share: float, replace: bool
+    dev: Path | None, hidden_kb: Path | None, hide: float, dev_share: float, replace: bool
 ) -> None:
     """Raise ValueError for options of the dev set without one."""
     if (dev is None) != (hidden_kb is None):

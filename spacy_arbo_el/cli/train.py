@@ -2,7 +2,6 @@
 
 import logging
 from pathlib import Path
-from typing import Optional
 
 import typer
 from spacy.cli._util import Arg, Opt
@@ -18,7 +17,7 @@ def train_command(
     config: Path = Arg(..., help="Training config", exists=True),
     output: Path = Opt(..., "--output", "-o", help="Folder for model-best and model-last"),
     resume: bool = RESUME,
-    code: Optional[Path] = SHORT_CODE,
+    code: Path | None = SHORT_CODE,
     verbose: bool = Opt(False, "--verbose", "-V", help="Show debug messages"),
     gpu_id: int = GPU,
     # fmt: on

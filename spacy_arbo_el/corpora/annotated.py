@@ -1,7 +1,7 @@
 """Annotated text as the readers return it, before tokenization."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Iterable, Tuple
 
 from ..base.errors import ArboError, Errors
 
@@ -28,7 +28,7 @@ class AnnotatedMention:
     start: int
     end: int
     label: str
-    kb_ids: Tuple[str, ...] = ()
+    kb_ids: tuple[str, ...] = ()
     cluster: str = ""
     counted: str = field(default="", compare=False)
 
@@ -52,7 +52,7 @@ class AnnotatedText:
 
     id: str
     text: str
-    mentions: Tuple[AnnotatedMention, ...] = ()
+    mentions: tuple[AnnotatedMention, ...] = ()
     in_pieces: int = field(default=0, compare=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ def offsets_problem(start: int, end: int, length: int) -> str:
     )
 
 
-def split_ids(value: str, separators: str = JOINER) -> Tuple[str, ...]:
+def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
     """Split an annotation such as ``D001943|D010051`` into its ids. In order, without duplicates.
 
     Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out. A NIL mention has no ids.
@@ -85,6 +85,6 @@ def split_ids(value: str, separators: str = JOINER) -> Tuple[str, ...]:
     return unique(part.strip() for part in value.split(JOINER))
 
 
-def unique(ids: Iterable[str]) -> Tuple[str, ...]:
+def unique(ids: Iterable[str]) -> tuple[str, ...]:
     """The ids that name a concept, without duplicates, in order."""
     return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in ("", "-1", NIL)))

@@ -1,6 +1,7 @@
 """BioC, in XML and JSON, as PubTator Central and many biomedical corpora are distributed."""
 
-from typing import Any, Dict, Iterator, List, Tuple
+from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree
 
 from ..storage.formats import corpus_formats
@@ -52,7 +53,7 @@ def _json_documents(source: Source) -> Iterator[Any]:
         yield from nested if isinstance(nested, list) else [value]
 
 
-def _xml_documents(path: PathLike) -> Iterator[Dict[str, Any]]:
+def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
     """Documents in the form that they have in JSON."""
     path = check_exists(path)
     try:
@@ -66,7 +67,7 @@ def _xml_documents(path: PathLike) -> Iterator[Dict[str, Any]]:
         raise line_error(path, error.position[0], f"no valid XML: {error}.") from None
 
 
-def _passage(element: ElementTree.Element) -> Dict[str, Any]:
+def _passage(element: ElementTree.Element) -> dict[str, Any]:
     return {
         "offset": _number(element.findtext("offset")),
         "text": element.findtext("text"),
@@ -75,7 +76,7 @@ def _passage(element: ElementTree.Element) -> Dict[str, Any]:
     }
 
 
-def _annotation(element: ElementTree.Element) -> Dict[str, Any]:
+def _annotation(element: ElementTree.Element) -> dict[str, Any]:
     locations = [
         {key: _number(one.get(key)) for key in ("offset", "length")}
         for one in element.findall("location")
@@ -109,7 +110,7 @@ def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
     return AnnotatedText(id_in(document, "id", id_), text, tuple(mentions), in_pieces)
 
 
-def _parts(passages: List[Any]) -> Iterator[Dict[str, Any]]:
+def _parts(passages: list[Any]) -> Iterator[dict[str, Any]]:
     """Passages with a text, or their sentences."""
     for passage in passages:
         check_object(passage)
@@ -119,17 +120,17 @@ def _parts(passages: List[Any]) -> Iterator[Dict[str, Any]]:
             yield from _parts(items(passage.get("sentences") or [], "sentences"))
 
 
-def _annotations(passage: Dict[str, Any]) -> Iterator[Any]:
+def _annotations(passage: dict[str, Any]) -> Iterator[Any]:
     yield from items(passage.get("annotations") or [], "annotations")
     for sentence in items(passage.get("sentences") or [], "sentences"):
         check_object(sentence)
         yield from _annotations(sentence)
 
 
-def _mentions(passage: Dict[str, Any], start: int) -> Tuple[List[Given], List[About], int]:
+def _mentions(passage: dict[str, Any], start: int) -> tuple[list[Given], list[About], int]:
     """The places, labels and ids of a passage's mentions, and how many have several pieces."""
-    given: List[Given] = []
-    about: List[About] = []
+    given: list[Given] = []
+    about: list[About] = []
     in_pieces = 0
     for annotation in passage["annotations"]:
         check_object(annotation)

@@ -6,7 +6,7 @@
 The id is that of a normalization (N). Relations, events, attributes and notes are not read.
 """
 
-from typing import Dict, Iterator, List, Tuple
+from collections.abc import Iterator
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
@@ -32,8 +32,8 @@ def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator
 
 
 def _document(source: Source, name: str, text: str) -> AnnotatedText:
-    mentions: Dict[str, Tuple[int, Given, str]] = {}
-    ids: Dict[str, List[str]] = {}
+    mentions: dict[str, tuple[int, Given, str]] = {}
+    ids: dict[str, list[str]] = {}
     in_pieces = 0
     for number, line in read_lines(source.path, source.on_error):
         columns = line.split("\t")
@@ -57,7 +57,7 @@ def _document(source: Source, name: str, text: str) -> AnnotatedText:
     return AnnotatedText(name, text, tuple(found), in_pieces)
 
 
-def _mention(columns: List[str]) -> "Tuple[Given, str] | None":
+def _mention(columns: list[str]) -> "tuple[Given, str] | None":
     """The place, words and label of a line, or None for a mention in several pieces."""
     if len(columns) < 3:
         raise Problem("expected 'T1<tab>Label start end<tab>words'.")

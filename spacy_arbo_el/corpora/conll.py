@@ -18,7 +18,7 @@ label, and ``identity`` the id::
 """
 
 import re
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 from urllib.parse import unquote
 
 from ..storage.formats import corpus_formats
@@ -58,7 +58,7 @@ def read_aida(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
 
 
 def _articles(source: Source) -> Iterator[Part]:
-    id_, lines = "", list[Tuple[int, str]]()
+    id_, lines = "", list[tuple[int, str]]()
     for number, line in read_lines(source.path, source.on_error):
         start = DOCSTART.fullmatch(line)
         if start:
@@ -78,7 +78,7 @@ def _stripped(lines: Numbered) -> Numbered:
 def _article(lines: Numbered) -> Growing:
     text, between = Growing(), ""
     # The number of the line that begins the mention, of the part of the text, and its columns.
-    opened: Optional[Tuple[int, int, List[str]]] = None
+    opened: tuple[int, int, list[str]] | None = None
     for number, line in [*lines, (lines[-1][0] + 1, "")]:
         columns = [*line.split("\t"), ""]
         tag = TAG.fullmatch(columns[1].strip())
@@ -101,7 +101,7 @@ def _article(lines: Numbered) -> Growing:
     return text
 
 
-def _close(text: Growing, number: int, first: int, about: List[str]) -> None:
+def _close(text: Growing, number: int, first: int, about: list[str]) -> None:
     """Add the mention of the parts from ``first`` on, whose words are compared."""
     label, words, title = about
     found = "".join(text.parts[first:])
@@ -123,10 +123,10 @@ def read_conllu(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     bad: Takes the errors of invalid lines. Their documents are then left out.
     """
     source = Source(path, bad)
-    fields: List[str] = []
+    fields: list[str] = []
 
     def documents() -> Iterator[Part]:
-        id_, lines = "", list[Tuple[int, str]]()
+        id_, lines = "", list[tuple[int, str]]()
         for number, line in read_lines(source.path, source.on_error):
             if declared := FIELDS.match(line):
                 fields[:] = declared[1].split("-")
@@ -147,7 +147,7 @@ def _with_tokens(lines: Numbered) -> Numbered:
 def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
     text, end = Growing(), 0
     # By the name of an entity: the beginnings of its open mentions, and their fields.
-    opened: Dict[str, List[Tuple[int, Dict[str, str]]]] = {}
+    opened: dict[str, list[tuple[int, dict[str, str]]]] = {}
     start, number = 0, 0
     for number, before, form, entities in _words(lines):
         if form:
@@ -170,7 +170,7 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
     return text
 
 
-def _annotate(text: Growing, end: int, start: int, about: Dict[str, str]) -> None:
+def _annotate(text: Growing, end: int, start: int, about: dict[str, str]) -> None:
     if "[" in next(iter(about.values())):
         text.pieces += 1
     # Those of empty nodes have no words.
@@ -179,7 +179,7 @@ def _annotate(text: Growing, end: int, start: int, about: Dict[str, str]) -> Non
         text.annotate(start, end, about.get("etype", ""), unique(ids[:1]))
 
 
-def _words(lines: Numbered) -> Iterator[Tuple[int, str, Optional[str], str]]:
+def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, str]]:
     """The words of CoNLL-U: line, the text before them, their own, and the brackets of entities.
 
     The text of a word within a longer token is "", since it has that of the token. That of an empty

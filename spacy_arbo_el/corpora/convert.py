@@ -2,8 +2,8 @@
 
 import warnings
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Dict, Iterable, Iterator, Mapping, Optional, Tuple
 
 from spacy.language import Language
 
@@ -36,13 +36,13 @@ def convert_corpus(
     *,
     format: str,
     nlp: Language,
-    labels: Optional[Iterable[str]] = None,
-    concept_map: Optional[Mapping[str, str]] = None,
-    exclude_ids: Optional[Iterable[str]] = None,
-    spans_key: Optional[str] = None,
+    labels: Iterable[str] | None = None,
+    concept_map: Mapping[str, str] | None = None,
+    exclude_ids: Iterable[str] | None = None,
+    spans_key: str | None = None,
     offsets: str = "",
     bad: OnBad = throw,
-) -> Dict[str, int]:
+) -> dict[str, int]:
     """Convert a corpus to ``.spacy`` and count its mentions.
 
     If the conversion fails, the previous file stays. Raises ValueError for an unknown format, for a
@@ -89,10 +89,10 @@ def convert_corpus(
 def select(
     texts: Iterable[AnnotatedText],
     *,
-    labels: Optional[Iterable[str]] = None,
-    concept_map: Optional[Mapping[str, str]] = None,
-    exclude_ids: Optional[Iterable[str]] = None,
-    counts: Optional[Counter] = None,
+    labels: Iterable[str] | None = None,
+    concept_map: Mapping[str, str] | None = None,
+    exclude_ids: Iterable[str] | None = None,
+    counts: Counter | None = None,
 ) -> Iterator[AnnotatedText]:
     """Select documents by id and mentions by label. Ids are mapped to concepts."""
     # A string is one label, not a sequence of its characters.
@@ -113,8 +113,8 @@ def select(
 
 
 def normalise_ids(
-    ids: Iterable[str], concept_map: Optional[Mapping[str, str]] = None
-) -> Tuple[str, ...]:
+    ids: Iterable[str], concept_map: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
     """Map a mention's ids to concepts of the knowledge base. In order, without duplicates.
 
     An id that is not in the map is kept, without its prefix "OMIM:" or "MESH:": a gold id that is
@@ -145,12 +145,12 @@ def strip_prefix(id_: str) -> str:
     return id_
 
 
-def concept_map_of(entities: Iterable[Entity]) -> Dict[str, str]:
+def concept_map_of(entities: Iterable[Entity]) -> dict[str, str]:
     """Map every id of an entity to its main id. Its further ids are in ``meta["ids"]``.
 
     If several entities have an id, the entity whose own id it is gets it, otherwise the first.
     """
-    mapping: Dict[str, str] = {}
+    mapping: dict[str, str] = {}
     own = set()
     for entity in entities:
         own.add(entity.id)

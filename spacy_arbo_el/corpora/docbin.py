@@ -1,7 +1,7 @@
 """Documents in ``.spacy`` files, and in folders of these."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Iterable, Iterator, Tuple
 
 from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
@@ -32,7 +32,7 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 def numbered_docs(
     path: PathLike, vocab: Vocab, on_error: OnBad = throw, lines: Lines = WHOLE
-) -> Iterator[Tuple[int, Doc]]:
+) -> Iterator[tuple[int, Doc]]:
     """Yield the documents of a file with numbers from 1. Empty ones are left out.
 
     on_error: Takes the errors of documents that cannot be read; by default they are raised.

@@ -1,7 +1,7 @@
 """Convert annotated text to Docs with exact offsets; copy Docs."""
 
 from collections import Counter
-from typing import Callable, Iterable, List, Optional, Set, Tuple
+from collections.abc import Callable, Iterable
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -18,8 +18,8 @@ def to_doc(
     nlp: Language,
     text: AnnotatedText,
     *,
-    spans_key: Optional[str] = None,
-    counts: Optional[Counter] = None,
+    spans_key: str | None = None,
+    counts: Counter | None = None,
 ) -> Doc:
     """Make a Doc with every mention at its exact offsets.
 
@@ -57,7 +57,7 @@ def to_doc(
     return doc
 
 
-def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: Set[int]) -> None:
+def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: set[int]) -> None:
     """Count a document and its mentions. borders: Where tokens begin and end."""
     counts["docs"] += 1
     for m in mentions:
@@ -70,7 +70,7 @@ def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: Set[i
 def _doc_with_borders(
     nlp: Language,
     text: str,
-    tokens: List[Tuple[int, int]],
+    tokens: list[tuple[int, int]],
     mentions: Iterable[AnnotatedMention],
 ) -> Doc:
     starts = {mention.start for mention in mentions}
@@ -79,8 +79,8 @@ def _doc_with_borders(
     # Where the space after a token begins. A space that is a token stays a token.
     gaps = {end for _, end in tokens} - {start for start, _ in tokens}
     borders = sorted(inside | starts | ends | ({0, len(text)} if text else set()))
-    words: List[str] = []
-    spaces: List[bool] = []
+    words: list[str] = []
+    spaces: list[bool] = []
     for start, end in zip(borders, borders[1:]):
         piece = text[start:end]
         if piece == " " and start in gaps and start not in starts and end not in ends:
@@ -98,9 +98,9 @@ def _span(doc: Doc, mention: AnnotatedMention) -> Span:
     return span
 
 
-def longest_first(spans: Iterable[Span]) -> List[Span]:
+def longest_first(spans: Iterable[Span]) -> list[Span]:
     """Select spans that don't overlap, the longest first. They are returned in text order."""
-    taken: Set[int] = set()
+    taken: set[int] = set()
     chosen = []
     for span in sorted(spans, key=lambda span: (span.start - span.end, span.start)):
         if taken.isdisjoint(range(span.start, span.end)):
@@ -117,12 +117,12 @@ def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
     return copied(doc, _unlinked_span if mentions else None)
 
 
-def unlinked_examples(docs: Iterable[Doc]) -> List[Example]:
+def unlinked_examples(docs: Iterable[Doc]) -> list[Example]:
     """Examples whose references are these documents, and whose predictions have no links."""
     return [Example(unlinked(doc), doc) for doc in docs]
 
 
-def copied(doc: Doc, change: Optional[Callable[[Doc, Span], Span]]) -> Doc:
+def copied(doc: Doc, change: Callable[[Doc, Span], Span] | None) -> Doc:
     """A copy with the same tokens and ``doc_id``.
 
     change: Makes a span of the copy from the copy and a span of the Doc, one of ``doc.ents`` or

@@ -2,8 +2,9 @@
 
 import gc
 import weakref
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import dropwhile
-from typing import Any, Callable, Container, Iterable, Iterator, Optional, Tuple
+from typing import Any
 
 import spacy
 from spacy.language import Language
@@ -43,7 +44,7 @@ class ArboNames:
     def __init__(
         self,
         stop_words: Container[str],
-        find_linker: Callable[["ArboNames", Optional[Vocab]], ArboLinker],
+        find_linker: Callable[["ArboNames", Vocab | None], ArboLinker],
         overwrite: bool = False,
     ) -> None:
         self.stop_words = stop_words
@@ -52,13 +53,11 @@ class ArboNames:
         self._built = RevisionCache()
 
     @classmethod
-    def of(
-        cls, nlp: Language, linker: Optional[str] = None, overwrite: bool = False
-    ) -> "ArboNames":
+    def of(cls, nlp: Language, linker: str | None = None, overwrite: bool = False) -> "ArboNames":
         """Get the component of a pipeline. ``linker`` and ``overwrite`` are as for the class."""
         last = weakref.ref(nlp)
 
-        def find(names: "ArboNames", vocab: Optional[Vocab]) -> ArboLinker:
+        def find(names: "ArboNames", vocab: Vocab | None) -> ArboLinker:
             nonlocal last
             nlp = last()
             if not _is_in(names, nlp, vocab):
@@ -74,7 +73,7 @@ class ArboNames:
             warn_once(Warnings.W548.format(name=linker.name))
         return self._dictionary(linker).mark(doc, linker.mentions.getter, self.overwrite)
 
-    def __reduce__(self) -> Tuple[Callable[..., "ArboNames"], Tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., "ArboNames"], tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
         return _names_of_linker, (self.stop_words, self._find_linker(self, None), self.overwrite)
 
@@ -97,14 +96,14 @@ def _pipelines() -> Iterator[Language]:
     return (one for one in gc.get_objects() if issubclass(type(one), Language))
 
 
-def _is_in(names: ArboNames, nlp: Optional[Language], vocab: Optional[Vocab]) -> bool:
+def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:
     """Return whether a pipeline has a component. vocab: That of its documents, if known."""
     if nlp is None or vocab not in (None, nlp.vocab):
         return False
     return any(pipe is names for _, pipe in nlp.components)
 
 
-def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[str]) -> ArboLinker:
+def _linker_after(names: ArboNames, nlp: Language | None, wanted: str | None) -> ArboLinker:
     """Find the linker by name, or the first one behind."""
     components = [] if nlp is None else nlp.components
     linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
@@ -118,7 +117,7 @@ def _linker_after(names: ArboNames, nlp: Optional[Language], wanted: Optional[st
     raise ArboError(Errors.E511.format(wanted=wanted or "arbo_linker"))
 
 
-def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Optional[Finder]:
+def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     """A function that finds the mentions of documents. None where these have their own.
 
     nlp: The pipeline of the linker.

@@ -6,8 +6,9 @@ Upper and lower case, white space, dashes, quotes and Unicode have one form each
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 from ..mentions.normalization.text import APOSTROPHES, DASHES
 
@@ -45,11 +46,11 @@ class Folded(NamedTuple):
     """
 
     text: str
-    edges: List[int]
-    origins: List[int]
-    whole: List[bool]
+    edges: list[int]
+    origins: list[int]
+    whole: list[bool]
 
-    def original(self, start: int, end: int) -> Optional[Tuple[int, int]]:
+    def original(self, start: int, end: int) -> tuple[int, int] | None:
         """The place of a stretch in the original. None where it begins or ends within a piece."""
         # The last piece that begins there, and the first: invisible characters are no part of a
         # name.
@@ -74,7 +75,7 @@ def fold(text: str, case: bool = False) -> Folded:
 
     case: Whether upper and lower case stay unchanged.
     """
-    parts: List[str] = []
+    parts: list[str] = []
     edges, origins, whole = [0], [0], [False]
     length = last = 0
 
@@ -123,7 +124,7 @@ def kind_of(char: str) -> int:
     return WORD if char.isalnum() or char == "_" else OTHER
 
 
-def _is_joined(before: str, after: str, kinds: Tuple[int, ...]) -> bool:
+def _is_joined(before: str, after: str, kinds: tuple[int, ...]) -> bool:
     """Return whether two characters are of one word. kinds: Those of which words are."""
     kind = kind_of(after)
     return kind == MARK or (kind in kinds and kind_of(before) in (*kinds, MARK))

@@ -10,18 +10,11 @@ their words, and some in the spelling alone: the reranker must see both.
 """
 
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import (
-    Dict,
-    FrozenSet,
-    Iterable,
-    Iterator,
-    List,
     NamedTuple,
-    Sequence,
-    Set,
-    Tuple,
 )
 
 import numpy as np
@@ -78,7 +71,7 @@ class HiddenReport(NamedTuple):
     silver: SilverReport
     in_text: int
     bare: int
-    hidden: FrozenSet[int]
+    hidden: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +124,7 @@ def without_names(
     entities: Those of the dictionary.
     hidden: The numbers of names in the dictionary.
     """
-    keys: Dict[str, Set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for number in hidden:
         name = dictionary.names[number]
         keys.setdefault(name.kb_id or "", set()).add(key_of(name.text))
@@ -142,9 +135,9 @@ def without_names(
             yield replace(entity, title=title, aliases=tuple(aliases))
 
 
-def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[List[int]]]:
+def _entities_with_several(dictionary: Dictionary) -> dict[str, list[list[int]]]:
     """Names of entities with several different ones. Names of the same words are one group."""
-    groups_of: Dict[str, Dict[FrozenSet[str], List[int]]] = {}
+    groups_of: dict[str, dict[frozenset[str], list[int]]] = {}
     for number, name in enumerate(dictionary.names):
         if name.kb_id is not None:
             groups = groups_of.setdefault(name.kb_id, {})
@@ -157,10 +150,10 @@ def _entities_with_several(dictionary: Dictionary) -> Dict[str, List[List[int]]]
 
 def _hide_found(
     scan: Scan,
-    groups_of: Dict[str, List[List[int]]],
+    groups_of: dict[str, list[list[int]]],
     share: float,
     generator: np.random.Generator,
-) -> List[int]:
+) -> list[int]:
     """Choose names to hide of a share of mentioned entities."""
     found = set(scan.names.tolist())
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
@@ -172,10 +165,10 @@ def _hide_found(
 
 def _hide_others(
     scan: Scan,
-    groups_of: Dict[str, List[List[int]]],
+    groups_of: dict[str, list[list[int]]],
     count: int,
     generator: np.random.Generator,
-) -> Tuple[List[int], List[int]]:
+) -> tuple[list[int], list[int]]:
     """Choose one name each of some entities without mentions. All names to hide are given too."""
     names = scan.dictionary.names
     mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
@@ -186,18 +179,18 @@ def _hide_others(
 
 
 def _one_of_some(
-    entities: List[List[List[int]]], count: int, generator: np.random.Generator
-) -> List[List[int]]:
+    entities: list[list[list[int]]], count: int, generator: np.random.Generator
+) -> list[list[int]]:
     """Draw one group of names for each of some entities."""
     rows = np.sort(generator.permutation(len(entities))[:count])
     return [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
 
 
-def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator) -> List[int]:
+def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator) -> list[int]:
     return [int(generator.choice(group)) for group in groups]
 
 
-def _hidden_with(names: List[int], groups: List[List[int]]) -> List[int]:
+def _hidden_with(names: list[int], groups: list[list[int]]) -> list[int]:
     """Names to hide, with some of their groups. For every second name, the others of its group
     are hidden too.
     """

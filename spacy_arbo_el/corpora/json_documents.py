@@ -13,10 +13,11 @@ So is ``text``, with which the offsets are compared. Other keys are ignored.
 """
 
 import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import (
@@ -40,7 +41,7 @@ class Problem(Exception):
 
 
 # Makes a document of a record and of an id for where it has none; None leaves it out.
-Parse = Callable[[Dict[str, Any], str], Optional[AnnotatedText]]
+Parse = Callable[[dict[str, Any], str], AnnotatedText | None]
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Source:
 
 
 def read_each(
-    source: Source, parse: Parse, records: Optional[Iterable[Tuple[int, Any]]] = None
+    source: Source, parse: Parse, records: Iterable[tuple[int, Any]] | None = None
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a JSONL file. Empty lines are skipped.
 
@@ -83,7 +84,7 @@ def read_each(
     parse: Raises ``Problem`` for an invalid record.
     records: The number and value of each record; by default the lines of the file.
     """
-    lines_of: Dict[str, int] = {}
+    lines_of: dict[str, int] = {}
     if records is None:
         records = read_records(source.path, source.on_error, source.lines, source.encoding)
     for number, record in records:
@@ -104,7 +105,7 @@ def read_each(
             yield text
 
 
-def json_values(source: Source) -> Iterator[Tuple[int, Any]]:
+def json_values(source: Source) -> Iterator[tuple[int, Any]]:
     """The documents of a JSON file with their numbers.
 
     Numbers begin with 1: places in a list, or lines.
@@ -135,7 +136,7 @@ def read_jsonl(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterato
 
 
 def text_of_record(
-    record: Dict[str, Any], id_: str, strict: bool = False, offsets: str = ""
+    record: dict[str, Any], id_: str, strict: bool = False, offsets: str = ""
 ) -> AnnotatedText:
     """The document of a record that needs only a ``text``. Raises Problem for an invalid one.
 
@@ -148,7 +149,7 @@ def text_of_record(
     return AnnotatedText(id_in(record, "id", id_), text, mentions)
 
 
-def id_in(record: Dict[str, Any], key: str, otherwise: str) -> str:
+def id_in(record: dict[str, Any], key: str, otherwise: str) -> str:
     """The id of a document; ``otherwise`` where it has none. A number counts as its digits."""
     value = record.get(key)
     if value is None:
@@ -163,9 +164,9 @@ def mentions_in(
     key: str,
     text: str,
     offsets: str = "",
-    names: Tuple[str, str] = ("start", "end"),
+    names: tuple[str, str] = ("start", "end"),
     strict: bool = False,
-) -> Tuple[AnnotatedMention, ...]:
+) -> tuple[AnnotatedMention, ...]:
     """Read mentions from a list of objects like ``{"start": 0, "end": 3, "label": "PERSON"}``.
 
     Instead of an object there may be a list: start, end, label. ``kb_id`` and ``cluster`` are read
@@ -195,12 +196,12 @@ def mentions_in(
 
 
 # The label, the ids and the cluster of a mention.
-About = Tuple[str, Tuple[str, ...], str]
+About = tuple[str, tuple[str, ...], str]
 
 
 def placed(
     text: str, given: Sequence[Given], about: Sequence[About], offsets: str = ""
-) -> Tuple[AnnotatedMention, ...]:
+) -> tuple[AnnotatedMention, ...]:
     """The mentions of a document at their places. Raises Misplaced where one is elsewhere."""
     places, reading = place(text, given, offsets)
     return tuple(
@@ -210,8 +211,8 @@ def placed(
 
 
 def placed_or_reported(
-    source: Source, text: str, rows: Sequence[Tuple[int, Given, About]]
-) -> List[Optional[AnnotatedMention]]:
+    source: Source, text: str, rows: Sequence[tuple[int, Given, About]]
+) -> list[AnnotatedMention | None]:
     """The mention of each row. None where its words are elsewhere, which is reported.
 
     rows: The line of each, its place, and its label and ids.
@@ -226,7 +227,7 @@ def placed_or_reported(
             source.report(rows[left.pop(problem.position)][0], problem)
 
 
-def _mention(value: Any, names: Tuple[str, str], strict: bool) -> Tuple[Given, About]:
+def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, About]:
     if isinstance(value, list) and len(value) in (2, 3, 4) and not strict:
         value = dict(zip((*names, "label", "kb_id"), value))
     check_object(value)
@@ -245,7 +246,7 @@ def check_object(value: Any) -> None:
         raise Problem(f"must be an object, got {json_kind(value)}.")
 
 
-def items(value: Any, key: str) -> List[Any]:
+def items(value: Any, key: str) -> list[Any]:
     """Return a value that must be a list.
 
     key: Its name, for messages.
@@ -255,14 +256,14 @@ def items(value: Any, key: str) -> List[Any]:
     return value
 
 
-def get(record: Dict[str, Any], key: str) -> Any:
+def get(record: dict[str, Any], key: str) -> Any:
     """The value of a key that must be there."""
     if key not in record:
         raise Problem(f"the key {key!r} is missing.")
     return record[key]
 
 
-def string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
+def string(record: dict[str, Any], key: str, empty: bool = False) -> str:
     """A string. empty: Whether it may be empty."""
     value = get(record, key)
     if not isinstance(value, str):
@@ -274,11 +275,11 @@ def string(record: Dict[str, Any], key: str, empty: bool = False) -> str:
     return value
 
 
-def _optional(record: Dict[str, Any], key: str) -> str:
+def _optional(record: dict[str, Any], key: str) -> str:
     return "" if record.get(key) is None else string(record, key, empty=True).strip()
 
 
-def integer(record: Dict[str, Any], key: str) -> int:
+def integer(record: dict[str, Any], key: str) -> int:
     """A whole number."""
     value = get(record, key)
     # JSON's true is an int in Python, but not a valid offset.

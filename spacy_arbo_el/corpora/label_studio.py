@@ -9,8 +9,9 @@ annotations of a task the last one counts. Tasks without any are left out. Label
 UTF-16 units, and a line break as one; the words of a region say where it is.
 """
 
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
@@ -29,7 +30,7 @@ from .json_documents import (
 # How Label Studio counts offsets, one of ``READINGS``.
 COUNTED = "utf16-lf"
 # The kinds of fields that hold an id, and where they have it.
-FIELDS: Dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
+FIELDS: dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
 
 
 @corpus_formats("label-studio")
@@ -41,7 +42,7 @@ def read_label_studio(
     return read_each(source, partial(_annotated_text, offsets=offsets), json_values(source))
 
 
-def _annotated_text(task: Any, id_: str, offsets: str) -> Optional[AnnotatedText]:
+def _annotated_text(task: Any, id_: str, offsets: str) -> AnnotatedText | None:
     check_object(task)
     data, annotations = task.get("data"), items(task.get("annotations", []), "annotations")
     check_object(data)
@@ -53,9 +54,9 @@ def _annotated_text(task: Any, id_: str, offsets: str) -> Optional[AnnotatedText
     return AnnotatedText(id_in(data, "id", id_), text, mentions)
 
 
-def _regions(results: Any) -> List[Dict[str, Any]]:
+def _regions(results: Any) -> list[dict[str, Any]]:
     """The regions with their labels and ids."""
-    regions: Dict[str, Dict[str, Any]] = {}
+    regions: dict[str, dict[str, Any]] = {}
     for result in items(results, "result"):
         check_object(result)
         value, kind = result.get("value"), result.get("type")

@@ -3,8 +3,9 @@
 import csv
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Dict, Iterable
+from typing import Any
 
 from spacy.tokens import Doc
 
@@ -68,7 +69,7 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> Dict[str, Any]:
+def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> dict[str, Any]:
     """Convert a linked document to a record.
 
     ``arbo convert`` reads it too.

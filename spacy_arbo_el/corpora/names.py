@@ -2,18 +2,10 @@
 
 import re
 from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import (
-    Container,
-    Dict,
-    FrozenSet,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
-    Optional,
-    Tuple,
 )
 
 import numpy as np
@@ -66,7 +58,7 @@ class Name(NamedTuple):
     """
 
     text: str
-    kb_id: Optional[str]
+    kb_id: str | None
     label: str
 
 
@@ -94,12 +86,12 @@ class Dictionary:
     """
 
     vocab: Vocab
-    names: List[Name]
+    names: list[Name]
     unusable: int
     automaton: AhoCorasick
-    numbers: List[int]
+    numbers: list[int]
     exact: Mapping[str, int]
-    words: FrozenSet[int]
+    words: frozenset[int]
     stop_words: Container[str]
 
     @classmethod
@@ -112,12 +104,12 @@ class Dictionary:
         cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
     ) -> "Dictionary":
         """Build it for a vocabulary and lowercase stop words."""
-        names: Dict[str, Name] = {}
+        names: dict[str, Name] = {}
         unusable = 0
         for entity in entities:
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
-            spellings: Dict[str, str] = {}
+            spellings: dict[str, str] = {}
             for text in map(str.strip, entity.names):
                 spellings.setdefault(key_of(text), text)
             for key, text in spellings.items():
@@ -134,7 +126,7 @@ class Dictionary:
         patterns = list(numbers.values())
         return cls(vocab, every, unusable, automaton, patterns, exact, words, stop_words)
 
-    def hits(self, doc: Doc) -> List[Hit]:
+    def hits(self, doc: Doc) -> list[Hit]:
         """The names in a document in order, the longest of those that overlap.
 
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
@@ -194,11 +186,11 @@ def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> 
 
 def _spellings(
     names: Mapping[str, Name], stop_words: Container[str]
-) -> Tuple[Dict[str, int], Dict[str, int]]:
+) -> tuple[dict[str, int], dict[str, int]]:
     """Numbers by spellings, for a dictionary's ``numbers`` and ``exact``."""
-    folded: Dict[str, int] = {}
-    exact: Dict[str, int] = {}
-    more: Tuple[Dict[str, List[int]], ...] = ({}, {})
+    folded: dict[str, int] = {}
+    exact: dict[str, int] = {}
+    more: tuple[dict[str, list[int]], ...] = ({}, {})
     for number, (key, name) in enumerate(names.items()):
         if is_exact(name.text):
             exact[key] = number
@@ -230,13 +222,13 @@ def _other_forms(key: str) -> Iterator[str]:
 
 
 def _without_overlaps(
-    places: Iterable[Tuple[int, Tuple[int, int], int]],
-) -> Iterator[Tuple[Tuple[int, int], int]]:
+    places: Iterable[tuple[int, tuple[int, int], int]],
+) -> Iterator[tuple[tuple[int, int], int]]:
     """Choose places in order: the longest of those that overlap, then the first.
 
     places: The negative length, start and end, and number of each.
     """
-    taken: List[Tuple[Tuple[int, int], int]] = []
+    taken: list[tuple[tuple[int, int], int]] = []
     for _, place, number in sorted(places):
         position = bisect_left(taken, (place, number))
         before, after = taken[position - 1 : position], taken[position : position + 1]
@@ -253,7 +245,7 @@ def spans_to_read(
     entities: Iterable[Entity],
     getter: SpanGetter,
     seed: int = 0,
-) -> Iterator[List[Span]]:
+) -> Iterator[list[Span]]:
     """Yield spans that resemble mentions, for documents with any.
 
     They are its mentions. In a document without any, they are the names of entities that are in
@@ -265,7 +257,7 @@ def spans_to_read(
     getter: Where mentions are.
     """
     rng = np.random.default_rng(seed)
-    dictionary: Optional[Dictionary] = None
+    dictionary: Dictionary | None = None
     for doc in docs:
         spans = find_mentions(doc, getter)
         if not spans:
@@ -276,7 +268,7 @@ def spans_to_read(
             yield spans
 
 
-def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> List[Span]:
+def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> list[Span]:
     """Draw different spans at random, each beginning with a word."""
     words = [token.i for token in doc if token.is_alpha]
     if not words:

@@ -5,9 +5,9 @@ the last character of a mention or the one behind it. Where a file has the words
 the first of these readings counts in which all mentions of a document are their words.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _UNITS = (CHARACTERS, "utf16", "lf", "utf16-lf", "crlf", "utf16-crlf", "bytes")
 # "utf16-lf-inclusive": UTF-16 units, "\r\n" counts as one, the end is that of the last character.
 READINGS = tuple(unit + end for end, unit in product(("", "-inclusive"), _UNITS))
 
-Place = Tuple[int, int]
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Given:
     """
 
     start: int
-    end: Optional[int]
+    end: int | None
     words: str = ""
 
 
@@ -45,7 +45,7 @@ class Misplaced(Exception):
         self.position = position
 
 
-def place(text: str, given: Sequence[Given], offsets: str = "") -> Tuple[List[Place], str]:
+def place(text: str, given: Sequence[Given], offsets: str = "") -> tuple[list[Place], str]:
     """The places of a document's mentions in characters, and the reading that gave them.
 
     Raises Misplaced for a mention outside the text, or one with other words.
@@ -65,12 +65,12 @@ def place(text: str, given: Sequence[Given], offsets: str = "") -> Tuple[List[Pl
     raise _misplaced(text, given, found)
 
 
-def _fits(text: str, one: Given, at: Optional[Place], same: Callable[[str, str], bool]) -> bool:
+def _fits(text: str, one: Given, at: Place | None, same: Callable[[str, str], bool]) -> bool:
     return at is not None and (not one.words or same(text[at[0] : at[1]], one.words))
 
 
 def _misplaced(
-    text: str, given: Sequence[Given], found: Dict[str, List[Optional[Place]]]
+    text: str, given: Sequence[Given], found: dict[str, list[Place | None]]
 ) -> Misplaced:
     """The error of a mention, in the reading in which most others fit."""
     wrong = {
@@ -95,7 +95,7 @@ def _misplaced(
     return Misplaced(number, problem)
 
 
-def places_in(text: str, given: Sequence[Given], reading: str) -> List[Optional[Place]]:
+def places_in(text: str, given: Sequence[Given], reading: str) -> list[Place | None]:
     """The places of mentions in characters. None for one that a reading does not allow."""
     inclusive = int(reading.endswith("-inclusive"))
     starts = [one.start for one in given]
@@ -103,14 +103,14 @@ def places_in(text: str, given: Sequence[Given], reading: str) -> List[Optional[
     if not reading.startswith(CHARACTERS):
         at = borders(text, reading)
         starts, ends = (_characters(at, some) for some in (starts, ends))
-    places: List[Optional[Place]] = []
+    places: list[Place | None] = []
     for one, start, end in zip(given, starts, ends):
         end = start + len(one.words) if one.end is None else end
         places.append((start, end) if 0 <= start < end <= len(text) else None)
     return places
 
 
-def _characters(borders: np.ndarray, offsets: Sequence[int]) -> List[int]:
+def _characters(borders: np.ndarray, offsets: Sequence[int]) -> list[int]:
     """The character at each offset. -1 where none begins there.
 
     borders: (length of the text + 1,) int64, the offset of each character and of the end.
@@ -177,7 +177,7 @@ def _is_joined(text: str, offset: int) -> bool:
     return after == MARK or (after == WORD == kind_of(text[offset - 1]))
 
 
-def within_words(text: str, places: Sequence[Place]) -> Dict[str, int]:
+def within_words(text: str, places: Sequence[Place]) -> dict[str, int]:
     """Count mentions that are not whole words by reading their texts."""
     given = [Given(start, end) for start, end in places]
     return {
@@ -186,9 +186,9 @@ def within_words(text: str, places: Sequence[Place]) -> Dict[str, int]:
     }
 
 
-def _each_reading(text: str, given: Sequence[Given]) -> Iterator[Tuple[str, List[Optional[Place]]]]:
+def _each_reading(text: str, given: Sequence[Given]) -> Iterator[tuple[str, list[Place | None]]]:
     is_plain = text.isascii() and "\n" not in text
-    found: Dict[str, List[Optional[Place]]] = {}
+    found: dict[str, list[Place | None]] = {}
     for reading in READINGS:
         # All units are alike there.
         same = CHARACTERS + "-inclusive" * reading.endswith("-inclusive") if is_plain else reading

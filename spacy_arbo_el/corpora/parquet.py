@@ -4,7 +4,8 @@ Only the column ``text`` must be there. ``id`` holds strings or whole numbers. `
 lists of structures with the fields of a mention in JSONL. Other columns are not read.
 """
 
-from typing import Any, Dict, Iterator, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from ..base.errors import Errors
 from ..base.extras import import_pyarrow, import_pyarrow_parquet
@@ -18,7 +19,7 @@ COLUMNS = ("id", "text", "mentions")
 BATCH = 256
 
 
-def count_rows(path: PathLike) -> Optional[int]:
+def count_rows(path: PathLike) -> int | None:
     """Count the rows of a file. None where it can't be read."""
     pyarrow = import_pyarrow()
     try:
@@ -43,7 +44,7 @@ def _error(source: Source, row: int, problem: object) -> ValueError:
     return ValueError(Errors.E897.format(path=source.path, row=row, problem=problem))
 
 
-def _read_rows(source: Source) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of each row, from 1, and its columns."""
     pyarrow, (start, stop, _) = import_pyarrow(), source.lines
     try:

@@ -8,8 +8,9 @@ the same text are one document. Only tasks whose answer is "accept" are read::
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Dict, Iterator, Optional
+from typing import Any
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
@@ -29,12 +30,12 @@ NIL_CHOICE = "NIL_"
 
 @corpus_formats("prodigy")
 def read_prodigy(
-    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
+    path: PathLike, bad: OnBad = throw, counts: Counter | None = None, offsets: str = ""
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
-    by_text: Dict[str, AnnotatedText] = {}
+    by_text: dict[str, AnnotatedText] = {}
 
-    def parse(record: Dict[str, Any], id_: str) -> Optional[AnnotatedText]:
+    def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
         if record.get("answer", "accept") != "accept":
             if counts is not None:
                 counts["excluded"] += 1
@@ -49,7 +50,7 @@ def read_prodigy(
     yield from by_text.values()
 
 
-def _of_task(record: Dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
+def _of_task(record: dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
     text = string(record, "text", empty=True)
     mentions = mentions_in(record.get("spans"), "spans", text, offsets)
     meta, chosen = record.get("meta"), record.get("accept")

@@ -10,8 +10,8 @@ Empty lines separate documents. Offsets count the characters of title + one spac
 import re
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Iterator, List, Optional, Set, Tuple
 
 from ..base.errors import Warnings
 from ..storage.formats import corpus_formats
@@ -28,7 +28,7 @@ FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<t
 
 @corpus_formats("pubtator")
 def read_pubtator(
-    path: PathLike, bad: OnBad = throw, counts: Optional[Counter] = None, offsets: str = ""
+    path: PathLike, bad: OnBad = throw, counts: Counter | None = None, offsets: str = ""
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a PubTator file.
 
@@ -43,7 +43,7 @@ def read_pubtator(
 
     bad: Takes the errors of invalid lines. The rest of the document is then left out.
     """
-    seen: Set[str] = set()
+    seen: set[str] = set()
     source = Source(path, bad, offsets=offsets)
     for document in _documents(source):
         if document.id in seen:
@@ -72,10 +72,10 @@ class _Abstract:
     id: str
     title: str
     line: int
-    abstract: Optional[str] = None
-    given: List[Given] = field(default_factory=list)
-    about: List[About] = field(default_factory=list)
-    lines: List[int] = field(default_factory=list)
+    abstract: str | None = None
+    given: list[Given] = field(default_factory=list)
+    about: list[About] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -100,7 +100,7 @@ class _Abstract:
 
 def _documents(source: Source) -> Iterator[_Abstract]:
     """The documents, each complete. Of one with a bad line, nothing is returned."""
-    document: Optional[_Abstract] = None
+    document: _Abstract | None = None
     after_empty = False
     skips = False  # Whether the lines up to the next document are left out.
     for number, line in read_lines(source.path, source.on_error):
@@ -131,12 +131,12 @@ def _documents(source: Source) -> Iterator[_Abstract]:
         yield document
 
 
-def _is_relation(columns: List[str]) -> bool:
+def _is_relation(columns: list[str]) -> bool:
     """Return whether a line is a relation. ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
     return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
 
 
-def _mention(columns: List[str]) -> Tuple[Given, About]:
+def _mention(columns: list[str]) -> tuple[Given, About]:
     if len(columns) < 5:
         raise Problem(f"{len(columns)} columns are too few. {FORM}.")
     given = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
@@ -147,7 +147,7 @@ def _mention(columns: List[str]) -> Tuple[Given, About]:
     return given, (label, ids, "")
 
 
-def ids_in(value: str) -> Tuple[str, ...]:
+def ids_in(value: str) -> tuple[str, ...]:
     """The ids of a mention, where bars within a variant of tmVar separate none."""
     if VARIANT.search(value):
         return split_ids(value.replace("|", "_"), ";")

@@ -8,8 +8,8 @@ import codecs
 import inspect
 import warnings
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Callable, Dict, FrozenSet, Iterable, Iterator, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -52,7 +52,7 @@ def read(
     path: PathLike,
     format: str,
     on_error: OnBad = throw,
-    counts: Optional[Counter] = None,
+    counts: Counter | None = None,
     offsets: str = "",
 ) -> Iterator[AnnotatedText]:
     """Read an annotated corpus.
@@ -104,7 +104,7 @@ def checked(
     is_known: Whether it was said how they count.
     """
     counted, doubtful, total = Counter[str](), Counter[str](), 0
-    in_pieces: Dict[str, int] = {}
+    in_pieces: dict[str, int] = {}
     example = ""
     for text in texts:
         counted.update({mention.counted for mention in text.mentions} - {"", CHARACTERS})
@@ -258,6 +258,6 @@ def relative_name(corpus: Path, file: Path) -> str:
     return file.name if file == corpus else file.relative_to(corpus).as_posix()
 
 
-def read_ids(path: PathLike) -> FrozenSet[str]:
+def read_ids(path: PathLike) -> frozenset[str]:
     """Read a file with one id per line. Such as documents to leave out."""
     return frozenset(line.strip() for _, line in read_lines(path) if line.strip())

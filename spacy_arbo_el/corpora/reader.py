@@ -1,9 +1,9 @@
 """The corpus reader for ``spacy train``. Documents with mentions, but without links."""
 
 import random
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, Optional
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -41,7 +41,7 @@ class MentionCorpus:
 
     def __init__(
         self,
-        path: Optional[Path],
+        path: Path | None,
         gold_mentions: bool = True,
         limit: int = 0,
         shuffle: bool = False,

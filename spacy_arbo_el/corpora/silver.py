@@ -8,11 +8,12 @@ mentions of a name is limited.
 import tempfile
 from array import array
 from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Container, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -61,11 +62,11 @@ class SilverReport(NamedTuple):
         is a reason to take it out of the dictionary.
     """
 
-    counts: Dict[str, int]
-    frequent: List[Tuple[str, int]]
+    counts: dict[str, int]
+    frequent: list[tuple[str, int]]
 
     @property
-    def left_out(self) -> Dict[str, int]:
+    def left_out(self) -> dict[str, int]:
         """Counts of skipped documents and mentions, by kind."""
         return {text: self.counts[reason] for reason, text in REASONS.items()}
 

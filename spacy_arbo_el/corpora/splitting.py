@@ -1,9 +1,10 @@
 """Borders of names in a Doc. Between tokens, or within one that is then split."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from functools import cached_property
 from itertools import pairwise, starmap
-from typing import Any, Collection, Dict, List, Tuple
+from typing import Any
 
 import numpy as np
 from spacy.attrs import IDX, LENGTH
@@ -28,8 +29,8 @@ class Borders:
 
     def _read_tokens(self) -> None:
         offsets = self.doc.to_array([IDX, LENGTH]).astype(np.int64)
-        self.starts: List[int] = offsets[:, 0].tolist()
-        self.ends: List[int] = offsets.sum(axis=1).tolist()
+        self.starts: list[int] = offsets[:, 0].tolist()
+        self.ends: list[int] = offsets.sum(axis=1).tolist()
 
     def may_be(self, offset: int) -> bool:
         """Return whether a name can begin or end there."""
@@ -42,7 +43,7 @@ class Borders:
         is_one = token.like_url or token.like_email or token.like_num
         return not is_one and (before in SPLITTING or after in SPLITTING)
 
-    def tokens(self, start: int, end: int) -> Tuple[int, int]:
+    def tokens(self, start: int, end: int) -> tuple[int, int]:
         """The tokens at which a stretch begins and ends. The second is the one behind it. Both
         begin or end with a token.
         """
@@ -71,7 +72,7 @@ class Borders:
         if not within:
             return
         doc = self.doc
-        cuts: Dict[int, List[int]] = {}
+        cuts: dict[int, list[int]] = {}
         for offset in within:
             cuts.setdefault(self._number(offset), []).append(offset)
         # spaCy leaves the groups of spans at their old tokens.
@@ -84,7 +85,7 @@ class Borders:
         self._read_tokens()
 
 
-def _split(retokenizer: Any, token: Token, offsets: List[int]) -> None:
+def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
     """Split a token at offsets of characters. Its parts have its annotations."""
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
     parts = [token.text[start:end] for start, end in pairwise(edges)]
@@ -96,7 +97,7 @@ def _split(retokenizer: Any, token: Token, offsets: List[int]) -> None:
     retokenizer.split(token, parts, [head, *([(token, 0)] * (len(parts) - 1))], attrs=attrs)
 
 
-def _place(span: Span) -> Tuple[int, int, int, int, None, str, int]:
+def _place(span: Span) -> tuple[int, int, int, int, None, str, int]:
     """A span as the arguments of ``doc.char_span``."""
     return span.start_char, span.end_char, span.label, span.kb_id, None, "strict", span.id
 

@@ -12,9 +12,9 @@ without offsets and words adds no mention.
 
 import csv
 import io
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
@@ -39,7 +39,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
     Raises ValueError with file, line and problem at an invalid line.
     """
-    documents: Dict[str, _Lines] = {}
+    documents: dict[str, _Lines] = {}
     for number, row in read_rows(source, ("text",)):
         try:
             _add(documents, row, number, source)
@@ -51,7 +51,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
             yield text
 
 
-def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, Dict[str, str]]]:
+def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line number and cells of each nonempty row. The first line is skipped; cells are by
     column.
 
@@ -61,7 +61,7 @@ def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, 
     start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
     is_tsv = Path(path).suffix.lower() in (".tsv", ".tab")
     delimiter = "\t" if is_tsv else max(",;", key=start.count)
-    header: Optional[List[str]] = None
+    header: list[str] | None = None
     for first, row in read_cells(path, delimiter, source.on_error, source.encoding):
         if not any(cell.strip() for cell in row):
             continue
@@ -77,7 +77,7 @@ def read_rows(source: Source, required: Tuple[str, ...]) -> Iterator[Tuple[int, 
         raise line_error(path, 1, "the file is empty. The first line must name the columns.")
 
 
-def _check_header(path: PathLike, line: int, header: List[str], required: Tuple[str, ...]) -> None:
+def _check_header(path: PathLike, line: int, header: list[str], required: tuple[str, ...]) -> None:
     missing = [name for name in required if name not in header]
     if missing:
         problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
@@ -116,8 +116,8 @@ class _Lines:
 
     id: str
     text: str
-    rows: List[_Row] = field(default_factory=list)
-    ends: Dict[str, int] = field(default_factory=dict)
+    rows: list[_Row] = field(default_factory=list)
+    ends: dict[str, int] = field(default_factory=dict)
     lines: int = 0
 
     def find(self, words: str) -> Given:
@@ -134,9 +134,9 @@ class _Lines:
         self.ends[words] = start + len(words)
         return Given(start, start + len(words), words)
 
-    def placed(self, source: Source) -> Optional[AnnotatedText]:
+    def placed(self, source: Source) -> AnnotatedText | None:
         """The document with mentions at their places. None where all its lines are wrong."""
-        mentions: Dict[int, AnnotatedMention] = {}
+        mentions: dict[int, AnnotatedMention] = {}
         # Words that were found count characters, whatever the offsets of the file count.
         for is_found, how in ((False, source), (True, replace(source, offsets=CHARACTERS))):
             there = [i for i, row in enumerate(self.rows) if row.is_found == is_found]
@@ -148,7 +148,7 @@ class _Lines:
         return AnnotatedText(self.id, self.text, tuple(mentions[i] for i in sorted(mentions)))
 
 
-def _add(documents: Dict[str, _Lines], row: Dict[str, str], number: int, source: Source) -> None:
+def _add(documents: dict[str, _Lines], row: dict[str, str], number: int, source: Source) -> None:
     """Add a line's document, or its mention to that document."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
@@ -168,12 +168,12 @@ def _add(documents: Dict[str, _Lines], row: Dict[str, str], number: int, source:
     documents[key] = document
 
 
-def _given(row: Dict[str, str], words: str) -> Given:
+def _given(row: dict[str, str], words: str) -> Given:
     end = _number(row, "end") if row.get("end", "").strip() or not words else None
     return Given(_number(row, "start"), end, words)
 
 
-def _number(row: Dict[str, str], column: str) -> int:
+def _number(row: dict[str, str], column: str) -> int:
     value = row[column].strip()
     if not (value.isascii() and value.isdigit() and len(value) < 16):
         raise Problem(f"{column!r} must be a whole number, got {value!r:.40}.")

@@ -1,15 +1,16 @@
 """Text that is put together from the tokens of a file, with exact offsets of mentions."""
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Iterator, List, Optional, Tuple
+from typing import Any
 
 from .annotated import LABEL, AnnotatedMention, AnnotatedText
 from .json_documents import Source, read_each
 from .offsets import CHARACTERS
 
-Numbered = List[Tuple[int, str]]
+Numbered = list[tuple[int, str]]
 # The id of a document, "" for none, and its numbered lines.
-Part = Tuple[str, Numbered]
+Part = tuple[str, Numbered]
 
 
 class LineProblem(Exception):
@@ -29,19 +30,19 @@ class Growing:
     length: The number of characters so far.
     """
 
-    parts: List[str] = field(default_factory=list)
-    mentions: List[AnnotatedMention] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    mentions: list[AnnotatedMention] = field(default_factory=list)
     length: int = 0
     pieces: int = 0
 
-    def add(self, words: str) -> Tuple[int, int]:
+    def add(self, words: str) -> tuple[int, int]:
         """Add a piece of text and return its place."""
         start = self.length
         self.parts.append(words)
         self.length += len(words)
         return start, self.length
 
-    def annotate(self, start: int, end: int, label: str, ids: Tuple[str, ...]) -> None:
+    def annotate(self, start: int, end: int, label: str, ids: tuple[str, ...]) -> None:
         """Add a mention. It counts as compared with the words of the file, which are the text."""
         label = label.strip() or LABEL
         self.mentions.append(AnnotatedMention(start, end, label, ids, counted=CHARACTERS))
@@ -60,7 +61,7 @@ def read_parts(
     grow: Raises ``LineProblem`` for an invalid line.
     """
 
-    def parse(part: Any, made_up: str) -> Optional[AnnotatedText]:
+    def parse(part: Any, made_up: str) -> AnnotatedText | None:
         id_, lines = part
         try:
             found = grow(lines)

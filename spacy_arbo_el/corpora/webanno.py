@@ -12,7 +12,7 @@ mention. Ids of Wikidata lose their address.
 """
 
 import re
-from typing import Dict, Iterator, List, Sequence, Tuple
+from collections.abc import Iterator, Sequence
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
@@ -61,18 +61,18 @@ def _grown(lines: Numbered) -> Growing:
     return text
 
 
-class _Spans(Dict[Tuple[object, ...], Tuple[int, int, str, str]]):
+class _Spans(dict[tuple[object, ...], tuple[int, int, str, str]]):
     """The place, label and id of each mention, by number or by line."""
 
-    def join(self, key: Tuple[object, ...], at: Tuple[int, int], label: str, id_: str) -> None:
+    def join(self, key: tuple[object, ...], at: tuple[int, int], label: str, id_: str) -> None:
         start, end, label, id_ = self.get(key, (*at, label, id_))
         self[key] = (min(start, at[0]), max(end, at[1]), label, id_)
 
 
-Row = Tuple[int, List[str]]
+Row = tuple[int, list[str]]
 
 
-def _columns(lines: Numbered) -> Tuple[int, int]:
+def _columns(lines: Numbered) -> tuple[int, int]:
     """The columns of the id and of the label; -1 for no label."""
     at = 3
     for _, line in lines:
@@ -89,10 +89,10 @@ def _columns(lines: Numbered) -> Tuple[int, int]:
     )
 
 
-def _sentences(lines: Numbered) -> Iterator[Tuple[str, List[Row]]]:
+def _sentences(lines: Numbered) -> Iterator[tuple[str, list[Row]]]:
     """The text of each sentence, and the columns of its tokens."""
-    words: List[str] = []
-    rows: List[Row] = []
+    words: list[str] = []
+    rows: list[Row] = []
     for number, line in lines:
         if line.startswith(TEXT):
             if rows:
@@ -113,7 +113,7 @@ def _add(
     spans: _Spans,
     words: str,
     rows: Sequence[Row],
-    columns: Tuple[int, int],
+    columns: tuple[int, int],
     end: int,
 ) -> int:
     """Add a sentence with its mentions.
@@ -140,8 +140,8 @@ def _add(
 
 
 def _annotations(
-    number: int, cells: List[str], identifier: int, value: int
-) -> Iterator[Tuple[Tuple[object, ...], str, str]]:
+    number: int, cells: list[str], identifier: int, value: int
+) -> Iterator[tuple[tuple[object, ...], str, str]]:
     """The mentions of a token: the key of each, its label and its id."""
     if len(cells) <= max(identifier, value):
         raise LineProblem(number, f"{len(cells)} columns, but the layers have more. {FORM}.")
@@ -155,7 +155,7 @@ def _annotations(
         yield (mark,) if mark else (number, place_), label, WIKIDATA.sub("", id_)
 
 
-def _values(number: int, cell: str) -> List[Tuple[str, str]]:
+def _values(number: int, cell: str) -> list[tuple[str, str]]:
     """The values of a cell, and the numbers in brackets behind them. "*" is no value."""
     matches = list(CELL.finditer(cell))
     if sum(len(one[0]) for one in matches) != len(cell):

@@ -1,8 +1,9 @@
 """Decisions on a linker, and how to undo them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Set
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Span
@@ -20,7 +21,7 @@ LOGGED = ("accept", "link", "accept_all", "link_all", "merge", "split", "reject"
 NOTES = ("skip", "flag")
 _CHOICE = ("id", "kb_id", "title", "description", "types")
 # What a decision is made from, where it is made again. The rest of its entry came of it.
-GIVEN: Dict[str, Sequence[str]] = {
+GIVEN: dict[str, Sequence[str]] = {
     "accept": _CHOICE,
     "learn": MENTION,
     "kb_upsert": ("entities",),
@@ -52,13 +53,13 @@ def replay(nlp: Language, model: Path) -> None:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(entries)}
 
 
-def given(entry: Entry) -> Dict[str, Any]:
+def given(entry: Entry) -> dict[str, Any]:
     """The fields that a decision was made from."""
     names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
     return {name: entry[name] for name in names if name in entry}
 
 
-def clusters_of(entry: Entry) -> List[str]:
+def clusters_of(entry: Entry) -> list[str]:
     """Ids of the new entities that a decision is on."""
     if entry["action"] not in (*LOGGED, *NOTES):
         return []
@@ -66,7 +67,7 @@ def clusters_of(entry: Entry) -> List[str]:
     return [*one, *entry.get("others", ()), *entry.get("ids", ())]
 
 
-def holds(entry: Entry) -> Set[Any]:
+def holds(entry: Entry) -> set[Any]:
     """Things that bar an undo while later decisions claim them."""
     if entry["action"] in NOTES:
         return set()
@@ -74,13 +75,13 @@ def holds(entry: Entry) -> Set[Any]:
     return {*clusters_of(entry), *mention, *(("entity", one) for one in _made(entry))}
 
 
-def claims(entry: Entry) -> Set[Any]:
+def claims(entry: Entry) -> set[Any]:
     """Things that this decision needs earlier ones for."""
     links = [("entity", entry["kb_id"])] if "kb_id" in entry else []
     return {*holds(entry), *links}
 
 
-def _made(entry: Entry) -> Set[str]:
+def _made(entry: Entry) -> set[str]:
     """Ids of entities that a decision has added or changed."""
     added = [one["id"] for one in entry.get("entities", ())]
     added += [entry["kb_id"]] if entry.get("added") else []
@@ -132,7 +133,7 @@ class Deciding:
         for step in reversed(steps):
             self.linker.new_entities.undo(step)
 
-    def _decide(self, entry: Entry) -> Dict[str, Any]:
+    def _decide(self, entry: Entry) -> dict[str, Any]:
         """Make a decision on new entities. RETURNS: What the entry says beside it."""
         linker, new, action = self.linker, self.linker.new_entities, entry["action"]
         if action == "accept_all":
@@ -158,7 +159,7 @@ class Deciding:
             new.reject(entry["id"])
         return {}
 
-    def _learn(self, entry: Entry) -> Dict[str, Any]:
+    def _learn(self, entry: Entry) -> dict[str, Any]:
         span = self._span(entry)
         before = self.linker.stages.corrections.items.get(key_of(span))
         self.linker.feedback.learn(span, entry["kb_id"])
@@ -181,7 +182,7 @@ class Deciding:
         parts = text[: place[0]], text[slice(*place)], text[place[1] :]
         return in_text(self.nlp, parts, entry["document"], entry["label"])
 
-    def _edit(self, entry: Entry) -> Dict[str, Any]:
+    def _edit(self, entry: Entry) -> dict[str, Any]:
         """Change the knowledge base, noting the entities as before."""
         kb, entity, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
         ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))

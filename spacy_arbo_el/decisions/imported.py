@@ -1,8 +1,9 @@
 """Import of new entities from a file of ``arbo discover``."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -16,12 +17,12 @@ from ..linker import find_linker
 from ..mentions.record import MentionKey
 from ..storage.lines import read_records
 
-Record = Dict[str, Any]
+Record = dict[str, Any]
 # The key of a mention, the number of its entity, the mention, the nearest entities.
-_Member = Tuple[MentionKey, int, Span, List[NearestEntity]]
+_Member = tuple[MentionKey, int, Span, list[NearestEntity]]
 
 
-def read_found(nlp: Language, path: Path) -> List[Record]:
+def read_found(nlp: Language, path: Path) -> list[Record]:
     """The new entities of a file, checked. Raises ValueError with the line of a wrong one."""
     records = []
     for line, record in read_records(path):
@@ -59,7 +60,7 @@ def import_new_entities(nlp: Language, records: Sequence[Record]) -> bool:
     return True
 
 
-def _members(nlp: Language, record: Record, number: int) -> List[_Member]:
+def _members(nlp: Language, record: Record, number: int) -> list[_Member]:
     """The mentions of a new entity. Each has its nearest entities, so that any part has them."""
     fields = (map(one.get, NearestEntity._fields) for one in record["nearest"])
     near = [NearestEntity(str(a), str(b), float(p)) for a, b, p in fields]

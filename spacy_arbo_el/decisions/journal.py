@@ -5,10 +5,11 @@ import json
 import os
 import uuid
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any
 
 import srsly
 from pydantic import ConfigDict, TypeAdapter
@@ -17,7 +18,7 @@ from typing_extensions import TypedDict
 from ..base.errors import ArboError, Errors, Warnings
 from ..storage.files import sync_folder, write_file
 
-Entry = Dict[str, Any]
+Entry = dict[str, Any]
 
 
 class Line(TypedDict, total=False):
@@ -33,21 +34,21 @@ class Line(TypedDict, total=False):
     state: str
     # What was decided.
     id: str
-    ids: List[str]
-    others: List[str]
+    ids: list[str]
+    others: list[str]
     into: str
     kb_id: str
     title: str
     description: str
-    types: List[str]
+    types: list[str]
     comment: str
-    mentions: List[str]
-    entity: Dict[str, Any]
-    entities: List[Dict[str, Any]]
+    mentions: list[str]
+    entity: dict[str, Any]
+    entities: list[dict[str, Any]]
     of: int
     redo: int
     # The mention of a link, in its text.
-    key: List[Any]
+    key: list[Any]
     document: str
     text: str
     start: int
@@ -55,15 +56,15 @@ class Line(TypedDict, total=False):
     label: str
     verdict: str
     # What came of it, for those who read it and to take it back.
-    names: Dict[str, str]
+    names: dict[str, str]
     off: str
-    members: List[int]
-    steps: List[int]
+    members: list[int]
+    steps: list[int]
     added: bool
-    changed: List[str]
+    changed: list[str]
     before: Any
-    redirects: Dict[str, str]
-    first: List[Any]
+    redirects: dict[str, str]
+    first: list[Any]
 
 
 _LINE = TypeAdapter(Line)
@@ -71,7 +72,7 @@ _LINE = TypeAdapter(Line)
 MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
 # What lines with an action must have. Any line has a time, and all but the first a number.
-NEEDED: Dict[str, Sequence[str]] = {
+NEEDED: dict[str, Sequence[str]] = {
     "begin": ("journal", "state"),
     "import": ("entities",),
     "undo": ("of", "by"),
@@ -118,7 +119,7 @@ class Recorded:
     path: Path
     id: str
     state: str
-    entries: List[Entry]
+    entries: list[Entry]
     size: int
 
     @classmethod
@@ -131,7 +132,7 @@ class Recorded:
         complete = data.rfind(b"\n") + 1
         if complete < len(data):
             warnings.warn(Warnings.W910.format(path=path))
-        lines: List[Entry] = []
+        lines: list[Entry] = []
         for number, line in enumerate(data[:complete].splitlines()):
             try:
                 lines.append(json.loads(line))
@@ -188,7 +189,7 @@ def _begin(journal: str, state: str) -> Entry:
     return {"action": "begin", "journal": journal, "state": state, "at": _now()}
 
 
-def _lines(entries: List[Entry]) -> str:
+def _lines(entries: list[Entry]) -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
@@ -205,7 +206,7 @@ class Journal:
 
     def __init__(self, model: Path, *, read_only: bool = False) -> None:
         recorded, self.model = Recorded.read(journal_path(model)), model
-        self.path: Optional[Path] = None if read_only else recorded.path
+        self.path: Path | None = None if read_only else recorded.path
         self.id, self.entries, self._complete = recorded.id, recorded.entries, recorded.size
 
     def append(self, entry: Entry) -> Entry:
@@ -239,17 +240,17 @@ class Journal:
             sync_folder(path.parent)
         self._complete += len(text)
 
-    def standing(self) -> List[Entry]:
+    def standing(self) -> list[Entry]:
         """The decisions that were not undone, in order."""
         undone = {entry["of"] for entry in self.entries if entry["action"] == "undo"}
         others = (e for e in self.entries if e["action"] not in ("undo", "import"))
         return [entry for entry in others if entry["n"] not in undone]
 
-    def undone(self) -> List[Entry]:
+    def undone(self) -> list[Entry]:
         """The decisions that can be made again.
 
         They were undone since the last other one."""
-        found: List[int] = []
+        found: list[int] = []
         for entry in self.entries:
             if entry["action"] == "undo":
                 found.append(entry["of"])

@@ -1,8 +1,9 @@
 """Tables of decisions on new entities: written, filled in, read and made."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any
 
 from ..base.errors import Errors
 from ..corpora.json_documents import Source
@@ -19,7 +20,7 @@ DECISIONS = (ACCEPT, "reject", "merge", "split")
 COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
 # The columns that people fill in, see `arbo new apply`.
 FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
-Row = Dict[str, str]
+Row = dict[str, str]
 
 
 def write_decisions(new_entities: NewEntities, path: Path) -> None:
@@ -28,13 +29,13 @@ def write_decisions(new_entities: NewEntities, path: Path) -> None:
     write_file(path, csv_text((*COLUMNS, *FILLED), rows).encode("utf8"))
 
 
-def described(one: NewEntity) -> Tuple[object, ...]:
+def described(one: NewEntity) -> tuple[object, ...]:
     """The values of ``COLUMNS``."""
     nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
     return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
 
 
-def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
+def read_decisions(path: Path) -> Iterator[tuple[int, Row]]:
     """Read the lines of a table that have a decision, with their numbers.
 
     Raises ValueError with file and line for a decision that does not exist.
@@ -53,9 +54,9 @@ def read_decisions(path: Path) -> Iterator[Tuple[int, Row]]:
 
 def apply_all(
     path: Path,
-    rows: Sequence[Tuple[int, Row]],
+    rows: Sequence[tuple[int, Row]],
     new_entities: NewEntities,
-) -> Dict[str, int]:
+) -> dict[str, int]:
     """Make decisions in order. Raises ValueError with file and line at the first impossible one.
 
     RETURNS: The number of decisions of each kind.
@@ -73,7 +74,7 @@ def apply_all(
 def _apply(row: Row, new_entities: NewEntities) -> None:
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
-        about: Dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
+        about: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
         if row.get("types"):
             about["types"] = row["types"].split("|")
         new_entities.accept(entity, row.get("kb_id") or None, **about)
@@ -91,7 +92,7 @@ def _cell(row: Row, column: str) -> str:
     return row[column]
 
 
-def _numbers(cell: str) -> List[int]:
+def _numbers(cell: str) -> list[int]:
     try:
         return [int(part) for part in cell.replace(",", " ").split()]
     except ValueError:
@@ -109,7 +110,7 @@ def as_csv(entries: Iterable[Entry]) -> str:
     return csv_text(columns, ([row.get(column, "") for column in columns] for row in rows))
 
 
-def _rows(entry: Entry) -> Iterator[Dict[str, str]]:
+def _rows(entry: Entry) -> Iterator[dict[str, str]]:
     action, name = entry["action"], entry.get("id", "")
     if action in ("accept", "link"):
         about = {key: entry["entity"].get(key, "") for key in ("title", "description")}

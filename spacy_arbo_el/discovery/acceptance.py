@@ -1,7 +1,7 @@
 """Move new entities to the knowledge base, and back. Their mentions become exemplars."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, List, Optional, Sequence
 
 import numpy as np
 
@@ -36,11 +36,11 @@ class Acceptance:
         self,
         new_entities: NewEntities,
         entity: EntityOrId,
-        kb_id: Optional[str] = None,
+        kb_id: str | None = None,
         *,
         title: str = "",
         description: str = "",
-        types: Optional[Sequence[str]] = None,
+        types: Sequence[str] | None = None,
         max_aliases: int = 10,
     ) -> Entity:
         """See ``NewEntities.accept``. new_entities: Where the new entity is released from."""
@@ -78,7 +78,7 @@ class Acceptance:
         vectors = self.datastore.encoder.encode_mentions(inputs)
         return self.datastore.settings.similarity.prepare(vectors)
 
-    def undo(self, new_entities: NewEntities, step: Optional[int] = None) -> Entry:
+    def undo(self, new_entities: NewEntities, step: int | None = None) -> Entry:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
             entry = new_entities.take_back(step, acceptances=True)
@@ -91,7 +91,7 @@ class Acceptance:
         return entry
 
 
-def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> List[Optional[List[str]]]:
+def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> list[list[str] | None]:
     """Gold ids of each mention that is an exemplar. None for one that is not."""
     rows = map(datastore.exemplars.row, keys)
     records = datastore.exemplars.records
@@ -123,7 +123,7 @@ def entity_from(
 ) -> Entity:
     """Turn a new entity into one of the knowledge base. See ``NewEntities.accept``."""
     title = title or new_entity.name
-    by_form: Dict[str, List[MentionRecord]] = {}
+    by_form: dict[str, list[MentionRecord]] = {}
     for record in new_entity.members:
         by_form.setdefault(record.text.lower(), []).append(record)
     by_count = sorted(by_form.values(), key=len, reverse=True)

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -59,10 +60,10 @@ class NewEntity:
 
     id: str
     name: str
-    members: Tuple[MentionRecord, ...]
+    members: tuple[MentionRecord, ...]
     medoid: int
     cohesion: float
-    nearest: Tuple[RefusedEntity, ...]
+    nearest: tuple[RefusedEntity, ...]
 
     @property
     def documents(self) -> int:
@@ -89,7 +90,7 @@ class NewEntity:
         rows = [[member[column] for column in columns] for member in members]
         return html_table(repr(self), columns, rows, len(self.members) - len(rows))
 
-    def summary(self) -> Dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """One row of a table. Counts, and the nearest entity of the knowledge base."""
         nearest = self.nearest[0] if self.nearest else RefusedEntity("", "", 0.0, "no candidates")
         size = len(self.members), self.documents
@@ -100,7 +101,7 @@ class NewEntity:
         """One row per mention. It needs pandas."""
         return make_frame(map(_member_dict, self.members), MENTION, "to_dict()['members']")
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable."""
         return {
             "id": self.id,
@@ -113,7 +114,7 @@ class NewEntity:
 
 
 # A new entity, or its id.
-EntityOrId = Union[str, NewEntity]
+EntityOrId = str | NewEntity
 
 
 def id_of_entity(entity: EntityOrId) -> str:
@@ -121,7 +122,7 @@ def id_of_entity(entity: EntityOrId) -> str:
     return entity.id if isinstance(entity, NewEntity) else entity
 
 
-def _member_dict(record: MentionRecord) -> Dict[str, Any]:
+def _member_dict(record: MentionRecord) -> dict[str, Any]:
     fingerprint, start, end = record.key
     return {
         "document": record.document,
@@ -178,7 +179,7 @@ def describe(
     return NewEntity(entity_id, members[medoid].text, tuple(members), medoid, cohesion, refused)
 
 
-def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
+def nearest_entities(candidates: TopK, kb: ArboKB) -> list[list[NearestEntity]]:
     """The first ``N_NEAREST`` candidates of each mention.
 
     candidates: Positions in the knowledge base; scores are log-odds.
@@ -198,12 +199,12 @@ def nearest_entities(candidates: TopK, kb: ArboKB) -> List[List[NearestEntity]]:
     ]
 
 
-def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> List[NearestEntity]:
+def most_probable(nearest: Sequence[Sequence[NearestEntity]]) -> list[NearestEntity]:
     """The ``N_NEAREST`` most probable entities of several mentions, each once, best first.
 
     Of equally probable ones, the smaller id comes first.
     """
-    best: Dict[str, NearestEntity] = {}
+    best: dict[str, NearestEntity] = {}
     entities = (entity for row in nearest for entity in row)
     for entity in sorted(entities, key=lambda entity: (-entity.probability, entity.kb_id)):
         best.setdefault(entity.kb_id, entity)

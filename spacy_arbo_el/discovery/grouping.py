@@ -1,8 +1,8 @@
 """Grouping of mentions that no entity fits, as arrays. What was decided on them holds."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -90,7 +90,7 @@ class Discovery:
         return Cosine() if self.ngram_weight else similarity
 
     def nearest(
-        self, features: np.ndarray, similarity: Similarity, documents: Optional[np.ndarray] = None
+        self, features: np.ndarray, similarity: Similarity, documents: np.ndarray | None = None
     ) -> TopK:
         """The nearest neighbours of each mention. The parameters are those of ``group``."""
         compared_by = self.feature_similarity(similarity)
@@ -103,10 +103,10 @@ class Discovery:
         features: np.ndarray,
         similarity: Similarity,
         calibration: Calibration,
-        documents: Optional[np.ndarray] = None,
-        labels: Optional[np.ndarray] = None,
-        decided: Optional[np.ndarray] = None,
-        names: Optional[np.ndarray] = None,
+        documents: np.ndarray | None = None,
+        labels: np.ndarray | None = None,
+        decided: np.ndarray | None = None,
+        names: np.ndarray | None = None,
     ) -> np.ndarray:
         """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
 
@@ -146,7 +146,7 @@ class Discovery:
         features: np.ndarray,
         similarity: Similarity,
         min_similarities: np.ndarray,
-        names: Optional[np.ndarray] = None,
+        names: np.ndarray | None = None,
     ) -> np.ndarray:
         """Group mentions at many thresholds at once: (T, m) int32.
 
@@ -164,8 +164,8 @@ class Discovery:
     def _distinct(
         self,
         features: np.ndarray,
-        names: Optional[np.ndarray],
-        keys: Sequence[Optional[np.ndarray]] = (),
+        names: np.ndarray | None,
+        keys: Sequence[np.ndarray | None] = (),
     ) -> Distinct:
         """The mentions that are not read alike. All where mentions are left by themselves."""
         if not self.n_neighbors:
@@ -176,9 +176,9 @@ class Discovery:
         self,
         features: np.ndarray,
         similarity: Similarity,
-        documents: Optional[np.ndarray],
-        labels: Optional[np.ndarray],
-        names: Optional[np.ndarray],
+        documents: np.ndarray | None,
+        labels: np.ndarray | None,
+        names: np.ndarray | None,
     ) -> Edges:
         """The edges of distinct mentions from their nearest ones, and between those of a name."""
         neighbours = self.nearest(features, similarity, documents)
@@ -281,19 +281,19 @@ class Decided:
     records: Sequence[MentionRecord]
     vectors: np.ndarray
     numbers: np.ndarray
-    accepted: FrozenSet[MentionKey]
-    others: Dict[MentionKey, int]
+    accepted: frozenset[MentionKey]
+    others: dict[MentionKey, int]
 
 
 def group_mentions(
     records: Sequence[MentionRecord],
     vectors: np.ndarray,
     decided: Decided,
-    discovery: Optional[Discovery],
+    discovery: Discovery | None,
     similarity: Similarity,
     calibration: Calibration,
     match_types: bool,
-) -> Tuple[np.ndarray, Dict[int, int]]:
+) -> tuple[np.ndarray, dict[int, int]]:
     """Group mentions that no entity fits. The result does not depend on their order.
 
     Decided mentions are grouped with them: mentions similar to a rejected entity belong to it.
@@ -344,7 +344,7 @@ def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndar
     return np.concatenate([part for part in (first, second) if len(part)])[rows]
 
 
-def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dict[int, int]:
+def _inherited(groups: list[int], kept: list[int], known: dict[int, int]) -> dict[int, int]:
     """The cluster that each group continues. The one that most of its mentions are from.
 
     groups: The group of each mention.
@@ -352,7 +352,7 @@ def _inherited(groups: List[int], kept: List[int], known: Dict[int, int]) -> Dic
     known: Groups whose cluster has been decided on.
     """
     shared = Counter((g, n) for g, n in zip(groups, kept) if n >= 0 and g not in known)
-    chosen: Dict[int, int] = {}
+    chosen: dict[int, int] = {}
     taken = set()
     for (group, number), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0][::-1])):
         if group not in chosen and number not in taken:

@@ -1,20 +1,13 @@
 """The new entities of a corpus. Stored, edited, saved, and added to as documents come."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
     TypeVar,
-    Union,
     cast,
     overload,
 )
@@ -78,17 +71,17 @@ class NewEntities:
         self.threshold = threshold
         self.fingerprint = fingerprint
         self.documents = 0
-        self.acceptance: Optional[Callable[[], Any]] = None
+        self.acceptance: Callable[[], Any] | None = None
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()
         self.history = History([])
-        self._by_size: Optional[Dict[int, np.ndarray]] = None
+        self._by_size: dict[int, np.ndarray] | None = None
 
     # Reading
 
     @property
-    def log(self) -> List[Entry]:
+    def log(self) -> list[Entry]:
         """The history of decisions, and of merges by new mentions, with their times."""
         return self.history.entries
 
@@ -103,13 +96,13 @@ class NewEntities:
         return isinstance(entity_id, str) and entity_id in self.ids
 
     @overload
-    def __getitem__(self, which: Union[str, int]) -> NewEntity: ...
+    def __getitem__(self, which: str | int) -> NewEntity: ...
 
     @overload
-    def __getitem__(self, which: slice) -> List[NewEntity]: ...
+    def __getitem__(self, which: slice) -> list[NewEntity]: ...
 
     @locked
-    def __getitem__(self, which: Union[str, int, slice]) -> Union[NewEntity, List[NewEntity]]:
+    def __getitem__(self, which: str | int | slice) -> NewEntity | list[NewEntity]:
         """Get a new entity by id or place. An id that was merged into another leads to that one."""
         if isinstance(which, str):
             return self._describe(self._number(which))
@@ -119,7 +112,7 @@ class NewEntities:
         return self._describe(numbers[which])
 
     @property
-    def ids(self) -> List[str]:
+    def ids(self) -> list[str]:
         """The ids, that of the largest new entity first."""
         with self.lock:
             return [self.clusters.ids[number] for number in self._groups()]
@@ -139,7 +132,7 @@ class NewEntities:
         more = len(self) - len(rows)
         return html_table(repr(self), SUMMARY, [list(row) for row in rows], more)
 
-    def to_dicts(self) -> List[Dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, Any]]:
         """All new entities with their mentions, JSON-serialisable."""
         return [one.to_dict() for one in self]
 
@@ -184,7 +177,7 @@ class NewEntities:
     # Adding mentions
 
     def put(
-        self, mentions: Unlinked, groups: np.ndarray, known: Optional[Dict[int, int]] = None
+        self, mentions: Unlinked, groups: np.ndarray, known: dict[int, int] | None = None
     ) -> None:
         """Add mentions in groups.
 
@@ -196,7 +189,7 @@ class NewEntities:
             self.clusters.extend(mentions.keys, groups, known or {})
             self.rows.extend(mentions)
 
-    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
+    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
         """Add mentions in turn, each to its neighbours' new entity.
 
         A mention without neighbours becomes a new entity.
@@ -212,7 +205,7 @@ class NewEntities:
 
     @locked
     def put_nearest(
-        self, keys: Sequence[MentionKey], nearest: Sequence[List[NearestEntity]]
+        self, keys: Sequence[MentionKey], nearest: Sequence[list[NearestEntity]]
     ) -> None:
         """Replace the nearest entities of stored mentions, best first."""
         for row, near in zip(map(self.rows.row, keys), nearest):
@@ -283,7 +276,7 @@ class NewEntities:
             if entries:
                 verdicts.undo(entries)
 
-    def accept(self, entity: EntityOrId, kb_id: Optional[str] = None, **about: Any) -> Entity:
+    def accept(self, entity: EntityOrId, kb_id: str | None = None, **about: Any) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
 
         The next document links to it. Either both are added or, on an error, neither. Raises
@@ -301,7 +294,7 @@ class NewEntities:
             raise ArboError(Errors.E727)
         return self.acceptance().accept(self, entity, kb_id, **about)
 
-    def undo(self, step: Optional[int] = None) -> Entry:
+    def undo(self, step: int | None = None) -> Entry:
         """Undo a decision. An acceptance is undone in the linker's knowledge base too.
 
         An entity that was added is removed again. Mentions that were exemplars before get back the
@@ -315,7 +308,7 @@ class NewEntities:
             return self.take_back(step)
         return self.acceptance().undo(self, step)
 
-    def take_back(self, step: Optional[int] = None, *, acceptances: bool = False) -> Entry:
+    def take_back(self, step: int | None = None, *, acceptances: bool = False) -> Entry:
         """Undo a decision as ``undo`` does, outside of the knowledge base.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
@@ -376,7 +369,7 @@ class NewEntities:
 
     # Helpers
 
-    def _groups(self) -> Dict[int, np.ndarray]:
+    def _groups(self) -> dict[int, np.ndarray]:
         """Rows of each new entity by cluster number. The largest comes first."""
         if self._by_size is None:
             self._by_size = self.clusters.by_size()
@@ -435,11 +428,11 @@ class NewEntities:
         self.clusters = clusters
         return self
 
-    def to_disk(self, path: Union[str, Path]) -> None:
+    def to_disk(self, path: str | Path) -> None:
         """Write a file, all or nothing."""
         write_file(Path(path), self.to_bytes())
 
     @classmethod
-    def from_disk(cls, path: Union[str, Path]) -> "NewEntities":
+    def from_disk(cls, path: str | Path) -> "NewEntities":
         """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())

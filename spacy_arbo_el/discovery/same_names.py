@@ -5,8 +5,8 @@ same one, so what connects the sentences is added here: a spanning tree of each 
 similarities that a search among all pairs of its mentions would connect them by.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ MAX_PAIRED = 1024
 BLOCK = 1 << 14
 
 # Both ends of edges, and their similarities.
-Edges = Tuple[np.ndarray, np.ndarray, np.ndarray]
+Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def number_names(records: Sequence[MentionRecord]) -> np.ndarray:
@@ -31,7 +31,7 @@ def number_names(records: Sequence[MentionRecord]) -> np.ndarray:
     Mentions have one number where their normalized strings are equal but for case and white space,
     and their labels are equal.
     """
-    numbers: Dict[Tuple[str, str], int] = {}
+    numbers: dict[tuple[str, str], int] = {}
     keys = ((one.label, " ".join(one.normalized.split()).casefold()) for one in records)
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
@@ -51,8 +51,8 @@ class Distinct:
     def of(
         cls,
         features: np.ndarray,
-        names: Optional[np.ndarray],
-        keys: Sequence[Optional[np.ndarray]] = (),
+        names: np.ndarray | None,
+        keys: Sequence[np.ndarray | None] = (),
     ) -> "Distinct":
         """Find the mentions that differ in features, name or keys.
 
@@ -80,7 +80,7 @@ class Distinct:
         """The rows of the first ones, without a copy where all are."""
         return values if len(self.rows) == len(self.node) else values[self.rows]
 
-    def take_any(self, values: Optional[np.ndarray]) -> Optional[np.ndarray]:
+    def take_any(self, values: np.ndarray | None) -> np.ndarray | None:
         """Take rows of an array that may be missing."""
         return None if values is None else self.take(values)
 
@@ -101,7 +101,7 @@ def name_edges(features: np.ndarray, names: np.ndarray, similarity: Similarity) 
     sizes = np.diff(bounds)
     small = (sizes > 1) & (sizes <= MAX_PAIRED) & readable[order[bounds[:-1]]]
     source, target = _trees(features, order, bounds[:-1][small], sizes[small], similarity)
-    others: List[np.ndarray] = []
+    others: list[np.ndarray] = []
     for start, size in zip(bounds[:-1][sizes > MAX_PAIRED], sizes[sizes > MAX_PAIRED]):
         rows = order[start : start + size]
         if readable[rows[0]]:
@@ -140,7 +140,7 @@ def _trees(
     starts: np.ndarray,
     sizes: np.ndarray,
     similarity: Similarity,
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the edges of a maximum spanning tree of each stretch of ``order``."""
     squares = np.zeros(len(features), dtype=np.float32)
     if similarity.metric == "l2":
@@ -158,7 +158,7 @@ def _spanning_trees(
     order: np.ndarray,
     starts: np.ndarray,
     sizes: np.ndarray,
-) -> Tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
+) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
     """Prim's algorithm over all pairs, without storing them."""
     total = int((sizes - 1).sum()) if len(sizes) else 0
     source, target = np.empty(total, np.int64), np.empty(total, np.int64)

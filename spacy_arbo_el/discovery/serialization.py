@@ -1,7 +1,8 @@
 """New entities as bytes, and checks of what was read. Nothing leads outside."""
 
 import gc
-from typing import Any, Dict, Mapping, Tuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import srsly
@@ -48,7 +49,7 @@ def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) ->
     )
 
 
-def unpack(data: bytes) -> Tuple[Unlinked, Clusters, Dict[str, Any]]:
+def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
     """Unpack the result of ``pack``. ValueError where the bytes are something else."""
     collects_garbage = gc.isenabled()
     try:

@@ -1,9 +1,9 @@
 """Storage of unlinked mentions and their clusters, by number."""
 
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Callable, Dict, List, Sequence, Set, Tuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Unlinked:
 
     records: Sequence[MentionRecord]
     documents: np.ndarray
-    nearest: Sequence[List[NearestEntity]]
+    nearest: Sequence[list[NearestEntity]]
     inputs: SpanInputs
     vectors: np.ndarray
 
@@ -39,18 +39,18 @@ class Unlinked:
         return len(self.records)
 
     @property
-    def keys(self) -> List[MentionKey]:
+    def keys(self) -> list[MentionKey]:
         """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
-    def normalized(self) -> List[str]:
+    def normalized(self) -> list[str]:
         """The normalized surface form of each mention."""
         return [record.normalized for record in self.records]
 
     @classmethod
     def from_batch(
-        cls, batch: MentionBatch, nearest: Sequence[List[NearestEntity]], first_document: int = 0
+        cls, batch: MentionBatch, nearest: Sequence[list[NearestEntity]], first_document: int = 0
     ) -> "Unlinked":
         """The mentions of an encoded batch.
 
@@ -72,14 +72,14 @@ class Rows:
     """
 
     def __init__(self) -> None:
-        self.records: List[MentionRecord] = []
-        self._documents: List[int] = []
-        self.nearest: List[List[NearestEntity]] = []
-        self._inputs: List[SpanInputs] = []
+        self.records: list[MentionRecord] = []
+        self._documents: list[int] = []
+        self.nearest: list[list[NearestEntity]] = []
+        self._inputs: list[SpanInputs] = []
         self._vectors = AppendOnly.empty()
         self._features, self._ngram_weight = AppendOnly.empty(), 0.0
-        self._usable: List[bool] = []
-        self._row_of: Dict[MentionKey, int] = {}
+        self._usable: list[bool] = []
+        self._row_of: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -88,7 +88,7 @@ class Rows:
         """Row of a mention, -1 if it is not stored."""
         return self._row_of.get(key, -1)
 
-    def keys_of(self, rows: np.ndarray) -> List[MentionKey]:
+    def keys_of(self, rows: np.ndarray) -> list[MentionKey]:
         """The keys of the mentions at ``rows``."""
         return [self.records[row].key for row in rows.tolist()]
 
@@ -186,10 +186,10 @@ class Clusters:
 
     of_mention: np.ndarray = field(default_factory=_NO_NUMBERS)
     merged_into: np.ndarray = field(default_factory=_NO_NUMBERS)
-    ids: List[str] = field(default_factory=list)
-    accepted: Dict[int, str] = field(default_factory=dict)
-    rejected: Dict[int, None] = field(default_factory=dict)
-    kept_apart: List[Tuple[int, int]] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    accepted: dict[int, str] = field(default_factory=dict)
+    rejected: dict[int, None] = field(default_factory=dict)
+    kept_apart: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._numbers = {name: number for number, name in enumerate(self.ids)}
@@ -239,7 +239,7 @@ class Clusters:
         closed[[*self.accepted, *self.rejected]] = True
         return closed
 
-    def by_size(self) -> Dict[int, np.ndarray]:
+    def by_size(self) -> dict[int, np.ndarray]:
         """Mentions of each new entity by number. The largest comes first."""
         cluster = self.numbers
         order = np.argsort(cluster, kind="stable")
@@ -290,14 +290,14 @@ class Clusters:
         self.assign_ids([keys[i] for i in attached.first_mentions.tolist()])
         return attached
 
-    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: Dict[int, int]) -> None:
+    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: dict[int, int]) -> None:
         """Add mentions in groups. A new cluster is named by the first of its keys in their order.
 
         keys: The key of each of m mentions.
         groups: (m,) int64, equal for the mentions of one cluster.
         known: The numbers of groups that are clusters already.
         """
-        first: Dict[int, MentionKey] = {}
+        first: dict[int, MentionKey] = {}
         for group, key in zip(groups.tolist(), keys):
             if group not in known and not (group in first and first[group] < key):
                 first[group] = key
@@ -318,14 +318,14 @@ class Clusters:
 
     # Editing
 
-    def merge(self, into: int, others: Sequence[int]) -> List[Tuple[int, int]]:
+    def merge(self, into: int, others: Sequence[int]) -> list[tuple[int, int]]:
         """Merge clusters; they need not be kept apart any more. RETURNS: The pairs that were."""
         self.merged_into[list(others)] = into
         before = self.kept_apart
         self.kept_apart = [(a, b) for a, b in before if self.current(a) != self.current(b)]
         return [pair for pair in before if pair not in self.kept_apart]
 
-    def move(self, number: int, mentions: np.ndarray, to: int, founded: Set[str]) -> None:
+    def move(self, number: int, mentions: np.ndarray, to: int, founded: set[str]) -> None:
         """Move mentions from one cluster to another.
 
         Ids that lead to the first lead to the other one, where the mention that they are named by

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Dict, List, Optional, Set
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from .entities import new_entity_id
 from .grouping import Decided
 from .store import Clusters, Rows, Unlinked
 
-Entry = Dict[str, Any]
+Entry = dict[str, Any]
 # What people do. "join" is a merge that new mentions caused; it can't be undone.
 DECISIONS = ("merge", "split", "reject", "accept")
 
@@ -27,7 +27,7 @@ class History:
     entries: JSON-serialisable, each with its "action", "id" and time ("at").
     """
 
-    entries: List[Entry]
+    entries: list[Entry]
 
     def next_step(self) -> int:
         """A number for a new decision."""
@@ -38,7 +38,7 @@ class History:
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         self.entries.append({"action": action, "id": entity_id, **more, "at": now})
 
-    def decisions(self) -> List[Entry]:
+    def decisions(self) -> list[Entry]:
         """The entries of decisions that were not undone, in order."""
         undone = {entry.get("step") for entry in self.entries if entry["action"] == "undo"}
         return [
@@ -47,7 +47,7 @@ class History:
             if entry["action"] in DECISIONS and entry.get("step") not in undone
         ]
 
-    def standing(self, step: Optional[int] = None) -> List[Entry]:
+    def standing(self, step: int | None = None) -> list[Entry]:
         """The entries of a standing decision; by default the last.
 
         Raises ValueError if there is none, or if a later decision is on the same new entities.
@@ -66,7 +66,7 @@ class History:
                 raise ArboError(Errors.E714.format(step=step, **about))
         return entries
 
-    def last_acceptance(self, keys: Set[MentionKey], kb_id: str) -> List[Entry]:
+    def last_acceptance(self, keys: set[MentionKey], kb_id: str) -> list[Entry]:
         """Log entries of the last acceptance of these mentions, empty for none."""
         entries = [
             entry
@@ -85,10 +85,10 @@ class History:
         mine, others = self._binding(), other._binding()
         return others[: len(mine)] == mine
 
-    def _binding(self) -> List[Entry]:
+    def _binding(self) -> list[Entry]:
         return [e for e in self.entries if e["action"] not in ("join", "accept")]
 
-    def joins_not_in(self, other: "History") -> List[Entry]:
+    def joins_not_in(self, other: "History") -> list[Entry]:
         """Merges by mentions that another history lacks. Both have the same beginning."""
         same = 0
         for mine, others in zip(self.entries, other.entries):
@@ -98,7 +98,7 @@ class History:
         return [entry for entry in self.entries[same:] if entry["action"] == "join"]
 
 
-def _ids_in(entry: Entry) -> Set[str]:
+def _ids_in(entry: Entry) -> set[str]:
     """The new entities that a decision is on."""
     return {entry[name] for name in ("id", "into", "off", "of") if name in entry}
 
@@ -116,7 +116,7 @@ class Verdicts:
     clusters: Clusters
     history: History
 
-    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> List[str]:
+    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
         """Add mentions one after the other, see ``NewEntities.attach``."""
         clusters, keys = self.clusters, mentions.keys
         attached = clusters.attach(keys, mentions.documents, neighbours)
@@ -129,7 +129,7 @@ class Verdicts:
             for number in attached.assigned.tolist()
         ]
 
-    def merge(self, into: int, others: List[int]) -> None:
+    def merge(self, into: int, others: list[int]) -> None:
         """Merge clusters into one."""
         clusters, step = self.clusters, self.history.next_step()
         numbers = clusters.numbers
@@ -179,13 +179,13 @@ class Verdicts:
         self._note_acceptance(number, kb_id, keys, self.history.next_step(), more)
 
     def _note_acceptance(
-        self, number: int, kb_id: str, keys: List[List[Any]], step: int, more: Dict[str, Any]
+        self, number: int, kb_id: str, keys: list[list[Any]], step: int, more: dict[str, Any]
     ) -> None:
         self.clusters.accepted[number] = kb_id
         settings = {"kb_id": kb_id, "mentions": keys, "step": step, **more}
         self.history.note("accept", self.clusters.ids[number], **settings)
 
-    def leave_out(self, keys: Set[MentionKey], kb_id: str) -> None:
+    def leave_out(self, keys: set[MentionKey], kb_id: str) -> None:
         """Mark mentions as those of a knowledge base entity."""
         clusters, step = self.clusters, self.history.next_step()
         rows = {row for row in map(self.rows.row, keys) if row >= 0}
@@ -202,7 +202,7 @@ class Verdicts:
 
     # Taking back
 
-    def undo(self, entries: List[Entry]) -> None:
+    def undo(self, entries: list[Entry]) -> None:
         """Undo a decision from its log entry."""
         take_back = {
             "merge": self._undo_merge,
@@ -308,7 +308,7 @@ class Verdicts:
     def _carry_acceptances(self, later: "Verdicts") -> None:
         """Leave out mentions accepted here after the later discovery."""
         numbers, accepted, there = self.clusters.numbers, self.clusters.accepted, later.clusters
-        keys: Dict[str, Set[MentionKey]] = {}
+        keys: dict[str, set[MentionKey]] = {}
         for record, number in zip(self.rows.records, numbers.tolist()):
             if number in accepted:
                 keys.setdefault(accepted[number], set()).add(record.key)
@@ -320,23 +320,23 @@ class Verdicts:
 
     # Ids and keys
 
-    def _former(self, number: int, rows: np.ndarray) -> List[int]:
+    def _former(self, number: int, rows: np.ndarray) -> list[int]:
         """Clusters merged into this one, named by its mentions."""
         clusters = self.clusters
         numbers = (clusters.number_of(name) for name in self._founded(rows) if name in clusters)
         return sorted(n for n in numbers if n != number and clusters.current(n) == number)
 
-    def _founded(self, rows: np.ndarray) -> Set[str]:
+    def _founded(self, rows: np.ndarray) -> set[str]:
         """The ids that are made of the keys of mentions."""
         return {new_entity_id(key) for key in self.rows.keys_of(rows)}
 
-    def _rows_in(self, keys: List[List[Any]], number: int) -> np.ndarray:
+    def _rows_in(self, keys: list[list[Any]], number: int) -> np.ndarray:
         """The rows of mentions that are in a cluster."""
         rows = [self.rows.row((str(document), start, end)) for document, start, end in keys]
         numbers = self.clusters.numbers
         inside = [row for row in rows if row >= 0 and numbers[row] == number]
         return np.array(inside, dtype=np.int64)
 
-    def _keys(self, rows: np.ndarray) -> List[List[Any]]:
+    def _keys(self, rows: np.ndarray) -> list[list[Any]]:
         """The keys of mentions, JSON-serialisable."""
         return [list(key) for key in self.rows.keys_of(rows)]

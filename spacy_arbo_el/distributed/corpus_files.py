@@ -5,8 +5,9 @@ their values, reads only these.
 """
 
 from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ class _Layout:
 
     def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
         self.folder = folder
-        self._shapes: Dict[str, Tuple[np.dtype, int]] = {}
+        self._shapes: dict[str, tuple[np.dtype, int]] = {}
         self._passages, self._pieces, metric = 0, 0, "ip"
         counts, lengths = array("q"), array("q")
         with (folder / RECORDS).open("wb") as file:
@@ -204,7 +205,7 @@ class FileIds(Sequence[str]):
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
     decisions, count = decided.decisions, len(decided.decisions.entities)
-    number_of: Dict[str, int] = {"": -1}
+    number_of: dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:
         number_of.setdefault(id_, len(number_of) - 1)
     numbers = np.fromiter((number_of[id_] for id_ in decided.cluster_ids), np.int64, count)
@@ -225,7 +226,7 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
             np.save(new / f"{name}.npy", array, allow_pickle=False)
 
 
-def _steps(paths: Sequence[List[Step]]) -> Tuple[np.ndarray, ...]:
+def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
     """Lengths of paths, and their steps' kinds, numbers, log-odds."""
     steps = [step for path in paths for step in path]
     return (

@@ -8,7 +8,7 @@ import importlib.metadata
 import platform
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 import spacy
 
@@ -26,7 +26,7 @@ OPEN_DATABASE = ("-wal", "-shm", "-journal", ".lock")
 BLOCK = 1 << 22
 
 
-def versions() -> Dict[str, str]:
+def versions() -> dict[str, str]:
     """Versions of packages that links depend on. Builds such as ``+cpu`` are left out.
 
     Those that are not installed are left out: a pipeline without a transformer needs no torch.
@@ -69,14 +69,14 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-def check_same(driver: Dict[str, Any], worker: Dict[str, Any]) -> None:
+def check_same(driver: dict[str, Any], worker: dict[str, Any]) -> None:
     """Raise ValueError if worker and driver would link differently."""
     differences = differing(driver, worker)
     if differences:
         raise ArboError(Errors.E891.format(host=platform.node(), differences=differences))
 
 
-def differing(ours: Dict[str, Any], theirs: Dict[str, Any]) -> str:
+def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     """The settings in which two runs differ, as text; "" for none."""
     return "; ".join(
         f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"

@@ -11,9 +11,10 @@ new_entities                what one graph over all documents has grouped, see `
 
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Dict, FrozenSet, Iterable, List, Optional, Sequence, Tuple
+from typing import Any
 
 from ..base.errors import ArboError, Errors
 from ..base.extras import import_pyarrow
@@ -77,11 +78,11 @@ class Job:
     pipeline: str
     one_graph: bool = False
     format: str = "parquet"
-    threshold: Optional[float] = None
+    threshold: float | None = None
     find: str = ""
-    labels: Optional[List[str]] = None
+    labels: list[str] | None = None
     size: int = SIZE
-    versions: Dict[str, str] = field(default_factory=versions)
+    versions: dict[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
@@ -108,11 +109,11 @@ class Job:
         return Path(self.output)
 
     @property
-    def identity(self) -> Dict[str, Any]:
+    def identity(self) -> dict[str, Any]:
         """Settings that must agree across workers and restarts."""
         return {name: value for name, value in asdict(self).items() if name not in PLACES}
 
-    def begin(self) -> List[Shard]:
+    def begin(self) -> list[Shard]:
         """Begin the run, or check that it continues the same. See ``begin``.
 
         RETURNS: The shards of the corpus, done or not.
@@ -134,7 +135,7 @@ class Job:
         return self.file(DONE, shard, ".json")
 
     def finish(
-        self, shard: Shard, links: bytes, errors: List[Dict[str, str]], report: ShardReport
+        self, shard: Shard, links: bytes, errors: list[dict[str, str]], report: ShardReport
     ) -> None:
         """Write what became of a shard; its counts come last."""
         write_file(self.file(LINKS, shard, f".{self.format}"), links)
@@ -142,7 +143,7 @@ class Job:
             write_file(self.file(ERRORS, shard, ".jsonl"), json_lines(errors))
         write_file(self.done_file(shard), json.dumps(asdict(report)).encode("utf8"))
 
-    def done(self) -> FrozenSet[int]:
+    def done(self) -> frozenset[int]:
         """The numbers of the shards that are done."""
         files = (self.folder / DONE).glob("part-*.json")
         return frozenset(int(file.stem.removeprefix("part-")) for file in files)
@@ -152,7 +153,7 @@ class Job:
         return ShardReport(**json.loads(self.done_file(shard).read_text(encoding="utf8")))
 
 
-def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
+def part_of(shards: Sequence[Shard], part: str) -> list[Shard]:
     """The shards of a part, such as "3/16": every sixteenth from the third.
 
     "" stands for all.
@@ -166,12 +167,12 @@ def part_of(shards: Sequence[Shard], part: str) -> List[Shard]:
     return [shard for shard in shards if shard.number % count == number - 1]
 
 
-def summed(reports: Iterable[ShardReport]) -> Dict[str, Any]:
+def summed(reports: Iterable[ShardReport]) -> dict[str, Any]:
     """Sum counts of shards, with each worker's documents per second."""
-    counts: Dict[str, Any] = dict.fromkeys(
+    counts: dict[str, Any] = dict.fromkeys(
         ("shards", "documents", "mentions", "linked", "nil", "errors"), 0
     )
-    workers: Dict[str, Tuple[int, float]] = {}
+    workers: dict[str, tuple[int, float]] = {}
     for report in reports:
         values = {**asdict(report), "shards": 1}
         for name in counts:

@@ -6,11 +6,12 @@ shard a second time writes the same, so nothing is lost or doubled by a worker t
 """
 
 import json
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Sequence, TypeVar
+from typing import Any, TypeVar
 
 from ..base.errors import ArboError, Errors
 from ..storage.files import is_temporary, write_file
@@ -28,7 +29,7 @@ Worker = Callable[[Shard], None]
 Output = Callable[[Shard], Path]
 
 
-def begin(folder: Path, settings: Dict[str, Any], shards: Optional[Sequence[Shard]] = None) -> None:
+def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None = None) -> None:
     """Begin a run in a folder, or resume its run.
 
     Raises ValueError where the folder holds anything else, or a run with other settings or shards.
@@ -50,7 +51,7 @@ def begin(folder: Path, settings: Dict[str, Any], shards: Optional[Sequence[Shar
         raise ArboError(Errors.E890.format(path=folder, differences=differences))
 
 
-def undone(shards: Sequence[Shard], output: Output) -> List[Shard]:
+def undone(shards: Sequence[Shard], output: Output) -> list[Shard]:
     """The shards whose output does not exist."""
     return [shard for shard in shards if not output(shard).is_file()]
 
@@ -60,7 +61,7 @@ def map_files(
     job: J,
     shards: Sequence[Shard],
     output: Output,
-    ray: Optional[RaySettings] = None,
+    ray: RaySettings | None = None,
 ) -> Iterator[Shard]:
     """Have workers do the shards that are not done. Yields each of these, on Ray in any order.
 
@@ -86,7 +87,7 @@ def do_files(
     job: J,
     shards: Sequence[Shard],
     output: Output,
-    ray: Optional[RaySettings] = None,
+    ray: RaySettings | None = None,
 ) -> None:
     """Run ``map_files`` to the end."""
     for _ in map_files(make, job, shards, output, ray):
@@ -94,7 +95,7 @@ def do_files(
 
 
 def do_once(
-    function: Callable[[J], None], job: J, output: Path, ray: Optional[RaySettings] = None
+    function: Callable[[J], None], job: J, output: Path, ray: RaySettings | None = None
 ) -> None:
     """Call a function that writes ``output``, unless it exists.
 
@@ -114,6 +115,6 @@ class _Once:
         self.work()
 
 
-def cluster(ray: Optional[RaySettings]) -> ContextManager[None]:
+def cluster(ray: RaySettings | None) -> AbstractContextManager[None]:
     """The connection to a cluster; nothing if there is none."""
     return nullcontext() if ray is None else on_ray.connected(ray)

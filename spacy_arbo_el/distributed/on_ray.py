@@ -6,9 +6,10 @@ enter its object store: workers read and write files that all machines can reach
 
 import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any
 
 from ..base.errors import ArboError, Errors
 from ..base.extras import import_ray
@@ -48,7 +49,7 @@ class RaySettings:
             if value < least:
                 raise ArboError(Errors.E900.format(name=name, least=least, value=value))
 
-    def actors(self) -> Dict[str, Any]:
+    def actors(self) -> dict[str, Any]:
         """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""
         strategy = import_ray().data.ActorPoolStrategy(size=self.workers)
         gpus = {"num_gpus": self.gpus} if self.gpus else {}
@@ -109,7 +110,7 @@ class RayShardWorker:
         prepare(settings)
         self.work = make(job)
 
-    def __call__(self, batch: Dict[str, Any]) -> Dict[str, List[str]]:
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
         for text in batch["shard"]:
             self.work(Shard.from_json(text))
         return {"shard": list(batch["shard"])}

@@ -27,11 +27,11 @@ Between the steps, the folder of the job has these as well:
 import json
 import shutil
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Iterator, List, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, DocBin
@@ -58,7 +58,7 @@ NEIGHBOURS, DECIDED, REDUCED = "neighbours", "decided", "decided.json"
 NEW_ENTITIES = "new_entities"
 
 
-def reduce_shards(job: Job, shards: Sequence[Shard], ray: Optional[RaySettings]) -> None:
+def reduce_shards(job: Job, shards: Sequence[Shard], ray: RaySettings | None) -> None:
     """Run the one-graph steps up to the decisions, where needed."""
     if (job.folder / REDUCED).is_file():
         return
@@ -99,10 +99,10 @@ class MentionWorker:
 
     def __call__(self, shard: Shard) -> None:
         problems = Problems()
-        parts: List[CorpusPart] = []
-        docs: List[Doc] = []
+        parts: list[CorpusPart] = []
+        docs: list[Doc] = []
 
-        def gather(some: Sequence[Doc]) -> List[Doc]:
+        def gather(some: Sequence[Doc]) -> list[Doc]:
             parts.append(self.corpus.gather_part(some))
             return list(some)
 
@@ -124,7 +124,7 @@ class Arranged:
     searched: Whether mentions have neighbours.
     """
 
-    stops: List[int]
+    stops: list[int]
     searched: bool
 
     @classmethod
@@ -150,7 +150,7 @@ def arrange_mentions(job: Job) -> None:
     job: The documents and the settings. The mentions of all its shards are gathered.
     """
     shards = read_shards(job.folder / SHARDS)
-    documents: List[int] = []
+    documents: list[int] = []
 
     def parts() -> Iterator[CorpusPart]:
         documents.clear()

@@ -2,7 +2,8 @@
 
 import io
 import json
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from spacy.tokens import Doc, DocBin
 
@@ -10,7 +11,7 @@ from ..base.extras import import_pyarrow, import_pyarrow_parquet
 from ..mentions.getters import SpanGetter
 from ..show.frames import LINK, link_row, linked_mentions
 
-Row = Dict[str, Any]
+Row = dict[str, Any]
 COLUMNS = (*LINK, "evidence")
 
 
@@ -48,7 +49,7 @@ def to_docbin(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> byt
 
 
 # From linked documents to the bytes of a file, by format.
-FORMATS: Dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
+FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
     "parquet": to_parquet,
     "jsonl": to_jsonl,
     "spacy": to_docbin,
@@ -57,5 +58,5 @@ FORMATS: Dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
 
 def json_lines(rows: Iterable[Row]) -> bytes:
     """Rows as JSON, one per line."""
-    lines: List[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    lines: list[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     return "".join(lines).encode("utf8")

@@ -1,7 +1,8 @@
 """Linking of a corpus in shards, from start to summary."""
 
 import json
-from typing import Any, Dict, Iterator, Optional
+from collections.abc import Iterator
+from typing import Any
 
 from ..base.errors import ArboError, Errors
 from ..discovery.new_entities import NewEntities
@@ -21,7 +22,7 @@ from .worker import ShardWorker
 
 
 def link_in_shards(
-    job: Job, part: str = "", ray: Optional[RaySettings] = None
+    job: Job, part: str = "", ray: RaySettings | None = None
 ) -> Iterator[ShardReport]:
     """Link the remaining shards of a corpus.
 
@@ -50,7 +51,7 @@ def link_in_shards(
         remove_intermediate(job)
 
 
-def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntities:
+def discover_in_shards(job: Job, ray: RaySettings | None = None) -> NewEntities:
     """Discover new entities in a sharded corpus. As ``linker.corpus.discover`` does.
 
     Links are not written; ``link_in_shards`` of the same job would resume it.
@@ -65,7 +66,7 @@ def discover_in_shards(job: Job, ray: Optional[RaySettings] = None) -> NewEntiti
     return NewEntities.from_disk(job.folder / NEW_ENTITIES)
 
 
-def summary(job: Job, part: str = "") -> Dict[str, Any]:
+def summary(job: Job, part: str = "") -> dict[str, Any]:
     """Sum the counts of the finished shards of a part. part: See ``link_in_shards``."""
     done, shards = job.done(), part_of(read_shards(job.folder / SHARDS), part)
     return summed(job.report_of(shard) for shard in shards if shard.number in done)

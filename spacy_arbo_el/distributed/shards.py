@@ -2,9 +2,10 @@
 
 import json
 import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 import srsly
@@ -36,9 +37,9 @@ class Shard:
     """
 
     number: int
-    files: Tuple[str, ...]
+    files: tuple[str, ...]
     start: int = 0
-    stop: Optional[int] = None
+    stop: int | None = None
     offset: int = 0
 
     @property
@@ -56,7 +57,7 @@ class Shard:
 
     @classmethod
     def from_json(cls, text: str) -> "Shard":
-        values: Dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = json.loads(text)
         return cls(**{**values, "files": tuple(values["files"])})
 
 
@@ -69,7 +70,7 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
     size: Documents of a shard.
     """
     number = 0
-    singles: Tuple[str, ...] = ()
+    singles: tuple[str, ...] = ()
     for file in files_of(corpus):
         name = relative_name(corpus, file)
         if file.suffix.lower() == ".txt":
@@ -91,7 +92,7 @@ def write_shards(path: Path, shards: Sequence[Shard]) -> None:
     write_file(path, "".join(shard.to_json() + "\n" for shard in shards).encode("utf8"))
 
 
-def read_shards(path: Path) -> List[Shard]:
+def read_shards(path: Path) -> list[Shard]:
     """The shards that ``write_shards`` wrote."""
     return [Shard.from_json(line) for _, line in read_lines(path)]
 
@@ -107,13 +108,13 @@ def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterato
         yield from docs_in(Source(file, bad, name, shard.lines), nlp)
 
 
-def borders(file: Path, size: int) -> Iterator[Tuple[int, Optional[int], int]]:
+def borders(file: Path, size: int) -> Iterator[tuple[int, int | None, int]]:
     """Yield first record, number behind the last, and first byte of each shard of a file."""
     suffix = file.suffix.lower()
     if suffix == ".jsonl":
         yield from _borders_of_lines(file, size)
         return
-    count: Optional[int] = None
+    count: int | None = None
     if suffix == parquet.SUFFIX:
         count = parquet.count_rows(file)
     elif suffix == SUFFIX:
@@ -125,7 +126,7 @@ def borders(file: Path, size: int) -> Iterator[Tuple[int, Optional[int], int]]:
         yield start, min(start + size, count), 0
 
 
-def _borders_of_lines(file: Path, size: int) -> Iterator[Tuple[int, int, int]]:
+def _borders_of_lines(file: Path, size: int) -> Iterator[tuple[int, int, int]]:
     start = end = offset = position = 0
     with file.open("rb") as lines:
         for line in lines:
@@ -138,7 +139,7 @@ def _borders_of_lines(file: Path, size: int) -> Iterator[Tuple[int, int, int]]:
         yield start, end, offset
 
 
-def _count_docs(file: Path) -> Optional[int]:
+def _count_docs(file: Path) -> int | None:
     """Count the documents of a ``.spacy`` file. None where it can't be read."""
     try:
         # As DocBin reads it, without making strings and documents of it.

@@ -3,8 +3,8 @@
 import os
 import platform
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Callable, Dict, List, Optional, Sequence
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -41,10 +41,10 @@ class PipelineWorker:
         self,
         model: Path,
         pipeline: str,
-        packages: Dict[str, str],
-        threshold: Optional[float] = None,
+        packages: dict[str, str],
+        threshold: float | None = None,
         find: str = "",
-        labels: Optional[List[str]] = None,
+        labels: list[str] | None = None,
     ) -> None:
         ours = {"pipeline": fingerprint(model), **versions()}
         check_same({"pipeline": pipeline, **packages}, ours)
@@ -61,26 +61,26 @@ class PipelineWorker:
         settings = job.threshold, job.find, job.labels
         return cls(Path(job.model), job.pipeline, job.versions, *settings)
 
-    def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
+    def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""
         return list(docs) if self.finder is None else all_or_each(self._find, docs, bad)
 
-    def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> List[Doc]:
+    def link(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """The documents with links, without those that cannot be linked."""
         return all_or_each(self._link, docs, bad)
 
-    def _find(self, docs: Sequence[Doc]) -> List[Doc]:
+    def _find(self, docs: Sequence[Doc]) -> list[Doc]:
         assert self.finder is not None
         return list(self.finder([unlinked(doc, mentions=False) for doc in docs]))
 
-    def _link(self, docs: Sequence[Doc]) -> List[Doc]:
+    def _link(self, docs: Sequence[Doc]) -> list[Doc]:
         self.linker.set_annotations(docs, self.linker.link_docs(docs))
         return list(docs)
 
 
 def all_or_each(
-    change: Callable[[Sequence[Doc]], List[Doc]], docs: Sequence[Doc], bad: OnBadDoc
-) -> List[Doc]:
+    change: Callable[[Sequence[Doc]], list[Doc]], docs: Sequence[Doc], bad: OnBadDoc
+) -> list[Doc]:
     """The changed documents. If all at once fail, they are changed one by one, without bad ones.
 
     ValueError is what this package and spaCy raise for documents. Other errors are none of theirs.
@@ -94,7 +94,7 @@ def all_or_each(
     return [changed for doc in docs for changed in all_or_each(change, [doc], bad)]
 
 
-class Problems(List[Dict[str, str]]):
+class Problems(list[dict[str, str]]):
     """Documents of a shard with errors, as rows."""
 
     def reading(self, error: ValueError) -> None:
@@ -128,13 +128,13 @@ class ShardWorker:
             ]
             self.write(shard, docs, problems, start)
 
-    def read(self, shard: Shard, problems: Problems) -> List[Doc]:
+    def read(self, shard: Shard, problems: Problems) -> list[Doc]:
         """The documents of a shard with the mentions to link."""
         corpus = Path(self.job.corpus)
         docs = list(read_shard(corpus, shard, self.pipeline.nlp, problems.reading))
         return self.pipeline.find(docs, problems.linking)
 
-    def write(self, shard: Shard, docs: List[Doc], problems: Problems, start: float) -> None:
+    def write(self, shard: Shard, docs: list[Doc], problems: Problems, start: float) -> None:
         """Write the linked documents of a shard. start: When the work on it began."""
         linker = self.pipeline.linker
         place = linker.mentions.getter, linker.cfg["extension"]

@@ -6,7 +6,8 @@ that pandas: a second, and 160 MB. They are left out until such a model is used.
 
 import importlib.util
 import sys
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, Optional
 
 _GENERATION = "transformers.generation.candidate_generator"
 
@@ -20,7 +21,7 @@ def _roc_curve(*values: Any, **settings: Any) -> Any:
 class _WithoutSklearn:
     """Finds the one module that imports scikit-learn, and has it import that later."""
 
-    def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Any:
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> Any:
         if name != _GENERATION:
             return None
         sys.meta_path.remove(self)

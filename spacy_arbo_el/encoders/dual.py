@@ -1,7 +1,8 @@
 """Two towers with one space of vectors: mentions and entities."""
 
 import hashlib
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.util import registry
@@ -21,7 +22,7 @@ TEXT_BLOCK = 65536
 
 @registry.architectures("spacy-arbo-el.DualEncoder.v1")
 def build_dual_encoder(
-    mention: Model[SpanInputs, Floats2d], entity: Optional[Model[SpanInputs, Floats2d]] = None
+    mention: Model[SpanInputs, Floats2d], entity: Model[SpanInputs, Floats2d] | None = None
 ) -> Model[SpanInputs, Floats2d]:
     """Build a mention encoder and an entity encoder (arborescence paper, §2.2, Equation 4).
 
@@ -50,13 +51,13 @@ def build_dual_encoder(
     )
 
 
-def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = None) -> None:
+def init(model: Model, X: SpanInputs | None = None, Y: Floats2d | None = None) -> None:
     for layer in model.layers:
         layer.initialize()
     model.set_dim("nO", model.get_ref("mention").get_dim("nO"))
 
 
-def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Callable]:
+def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Callable]:
     """Mentions through their tower. Texts of entities go to the other tower by its name."""
     return model.get_ref("mention")(X, is_train)
 
@@ -69,7 +70,7 @@ class DualEncoder:
     is_trained: Whether the weights are in training.
     """
 
-    _fingerprints: Dict[int, str]
+    _fingerprints: dict[int, str]
 
     def __init__(self, model: Model):
         self.model = model
@@ -227,7 +228,7 @@ def _has_weights(node: Model) -> bool:
     )
 
 
-def _weights(tower: Model) -> Iterator[Tuple[str, np.ndarray]]:
+def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
     """All weights of a tower by name, with those of torch modules in shims.
 
     0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.

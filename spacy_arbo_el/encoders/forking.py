@@ -1,7 +1,7 @@
 """Worker processes of ``nlp.pipe(n_process=...)``, which spaCy forks on Linux."""
 
 import os
-from typing import Any, Optional
+from typing import Any
 
 import srsly
 import threadpoolctl
@@ -11,7 +11,7 @@ from ..base.devices import torch
 # The environment variable of the package tokenizers.
 PARALLELISM = "TOKENIZERS_PARALLELISM"
 _home = os.getpid()
-_parallelism: Optional[str] = None
+_parallelism: str | None = None
 
 
 def resolve_entry_points(*registries: Any) -> None:

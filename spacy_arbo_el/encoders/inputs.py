@@ -1,7 +1,7 @@
 """Passages of word pieces and the spans in them, which are the input of encoders."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, Sequence, Tuple
 
 import numpy as np
 
@@ -125,22 +125,22 @@ class SpanInputs:
         batch[np.arange(batch.shape[1]) < lengths[:, None]] = self.ids
         return batch
 
-    def keys(self) -> List[Tuple[bytes, bytes]]:
+    def keys(self) -> list[tuple[bytes, bytes]]:
         """Keys of spans, equal for equal vectors."""
         bounds = zip(self.offsets[:-1].tolist(), self.offsets[1:].tolist())
         passages = [self.ids[start:end].tobytes() for start, end in bounds]
         places = np.stack([self.first, self.last, self.marker], axis=1)
         return [(passages[p], place.tobytes()) for p, place in zip(self.passage.tolist(), places)]
 
-    def to_dict(self) -> Dict[str, np.ndarray]:
+    def to_dict(self) -> dict[str, np.ndarray]:
         return {name: getattr(self, name) for name in _FIELDS}
 
     @classmethod
-    def from_dict(cls, arrays: Dict[str, np.ndarray]) -> "SpanInputs":
+    def from_dict(cls, arrays: dict[str, np.ndarray]) -> "SpanInputs":
         return cls(**{name: arrays[name] for name in _FIELDS})
 
 
-def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np.ndarray]:
+def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> list[np.ndarray]:
     """Batch passages by length, with at most ``max_tokens`` word pieces, padding included.
 
     A batch holds one passage at least.
@@ -154,7 +154,7 @@ def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind="stable")
     ends = np.flatnonzero(np.diff(lengths[order], append=-1)) + 1
-    batches: List[np.ndarray] = []
+    batches: list[np.ndarray] = []
     start = 0
     while start < len(order):
         width = max(int(lengths[order[start]]), 1)
@@ -168,7 +168,7 @@ def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> List[np
 
 def assemble(
     flat: np.ndarray, starts: Sequence[np.ndarray], lengths: Sequence[np.ndarray]
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Passages built from ragged pieces of ``flat``.
 
     flat: Word pieces.

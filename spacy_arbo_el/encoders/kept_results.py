@@ -1,6 +1,6 @@
 """Results of encoders that are kept while the same mentions are linked many times."""
 
-from typing import Callable, Dict, Hashable, List, Sequence, Tuple
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -14,13 +14,13 @@ class KeptResults:
     """
 
     def __init__(self) -> None:
-        self._rows: Dict[Tuple[Hashable, Hashable], np.ndarray] = {}
+        self._rows: dict[tuple[Hashable, Hashable], np.ndarray] = {}
 
     def of(
         self,
         kind: Hashable,
         keys: Sequence[Hashable],
-        compute: Callable[[List[int]], np.ndarray],
+        compute: Callable[[list[int]], np.ndarray],
     ) -> np.ndarray:
         """Return the results for keys, (n, ...), and compute those that are new.
 

@@ -1,7 +1,6 @@
 """Sources of transformers: bundled, a folder, or Hugging Face."""
 
 from pathlib import Path
-from typing import Tuple
 
 import huggingface_hub
 import torch
@@ -42,7 +41,7 @@ def _hub_answers() -> bool:
     return True
 
 
-def load_pretrained(name: str, attention: str) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module]:
+def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase, torch.nn.Module]:
     """A tokenizer and a transformer, with the marker tokens added.
 
     A new marker starts as the mean of all word-piece vectors: close to what the transformer has

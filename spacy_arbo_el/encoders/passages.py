@@ -11,8 +11,8 @@ There are no markers, unless all mentions are to have them (BioCoM, appendix E: 
     [CLS] ... [START] mention [END] ... [START] mention [END] ... [SEP]
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Iterator, List, Sequence, Tuple
 
 import numpy as np
 from thinc.api import Model
@@ -108,8 +108,8 @@ def document_passages(
 
     budget = size - 2
     passage = np.empty(len(low), dtype=np.int64)
-    starts: List[int] = []
-    ends: List[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
     order = np.lexsort((high, low, text_of))
     cuts = np.flatnonzero(np.diff(text_of[order])) + 1
     for mentions in np.split(order, cuts):
@@ -150,7 +150,7 @@ def with_markers(
     text_of: np.ndarray,
     low: np.ndarray,
     high: np.ndarray,
-) -> Tuple[WordPieces, np.ndarray, np.ndarray]:
+) -> tuple[WordPieces, np.ndarray, np.ndarray]:
     """Put markers around each mention in word pieces.
 
     Equal mentions share their markers. A mention without word pieces gets none.
@@ -184,10 +184,10 @@ def _passages(
     low: np.ndarray,
     high: np.ndarray,
     mentions: np.ndarray,
-    borders: Tuple[int, int],
+    borders: tuple[int, int],
     budget: int,
     max_mentions: int,
-) -> Iterator[Tuple[np.ndarray, int, int]]:
+) -> Iterator[tuple[np.ndarray, int, int]]:
     """The passages of a document. Their mentions, and their word pieces, end exclusive.
 
     low, high: The word pieces of all mentions, end exclusive.

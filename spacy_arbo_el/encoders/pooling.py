@@ -9,8 +9,9 @@ of a tower::
     @misc = "spacy-arbo-el.SpanMeanPooling.v1"
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, ClassVar, NamedTuple, Optional
+from typing import ClassVar, NamedTuple
 
 import torch
 from spacy.util import registry
@@ -42,7 +43,7 @@ class SpanStates(NamedTuple):
 Pooling = Callable[[SpanStates], Tensor]
 
 
-def pooled_width(pooling: Optional[Pooling], width: int) -> int:
+def pooled_width(pooling: Pooling | None, width: int) -> int:
     """The width of the vectors of spans.
 
     pooling: None for an encoder that pools in another way.

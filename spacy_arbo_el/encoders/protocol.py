@@ -1,13 +1,14 @@
 """Protocols of an encoder and of its towers."""
 
-from typing import Any, Protocol, Sequence, Tuple, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from .inputs import SpanInputs
 
 # (title, description) of one text of an entity
-Text = Tuple[str, str]
+Text = tuple[str, str]
 
 
 class Encoder(Protocol):

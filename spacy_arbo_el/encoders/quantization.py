@@ -6,7 +6,8 @@ it (SmoothQuant, Xiao et al. 2023). The factors that give the smallest error are
 layer. Behind a GELU, a layer goes without them where that changes little, as it is faster then.
 """
 
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -44,7 +45,7 @@ SPARED = 6
 
 @torch.no_grad()
 def find_scales(
-    transformer: nn.Module, tokenizer: WordPieceTokenizer, earlier: Optional[Scales] = None
+    transformer: nn.Module, tokenizer: WordPieceTokenizer, earlier: Scales | None = None
 ) -> Scales:
     """The scales with which each linear layer's outputs change least. It takes a few seconds.
 
@@ -56,7 +57,7 @@ def find_scales(
     inputs = _inputs_of_layers(transformer, linears, passages)
     if earlier is not None and earlier.keys() == inputs.keys():
         return {name: _scales(r.low, r.high, earlier[name][:-2]) for name, r in inputs.items()}
-    found: Dict[str, Tensor] = {}
+    found: dict[str, Tensor] = {}
     for names in _siblings(transformer, list(inputs)):
         layers = [linears[name] for name in names]
         best = _best_scales(layers, inputs[names[0]])
@@ -64,9 +65,9 @@ def find_scales(
     return {**found, **_flat_scales(transformer, found, inputs, passages[::SPARED])}
 
 
-def _siblings(transformer: nn.Module, names: List[str]) -> List[List[str]]:
+def _siblings(transformer: nn.Module, names: list[str]) -> list[list[str]]:
     """Names of linear layers, grouped by shared inputs."""
-    together: Dict[str, List[str]] = {}
+    together: dict[str, list[str]] = {}
     for name in names:
         parent, _, child = name.rpartition(".")
         kind = type(transformer.get_submodule(parent)).__name__
@@ -88,7 +89,7 @@ def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
 
 
 def _flat_scales(
-    transformer: nn.Module, found: Scales, inputs: Dict[str, "_Inputs"], passages: List[Tensor]
+    transformer: nn.Module, found: Scales, inputs: dict[str, "_Inputs"], passages: list[Tensor]
 ) -> Scales:
     """Scales without factors, of layers behind a GELU.
 
@@ -113,7 +114,7 @@ def _flat_scales(
     return {}
 
 
-def _normalized(transformer: nn.Module, passages: List[Tensor]) -> Tensor:
+def _normalized(transformer: nn.Module, passages: list[Tensor]) -> Tensor:
     """Normalize the hidden states of all word pieces."""
     states = [
         transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
@@ -148,7 +149,7 @@ def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
     """``TEXTS`` read as mentions and entities, those of a length together: (p, length) int64."""
     cls, sep, start, end, title = tokenizer.specials.tolist()
     read = tokenizer.read(TEXTS)
-    by_length: Dict[int, List[List[int]]] = {}
+    by_length: dict[int, list[list[int]]] = {}
     for low, high in zip(read.bounds.tolist(), read.bounds[1:].tolist()):
         pieces = read.ids[low:high].tolist()
         passages = [
@@ -176,7 +177,7 @@ class _Inputs:
 
     def __init__(self, size: int, stride: int):
         self.low, self.high = torch.full((size,), torch.inf), torch.full((size,), -torch.inf)
-        self.sample: List[Tensor] = []
+        self.sample: list[Tensor] = []
         self._stride, self._rows = stride, 0
 
     def add(self, rows: Tensor) -> None:
@@ -187,11 +188,11 @@ class _Inputs:
 
 
 def _inputs_of_layers(
-    transformer: nn.Module, linears: Dict[str, nn.Linear], passages: List[Tensor]
-) -> Dict[str, _Inputs]:
+    transformer: nn.Module, linears: dict[str, nn.Linear], passages: list[Tensor]
+) -> dict[str, _Inputs]:
     """Inputs that each linear layer reads, by layer name."""
     stride = max(sum(ids.numel() for ids in passages) // ROWS, 1)
-    read: Dict[str, _Inputs] = {}
+    read: dict[str, _Inputs] = {}
 
     def watch(name: str, inputs: _Inputs) -> Any:
         def hook(layer: nn.Module, arguments: Any) -> None:

@@ -5,9 +5,10 @@ Inputs have fixed scales, found once (``quantization.py``) and saved with the we
 depends neither on threads nor, but for rounding, on the batch that its passage is in.
 """
 
+from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple, cast
+from typing import Any, cast
 
 import safetensors.torch
 import torch
@@ -72,7 +73,7 @@ def bundled_scales() -> Scales:
     return safetensors.torch.load(BUNDLED_SCALES.read_bytes())
 
 
-def linears_of(transformer: nn.Module) -> Dict[str, nn.Linear]:
+def linears_of(transformer: nn.Module) -> dict[str, nn.Linear]:
     """The linear layers, by their names."""
     return {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
 
@@ -100,7 +101,7 @@ class QuantizedLinear(nn.Module):
         self.weights = torch.ops.onednn.qlinear_prepack(rounded, None)
         self.zeros = torch.zeros(len(weights), dtype=torch.int64)
         self.bias = None if linear.bias is None else linear.bias.detach().float()
-        self._outputs: Tuple[Any, ...] = (1.0, 0, torch.float32, "none", [], "")
+        self._outputs: tuple[Any, ...] = (1.0, 0, torch.float32, "none", [], "")
 
     @property
     def is_flat(self) -> bool:
@@ -155,7 +156,7 @@ def _round_once(module: nn.Module) -> None:
         cast(Any, module).intermediate.intermediate_act_fn = nn.Identity()
 
 
-def feed_forward(module: nn.Module) -> Tuple[Optional[nn.Module], Optional[nn.Module]]:
+def feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module | None]:
     """The layers before and after a GELU; None elsewhere.
 
     module: Any module; a layer of BERT or of its relatives has a GELU.

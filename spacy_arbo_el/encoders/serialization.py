@@ -6,8 +6,9 @@ tokenizer is made of, in a temporary folder.
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any
 
 import safetensors.torch
 import srsly
@@ -53,7 +54,7 @@ _ELSEWHERE = ("auto_map", "custom_pipelines", "name_or_path", "_name_or_path")
 def dump_transformer(
     tokenizer: PreTrainedTokenizerBase,
     transformer: torch.nn.Module,
-    scales: Optional[Scales] = None,
+    scales: Scales | None = None,
 ) -> bytes:
     """All as bytes.
 
@@ -81,7 +82,7 @@ def dump_transformer(
 
 def load_transformer(
     message: Mapping[str, Any], attention: str
-) -> Tuple[PreTrainedTokenizerBase, torch.nn.Module, Optional[Scales]]:
+) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None]:
     """Unpack the result of ``dump_transformer``.
 
     Raises ValueError where it is anything else.
@@ -154,7 +155,7 @@ def _read_tokenizer(
 
 def _without_elsewhere(data: bytes) -> bytes:
     """Tokenizer settings without references to code or other files."""
-    settings: Dict[str, Any] = json.loads(data)
+    settings: dict[str, Any] = json.loads(data)
     kept = {
         name: value
         for name, value in settings.items()

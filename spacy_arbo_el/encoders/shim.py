@@ -1,7 +1,8 @@
 """The Hugging Face model inside a thinc model, its precision, memory and safe serialization."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple, cast
+from typing import Any, cast
 
 import srsly
 import torch
@@ -44,7 +45,7 @@ class EncoderShim(HFShim):
         self.position_limit = 0
         self._is_trained = False
         self._quantized = _Quantized()
-        self._word_pieces: Optional[WordPieceTokenizer] = None
+        self._word_pieces: WordPieceTokenizer | None = None
         self._reading_tokenizer = ForkableLock()
 
     @property
@@ -84,7 +85,7 @@ class EncoderShim(HFShim):
         self,
         tokenizer: PreTrainedTokenizerBase,
         transformer: torch.nn.Module,
-        scales: Optional[Scales] = None,
+        scales: Scales | None = None,
     ) -> None:
         """Put tokenizer and weights in place, on thinc's current device.
 
@@ -122,7 +123,7 @@ class EncoderShim(HFShim):
                 transformer = self._quantized.of(transformer, self.word_pieces)
             return transformer(*inputs.args, **inputs.kwargs)
 
-    def begin_update(self, inputs: ArgsKwargs) -> Tuple[Any, Callable[[ArgsKwargs], None]]:
+    def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[ArgsKwargs], None]]:
         self._set_training(True)
         self._is_trained = True
         with self.autocast(training=True):
@@ -152,7 +153,7 @@ class EncoderShim(HFShim):
             self._model.train(training)
 
     @contextmanager
-    def use_params(self, params: Dict[Any, Any]) -> Iterator[None]:
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
         """Use other weights temporarily, such as an optimizer's averages."""
         replaced = {
             weights: params[self.id, name]
@@ -198,9 +199,9 @@ class _Quantized:
     earlier: The scales before training.
     """
 
-    def __init__(self, scales: Optional[Scales] = None, earlier: Optional[Scales] = None) -> None:
+    def __init__(self, scales: Scales | None = None, earlier: Scales | None = None) -> None:
         self.scales, self.earlier = scales, earlier
-        self._module: Optional[torch.nn.Module] = None
+        self._module: torch.nn.Module | None = None
         self._making = ForkableLock()
 
     def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
@@ -211,10 +212,10 @@ class _Quantized:
                 self._module = quantize(transformer, self.scales)
             return self._module
 
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Quantized":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "_Quantized":
         return _Quantized(self.scales, self.earlier)
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _Quantized, (self.scales, self.earlier)
 
 

@@ -1,6 +1,7 @@
 """Stretches of long texts around their mentions."""
 
-from typing import List, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ class Stretches(NamedTuple):
     places: (s, 2) int64, where it starts and ends there, end exclusive.
     """
 
-    texts: List[str]
+    texts: list[str]
     text_of: np.ndarray
     offsets: np.ndarray
     source: np.ndarray
@@ -40,8 +41,8 @@ def stretches_of(
     """
     low, high = offsets[:, 0] - reach, offsets[:, 1] + reach
     order = np.lexsort((low, text_of))
-    source: List[int] = []
-    places: List[Tuple[int, int]] = []
+    source: list[int] = []
+    places: list[tuple[int, int]] = []
     stretch = np.empty(len(order), dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(text_of[order])) + 1):
         number = int(text_of[group[0]])
@@ -57,15 +58,15 @@ def stretches_of(
 
 def _cut(
     text: str, low: Sequence[int], high: Sequence[int]
-) -> Tuple[List[Tuple[int, int]], List[int]]:
+) -> tuple[list[tuple[int, int]], list[int]]:
     """The places of stretches, and the stretch of each mention.
 
     low, high: What stretches have to include, sorted by ``low``; may be outside of the text.
     """
     if len(text) <= UNCUT:
         return [(0, len(text))], [0] * len(low)
-    starts: List[int] = []
-    ends: List[int] = []
+    starts: list[int] = []
+    ends: list[int] = []
     of_mention = []
     for least, most in zip(low, high):
         last = ends[-1] if ends else 0

@@ -1,6 +1,7 @@
 """The tower of a dual encoder, which encodes spans of passages with a transformer."""
 
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -142,7 +143,7 @@ def _tower(
     reader: TowerReader,
     pooling: Pooling,
     precision: str,
-    tokens: Tuple[int, int, int],
+    tokens: tuple[int, int, int],
     *,
     text_type: bool = False,
 ) -> Model[SpanInputs, Floats2d]:
@@ -172,7 +173,7 @@ def _tower(
     )
 
 
-def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = None) -> None:
+def init(model: Model, X: SpanInputs | None = None, Y: Floats2d | None = None) -> None:
     """Load the weights, unless the model has some."""
     shim = shim_of(model)
     if not shim.is_loaded:
@@ -182,7 +183,7 @@ def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = N
     model.set_dim("nO", _width(model))
 
 
-def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
     """One vector per span. Zeros for spans that can't be read, see ``SpanInputs.readable``."""
     if X.readable.all():
         return _forward_readable(model, X, is_train)
@@ -193,7 +194,7 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
     return vectors, lambda dY: backprop_read(dY[rows])
 
 
-def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
     shim = loaded_shim(model)
     limit = model.attrs["train_tokens" if is_train else "predict_tokens"]
     limit = limit or (TRAIN_TOKENS if is_train else PREDICT_TOKENS)[shim.device.type == "cuda"]
@@ -217,7 +218,7 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floa
     return _gather(model, len(X), batches, [vectors for vectors, _ in steps]), backprop
 
 
-def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> Tuple[List[np.ndarray], List[int]]:
+def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> tuple[list[np.ndarray], list[int]]:
     """Assign spans to forward passes, whole passages together.
 
     RETURNS: The spans' numbers, passage by passage, and the word pieces of each pass, padding
@@ -252,7 +253,7 @@ def _gather(
     return vectors
 
 
-def _begin_kept(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
+def _begin_kept(model: Model, X: SpanInputs) -> tuple[torch.Tensor, Backprop]:
     """A forward pass that keeps its activations."""
     shim = shim_of(model)
     callbacks = []
@@ -271,7 +272,7 @@ def _begin_kept(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
     return vectors, backprop
 
 
-def _begin_recomputed(model: Model, X: SpanInputs) -> Tuple[torch.Tensor, Backprop]:
+def _begin_recomputed(model: Model, X: SpanInputs) -> tuple[torch.Tensor, Backprop]:
     """Run a pass that is repeated for its gradients."""
     shim = shim_of(model)
     devices = [shim.device] if shim.device.type == "cuda" else []

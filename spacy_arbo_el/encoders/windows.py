@@ -10,8 +10,9 @@ once, however many mentions it has. Mentions and texts of which the vocabulary k
 an empty span, see ``SpanInputs.readable``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple
 
 import numpy as np
 from thinc.api import Model
@@ -147,7 +148,7 @@ def mention_windows(
 
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Divide a window's context evenly between both sides, where possible.
 
     left, right: (n,) int64, the word pieces on each side.
@@ -170,7 +171,7 @@ class LocatedMentions(NamedTuple):
     low: np.ndarray
     high: np.ndarray
 
-    def around(self) -> Tuple[np.ndarray, np.ndarray]:
+    def around(self) -> tuple[np.ndarray, np.ndarray]:
         """Count the word pieces on either side of each mention."""
         bounds = self.pieces.bounds
         return self.low - bounds[self.text_of], bounds[self.text_of + 1] - self.high
@@ -181,7 +182,7 @@ def locate_mentions(
     texts: Sequence[str],
     text_of: np.ndarray,
     offsets: np.ndarray,
-    around: Optional[int] = None,
+    around: int | None = None,
 ) -> LocatedMentions:
     """Find the word pieces of mentions, and those around them.
 

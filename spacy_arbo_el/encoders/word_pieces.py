@@ -3,9 +3,10 @@
 import re
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -33,8 +34,8 @@ class _InParts:
     offsets: The first character of each, and the one after its last.
     """
 
-    ids: List[int] = field(default_factory=list)
-    offsets: List[Tuple[int, int]] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    offsets: list[tuple[int, int]] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -91,7 +92,7 @@ class WordPieceTokenizer:
         # "[START]" or "[SEP]" in a text is text, not a marker.
         self._backend.encode_special_tokens = True
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # A copy of the tokenizer forgets how special tokens in a text are to be read.
         return WordPieceTokenizer, (self.tokenizer,)
 
@@ -149,7 +150,7 @@ class WordPieceTokenizer:
         letters = [any(c.isalpha() for c in name) for name in names]
         return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
 
-    def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> List[int]:
+    def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> list[int]:
         """Find texts with unknown words of mixed characters. Letters and symbols may stand side
         by side.
         """
@@ -194,7 +195,7 @@ def _is_of_word(character: str) -> bool:
     return unicodedata.category(character)[0] in "LNM"
 
 
-def _symbol_borders(word: str) -> List[int]:
+def _symbol_borders(word: str) -> list[int]:
     """Borders between letters and symbols inside a word."""
     kinds = [_is_of_word(character) for character in word]
     return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
@@ -210,7 +211,7 @@ def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
     return np.asarray(((piece >= 0) & (located.ends[piece] > borders)).any(axis=1))
 
 
-def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bool:
+def _is_inside(border: int, text: str, offsets: Sequence[tuple[int, int]]) -> bool:
     """Return whether a border lies within a word piece. White space at an end does not count."""
     place = bisect_left(offsets, (border, -1)) - 1
     if place < 0:
@@ -219,7 +220,7 @@ def _is_inside(border: int, text: str, offsets: Sequence[Tuple[int, int]]) -> bo
     return start < border < end and bool(text[start:border].strip() and text[border:end].strip())
 
 
-def _located(texts: Sequence[str], encodings: List[Any]) -> LocatedWordPieces:
+def _located(texts: Sequence[str], encodings: list[Any]) -> LocatedWordPieces:
     pieces = _joined(encodings)
     # One more than the length, so that the end of a text is not the start of the next.
     text_starts = offsets_of(np.array([len(text) + 1 for text in texts], dtype=np.int64))[:-1]
@@ -229,7 +230,7 @@ def _located(texts: Sequence[str], encodings: List[Any]) -> LocatedWordPieces:
     return LocatedWordPieces(pieces, offsets[:, 0], offsets[:, 1], text_starts)
 
 
-def _joined(encodings: List[Any]) -> WordPieces:
+def _joined(encodings: list[Any]) -> WordPieces:
     bounds = offsets_of(np.array([len(encoding) for encoding in encodings], dtype=np.int64))
     ids = chain.from_iterable(encoding.ids for encoding in encodings)
     return WordPieces(np.fromiter(ids, np.int64, bounds[-1]), bounds)

@@ -1,8 +1,8 @@
 """Check of corpus and knowledge base before training."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from ..base.display import counted
 from ..kb.duplicates import duplicate_pairs
@@ -46,7 +46,7 @@ class Finding:
     what: str
     count: int
     total: int
-    examples: Tuple[str, ...]
+    examples: tuple[str, ...]
     advice: str
 
 
@@ -62,14 +62,14 @@ class KBSurvey:
 
     size: int
     described: int
-    unnamed: List[str]
-    duplicates: List[Tuple[str, str]]
+    unnamed: list[str]
+    duplicates: list[tuple[str, str]]
 
 
 def survey_kb(kb: ArboKB) -> KBSurvey:
     """Read all entities once, one page at a time. No vectors are read."""
-    positions: List[int] = []
-    unnamed: List[str] = []
+    positions: list[int] = []
+    unnamed: list[str] = []
     described = 0
 
     def counted_entities() -> Iterator[Entity]:
@@ -86,7 +86,7 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
     return KBSurvey(len(positions), described, unnamed, [(ids[a], ids[b]) for a, b in pairs])
 
 
-def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> List[Finding]:
+def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[Finding]:
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
     findings = [_absent(kb, mentions), _not_annotated(mentions), _nil(mentions)]
@@ -97,7 +97,7 @@ def check_corpus(train: GoldCorpus, kb: ArboKB, dev: Optional[GoldCorpus]) -> Li
     return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
 
 
-def check_kb(kb: ArboKB, survey: KBSurvey) -> List[Finding]:
+def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
     """Find problems in a knowledge base."""
     pairs = survey.duplicates
     first = sorted({one for pair in pairs[:EXAMPLES] for one in pair})
@@ -175,7 +175,7 @@ def _left_out(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
     )
 
 
-def _offsets(mentions: Sequence[GoldMention]) -> List[Finding]:
+def _offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
     advice = {
         SPACE: "Correct the offsets: the end is exclusive, and characters count from 0.",
         CUT: "Correct the offsets. They may be of another text, or count bytes.",
@@ -204,7 +204,7 @@ def _ambiguous(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
     )
 
 
-def _rarity(item: Tuple[str, Set[str]]) -> Tuple[int, str]:
+def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
     """Forms with the most meanings come first."""
     return -len(item[1]), item[0]
 
@@ -261,7 +261,7 @@ def _shown(mention: GoldMention) -> str:
     return f"{record.text!r} in {record.document}, character {record.key[1]}"
 
 
-def recommend(train: GoldCorpus, survey: KBSurvey) -> Tuple[str, str]:
+def recommend(train: GoldCorpus, survey: KBSurvey) -> tuple[str, str]:
     """Recommend config and encoder, each with a reason."""
     n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
     if n < ENOUGH_TO_TRAIN:

@@ -3,9 +3,10 @@
 import csv
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any
 
 from spacy.vocab import Vocab
 
@@ -22,7 +23,7 @@ from ..mentions.getters import EntSpans
 from ..storage.lines import check_exists
 
 # A mention: its document and offsets.
-Key = Tuple[str, int, int]
+Key = tuple[str, int, int]
 CHANGED, APPEARED, WENT = "changed", "appeared", "went"
 COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
 # The reason where nothing else explains a change.
@@ -44,7 +45,7 @@ class Linked:
     kb_id: str
     title: str = ""
     score: float = 0.0
-    evidence: Tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -68,12 +69,12 @@ class Difference:
 
     kind: str
     key: Key
-    before: Optional[Linked]
-    after: Optional[Linked]
+    before: Linked | None
+    after: Linked | None
     reason: str
 
     @property
-    def cells(self) -> Dict[str, Any]:
+    def cells(self) -> dict[str, Any]:
         """The values of ``COLUMNS``."""
         document, start, end = self.key
         some = self.after or self.before
@@ -86,7 +87,7 @@ class Difference:
         return dict(zip(COLUMNS, values))
 
 
-def read_links(path: Path) -> Dict[Key, Linked]:
+def read_links(path: Path) -> dict[Key, Linked]:
     """The mentions of an output of ``arbo link``: a file, or a folder of shards.
 
     Raises ValueError for anything else.
@@ -95,7 +96,7 @@ def read_links(path: Path) -> Dict[Key, Linked]:
     return by_mention(row for file in _files(path) for row in _READERS[file.suffix.lower()](file))
 
 
-def by_mention(rows: Iterable[Mapping[str, Any]]) -> Dict[Key, Linked]:
+def by_mention(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Linked]:
     """Rows of links by their mention."""
     return {
         (str(row["document"]), int(row["start"]), int(row["end"])): Linked(
@@ -109,7 +110,7 @@ def by_mention(rows: Iterable[Mapping[str, Any]]) -> Dict[Key, Linked]:
     }
 
 
-def _files(path: Path) -> List[Path]:
+def _files(path: Path) -> list[Path]:
     folder = path / LINKS if (path / LINKS).is_dir() else path
     files = sorted(folder.iterdir()) if folder.is_dir() else [path]
     files = [file for file in files if file.suffix.lower() in _READERS]
@@ -144,7 +145,7 @@ def _spacy(path: Path) -> Iterator[Mapping[str, Any]]:
     yield from rows_of(read_docs(path, Vocab()), EntSpans(), "arbo")
 
 
-_READERS: Dict[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
+_READERS: dict[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
     ".parquet": _parquet,
     ".jsonl": _jsonl,
     ".csv": _csv,
@@ -155,9 +156,9 @@ _READERS: Dict[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
 def differences(
     before: Mapping[Key, Linked],
     after: Mapping[Key, Linked],
-    old: Optional[ArboKB] = None,
-    new: Optional[ArboKB] = None,
-) -> List[Difference]:
+    old: ArboKB | None = None,
+    new: ArboKB | None = None,
+) -> list[Difference]:
     """The mentions whose link is another one, in the order of documents and offsets.
 
     old, new: The knowledge bases of the two outputs, for the reasons; None where they are unknown.
@@ -181,10 +182,10 @@ class Reasons:
     old, new: The knowledge bases; None where they are unknown.
     """
 
-    old: Optional[ArboKB]
-    new: Optional[ArboKB]
+    old: ArboKB | None
+    new: ArboKB | None
 
-    def __call__(self, was: Optional[Linked], now: Optional[Linked]) -> str:
+    def __call__(self, was: Linked | None, now: Linked | None) -> str:
         if was is None or now is None:
             return "mention found" if was is None else "mention not found"
         gone, came = was.kb_id, now.kb_id
@@ -206,7 +207,7 @@ def _has(kb: ArboKB, kb_id: str) -> bool:
     return kb_id in kb and kb.get(kb_id).id == kb_id
 
 
-def counts_of(found: Sequence[Difference]) -> "Counter[Tuple[str, str]]":
+def counts_of(found: Sequence[Difference]) -> "Counter[tuple[str, str]]":
     """Count the differences of each kind and reason. Ids are left out of reasons."""
     return Counter((one.kind, general(one.reason)) for one in found)
 
@@ -219,7 +220,7 @@ def general(reason: str) -> str:
     return reason
 
 
-def to_csv_rows(found: Iterable[Difference]) -> List[List[Any]]:
+def to_csv_rows(found: Iterable[Difference]) -> list[list[Any]]:
     """The rows of a table, without the columns' names."""
     return [[cell(value) for value in one.cells.values()] for one in found]
 

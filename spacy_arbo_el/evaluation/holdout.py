@@ -1,6 +1,6 @@
 """Holdout entities: removed, so that their mentions become NIL."""
 
-from typing import Iterable, List, Set
+from collections.abc import Iterable
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -15,7 +15,7 @@ from ..mentions.record import ID_SEPARATOR, gold_ids
 
 def remove_entities(
     linker: ArboLinker, docs: Iterable[Doc], share: float, seed: int = 0
-) -> Set[str]:
+) -> set[str]:
     """Remove some entities of annotated documents from the KB.
 
     Their exemplars are not searched any more. (The arborescence paper's code removes 10 %.)
@@ -36,7 +36,7 @@ def remove_entities(
     return removed
 
 
-def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> List[Doc]:
+def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> list[Doc]:
     """Copies of annotated documents. Mentions of entities that the KB doesn't contain become NIL.
 
     The ``span.id_`` of such a mention is the id of its entity.
@@ -56,6 +56,6 @@ def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
     return copied(doc, copy_span)
 
 
-def _existing_ids(kb: ArboKB, span: Span) -> List[str]:
+def _existing_ids(kb: ArboKB, span: Span) -> list[str]:
     """Gold ids that exist, as ids of their entities."""
     return [kb.get(kb_id).id for kb_id in gold_ids(span) if kb_id in kb]

@@ -1,6 +1,7 @@
 """Gold mentions beside predicted ones."""
 
-from typing import Any, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from spacy.tokens import Span
 from spacy.training import Example
@@ -24,10 +25,10 @@ class Outcome(NamedTuple):
     """
 
     label: str
-    gold: Optional[Tuple[str, ...]]
-    predicted: Optional[str]
-    link: Optional[Link]
-    span: Optional[Span] = None
+    gold: tuple[str, ...] | None
+    predicted: str | None
+    link: Link | None
+    span: Span | None = None
 
     @property
     def is_correct(self) -> bool:
@@ -41,8 +42,8 @@ def outcomes(
     examples: Iterable[Example],
     get_spans: SpanGetter,
     extension: str,
-    kb: Optional[ArboKB] = None,
-) -> List[Outcome]:
+    kb: ArboKB | None = None,
+) -> list[Outcome]:
     """Match gold and predicted mentions by their character offsets.
 
     Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
@@ -64,7 +65,7 @@ def outcomes(
     return results if kb is None else _with_current_ids(results, kb)
 
 
-def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> List[Outcome]:
+def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> list[Outcome]:
     gold = current_ids(kb, [result.gold or () for result in results])
     return [
         result if result.gold is None else result._replace(gold=ids)
@@ -72,7 +73,7 @@ def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> List[Outcome]:
     ]
 
 
-def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: str) -> Outcome:
+def _outcome(reference: Span | None, predicted: Span | None, extension: str) -> Outcome:
     link = None
     if predicted is not None and Span.has_extension(extension):
         link = predicted._.get(extension)
@@ -87,6 +88,6 @@ def _outcome(reference: Optional[Span], predicted: Optional[Span], extension: st
     )
 
 
-def mean(values: Sequence[Any]) -> Optional[float]:
+def mean(values: Sequence[Any]) -> float | None:
     """The mean; None of nothing."""
     return sum(values) / len(values) if values else None

@@ -1,7 +1,7 @@
 """Reliability of probabilities, and their calibration error."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Sequence
 
 import numpy as np
 

@@ -1,8 +1,9 @@
 """Tables over inference procedures: accuracy on seen and unseen entities, recall, NIL."""
 
 import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any
 
 from rich.table import Table
 from spacy.language import Language
@@ -50,7 +51,7 @@ ROWS = (
 )
 
 
-def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Example]:
+def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> list[Example]:
     """Documents to evaluate on. ValueError if none of their mentions is annotated.
 
     limit: The maximum number of documents; 0 for no limit.
@@ -68,7 +69,7 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> List[Exampl
     return examples
 
 
-def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str, Dict[str, Any]]:
+def score_rows(nlp: Language, results: Mapping[str, list[Outcome]]) -> dict[str, dict[str, Any]]:
     """Score outcomes by name, with accuracy on seen entities.
 
     Recall@100 is None for a pipeline with fewer candidates.
@@ -79,7 +80,7 @@ def score_rows(nlp: Language, results: Mapping[str, List[Outcome]]) -> Dict[str,
 
 def linked_outcomes(
     linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
-) -> List[Outcome]:
+) -> list[Outcome]:
     """Outcomes of linking gold mentions by these stages."""
     extension = linker.cfg["extension"]
     documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
@@ -90,7 +91,7 @@ def linked_outcomes(
     return outcomes(linked, linker.mentions.getter, extension, linker.kb)
 
 
-def scores_of(linker: ArboLinker, results: List[Outcome]) -> Dict[str, Any]:
+def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
     """The scores of a linker's outcomes."""
     scores = scores_with_seen(results, seen_by(linker))
     # With fewer candidates, it would be the recall at another number.
@@ -104,7 +105,7 @@ def seen_by(linker: ArboLinker) -> Seen:
     return Seen.of(linker.kb, linker.exemplars.records)
 
 
-def scores_with_seen(results: List[Outcome], seen: Seen) -> Dict[str, Any]:
+def scores_with_seen(results: list[Outcome], seen: Seen) -> dict[str, Any]:
     """Score outcomes, with recall@100, seen and unseen, and interval. The interval is that of
     accuracy.
     """

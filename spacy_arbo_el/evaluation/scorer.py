@@ -4,8 +4,9 @@ Unlike in spaCy's ``score_links``, a gold mention that the pipeline did not find
 """
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any
 
 from spacy.scorer import PRFScore
 from spacy.training import Example
@@ -23,7 +24,7 @@ DRAWN_RECALLS = (1, 2, 4, 8, 16, 32, 64)
 RECALLS = (1, 2, 4, 8, 10, 16, 32, 64)
 
 
-def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
+def score_outcomes(results: list[Outcome]) -> dict[str, Any]:
     """The scores of outcomes. A score is None if there is nothing to score.
 
     RETURNS: These scores:
@@ -35,7 +36,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
             candidates.
         arbo_nil_p, _r, _f: Precision, recall and F1 of NIL.
     """
-    per_type: Dict[str, PRFScore] = defaultdict(PRFScore)
+    per_type: dict[str, PRFScore] = defaultdict(PRFScore)
     for result in results:
         _count_link(per_type[result.label], result)
     micro, nil = PRFScore(), PRFScore()
@@ -47,7 +48,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
         nil.fp += bool(result.gold) and result.predicted == NIL
         nil.fn += not result.gold and result.predicted != NIL
     scored = [prf for prf in per_type.values() if len(prf)]
-    scores: Dict[str, Any] = {
+    scores: dict[str, Any] = {
         **_prf("nel_micro", micro),
         "nel_macro_p": mean([prf.precision for prf in scored]),
         "nel_macro_r": mean([prf.recall for prf in scored]),
@@ -64,7 +65,7 @@ def score_outcomes(results: List[Outcome]) -> Dict[str, Any]:
     return scores
 
 
-def recall_at(results: List[Outcome], k: int) -> Optional[float]:
+def recall_at(results: list[Outcome], k: int) -> float | None:
     """Share of linkable gold mentions with their entity in k."""
     return mean([is_candidate(result, k) for result in results if result.gold])
 
@@ -85,7 +86,7 @@ def is_candidate(result: Outcome, k: int) -> bool:
     return any(kb_id in (result.gold or ()) for kb_id in candidates)
 
 
-def _prf(name: str, prf: PRFScore) -> Dict[str, Optional[float]]:
+def _prf(name: str, prf: PRFScore) -> dict[str, float | None]:
     values = (prf.precision, prf.recall, prf.fscore) if len(prf) else (None, None, None)
     return dict(zip((f"{name}_p", f"{name}_r", f"{name}_f"), values))
 
@@ -105,12 +106,12 @@ class LinkerScorer:
         self,
         examples: Iterable[Example],
         *,
-        get_spans: Optional[SpanGetter] = None,
+        get_spans: SpanGetter | None = None,
         extension: str = "arbo",
-        kb: Optional[ArboKB] = None,
+        kb: ArboKB | None = None,
         exemplars: Sequence[MentionRecord] = (),
         **kwargs: Any,
-    ) -> Dict[str, Any]:
+    ) -> dict[str, Any]:
         results = outcomes(examples, get_spans or EntSpans(), extension, kb)
         seen = Seen() if kb is None else Seen.of(kb, exemplars)
         return {**score_outcomes(results), **score_by_seen(results, seen)}

@@ -1,6 +1,7 @@
 """Scores by what training has shown: entities with exemplars, and their surface forms."""
 
-from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,8 @@ class Seen(NamedTuple):
     strings: Surface forms, case-folded.
     """
 
-    ids: FrozenSet[str] = frozenset()
-    strings: FrozenSet[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+    strings: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, kb: ArboKB, records: Sequence[MentionRecord]) -> "Seen":
@@ -32,7 +33,7 @@ class Seen(NamedTuple):
         return cls(frozenset(kb_id for ids in groups for kb_id in ids), strings)
 
 
-def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[float]]:
+def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | None]:
     """Accuracy on gold mentions, by what training has shown.
 
     RETURNS: These scores, None where there is nothing to score:
@@ -43,7 +44,7 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> Dict[str, Optional[
             entities; None without both.
         arbo_acc_new_strings: Mentions with a surface form that no training mention has.
     """
-    parts: Dict[str, List[bool]] = {"seen": [], "unseen": [], "new": []}
+    parts: dict[str, list[bool]] = {"seen": [], "unseen": [], "new": []}
     for result in results:
         if result.gold:
             parts["seen" if seen.ids & set(result.gold) else "unseen"].append(result.is_correct)
@@ -69,9 +70,9 @@ def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
     return np.random.default_rng(0).multinomial(documents, share, size=samples)
 
 
-def accuracy_interval(results: Sequence[Outcome]) -> Optional[Tuple[float, float]]:
+def accuracy_interval(results: Sequence[Outcome]) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
-    by_document: Dict[Any, List[bool]] = {}
+    by_document: dict[Any, list[bool]] = {}
     for result in results:
         if result.gold is not None and result.span is not None:
             by_document.setdefault(id(result.span.doc), []).append(result.is_correct)

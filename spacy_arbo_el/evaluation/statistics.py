@@ -1,8 +1,9 @@
 """Annotated mentions of a corpus, and statistics of them."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import NamedTuple
 
 import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
@@ -22,7 +23,7 @@ CUT = "begin or end inside a word"
 UNALIGNED = "do not begin and end where tokens do"
 
 # Counts and shares by what they are of.
-Statistics = Dict[str, Union[int, float]]
+Statistics = dict[str, int | float]
 
 
 class GoldMention(NamedTuple):
@@ -51,22 +52,22 @@ class GoldCorpus:
     english: The share of words that are frequent words of English.
     """
 
-    mentions: List[GoldMention]
-    documents: Dict[str, str]
+    mentions: list[GoldMention]
+    documents: dict[str, str]
     n_documents: int
     english: float
 
 
 def read_gold(
-    docs: Iterable[Doc], getter: SpanGetter, tokenizer: Optional[Tokenizer] = None
+    docs: Iterable[Doc], getter: SpanGetter, tokenizer: Tokenizer | None = None
 ) -> GoldCorpus:
     """The annotated mentions of documents, which are read once.
 
     getter: Finds the mentions.
     tokenizer: What cuts raw text, to compare offsets with its tokens; None for those of the Docs.
     """
-    mentions: List[GoldMention] = []
-    documents: Dict[str, str] = {}
+    mentions: list[GoldMention] = []
+    documents: dict[str, str] = {}
     n_documents = n_words = n_english = 0
     for doc in docs:
         spans = find_mentions(doc, getter)
@@ -82,7 +83,7 @@ def read_gold(
     return GoldCorpus(mentions, documents, n_documents, n_english / max(n_words, 1))
 
 
-def _doubtful_offsets(spans: Sequence[Span], tokenizer: Optional[Tokenizer]) -> List[str]:
+def _doubtful_offsets(spans: Sequence[Span], tokenizer: Tokenizer | None) -> list[str]:
     """Doubts about the offsets of each mention of a document."""
     if not spans:
         return []
@@ -115,19 +116,19 @@ def _is_cased(character: str) -> bool:
     return character.lower() != character.upper()
 
 
-def current_gold(kb: ArboKB, mentions: Sequence[GoldMention]) -> List[Tuple[str, ...]]:
+def current_gold(kb: ArboKB, mentions: Sequence[GoldMention]) -> list[tuple[str, ...]]:
     """Gold ids of mentions, as the KB has them now."""
     return current_ids(kb, [mention.record.kb_ids for mention in mentions])
 
 
 def meanings(
-    mentions: Sequence[GoldMention], gold: Sequence[Tuple[str, ...]]
-) -> Dict[str, Set[str]]:
+    mentions: Sequence[GoldMention], gold: Sequence[tuple[str, ...]]
+) -> dict[str, set[str]]:
     """The gold ids that each surface form has, case folded. NIL mentions are left out.
 
     gold: The gold ids of each mention. Those of a composite mention are one, joined by "|".
     """
-    found: Dict[str, Set[str]] = {}
+    found: dict[str, set[str]] = {}
     for mention, ids in zip(mentions, gold):
         if ids:
             joined = ID_SEPARATOR.join(sorted(ids))
@@ -135,12 +136,12 @@ def meanings(
     return found
 
 
-def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> Dict[str, List[int]]:
+def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> dict[str, list[int]]:
     """Positions of the entities whose name, case folded, is each surface form."""
     return kb.entities.with_names(sorted({m.record.text.casefold() for m in mentions}))
 
 
-def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Optional[Seen] = None) -> Statistics:
+def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) -> Statistics:
     """Statistics of a corpus and its gold clusters. Their sizes, shares in the KB, unseen and
     ambiguous.
 

@@ -1,6 +1,6 @@
 """Standard errors of scores over documents, whose mentions are often right or wrong together."""
 
-from typing import Dict, Optional, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .scorer import is_candidate
 from .seen import Seen
 
 
-def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
+def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
     """The standard errors of the scores that a model is chosen by, by the scores' names.
 
     Each is a ratio of two sums over documents. Its error is that of the first-order change which a
@@ -33,7 +33,7 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
         _change(right & part, part, documents) for part in (has_entity & known, has_entity & ~known)
     ]
     there = [part for part in parts if part is not None]
-    changes: Dict[str, Optional[np.ndarray]] = {
+    changes: dict[str, np.ndarray | None] = {
         "arbo_acc": _change(right & gold, gold, documents),
         "arbo_balanced_acc": np.mean(there, axis=0) if there else None,
         "arbo_acc_seen": parts[0],
@@ -48,7 +48,7 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> Dict[str, float]:
     }
 
 
-def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> Optional[np.ndarray]:
+def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> np.ndarray | None:
     """The change that each document makes to a ratio of sums: (documents,), or None.
 
     part, whole: (m,), the terms of the sums.

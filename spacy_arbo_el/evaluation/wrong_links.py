@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import AbstractSet, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from spacy.tokens import Span
 
@@ -66,12 +67,12 @@ class WrongLink:
     text: str
     after: str
     label: str
-    gold: Tuple[str, ...]
+    gold: tuple[str, ...]
     predicted: str
     titles: Mapping[str, str]
     link: Link
     kind: str
-    traits: Tuple[str, ...]
+    traits: tuple[str, ...]
     rank: int
 
     @property
@@ -99,7 +100,7 @@ class WrongLink:
         outcome = outcome_of(self.link, self.titles.get(self.predicted, ""), threshold)
         return Explanation(self.text, self.link, outcome, self.titles, self.gold_name, reason)
 
-    def row(self) -> Tuple[object, ...]:
+    def row(self) -> tuple[object, ...]:
         """The values of ``COLUMNS``."""
         best = (
             f"{named(one.kb_id, one.title)} {shown_probability(one.score)}"
@@ -125,7 +126,7 @@ class WrongLink:
         )
 
 
-def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLink]:
+def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> list[WrongLink]:
     """Gold mentions with wrong links, the most confident first.
 
     linker: What linked them. Its knowledge base is as it was.
@@ -138,7 +139,7 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> List[WrongLin
     return sorted(found, key=lambda one: -one.confidence)
 
 
-def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
+def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
     """The titles of gold and predicted entities by id. Ids without an entity are left out."""
     ids = sorted({kb_id for one in wrong for kb_id in (*(one.gold or ()), one.predicted or NIL)})
     positions = linker.kb.entities.positions_of(ids).tolist()
@@ -146,7 +147,7 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> Dict[str, str]:
     return {i: entities[p].title for i, p in zip(ids, positions) if p in entities}
 
 
-def _owners(linker: ArboLinker, texts: Iterable[str]) -> Dict[str, AbstractSet[str]]:
+def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[str]]:
     """Ids of entities by their case-folded names."""
     names = linker.kb.entities.with_names(sorted({text.casefold() for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
@@ -200,7 +201,7 @@ def _is_abbreviation(text: str) -> bool:
     return bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1
 
 
-def sentence_of(span: Span) -> Tuple[str, str, str]:
+def sentence_of(span: Span) -> tuple[str, str, str]:
     """Sentence of a mention: before, the mention, behind.
 
     A document without sentence boundaries has the text around the mention, in whole words.
@@ -219,15 +220,15 @@ def sentence_of(span: Span) -> Tuple[str, str, str]:
     return before, text[start:end], after
 
 
-def by_kind(wrong: Iterable[WrongLink]) -> Dict[str, List[WrongLink]]:
+def by_kind(wrong: Iterable[WrongLink]) -> dict[str, list[WrongLink]]:
     """Wrong links by kind, the most frequent kind first."""
-    groups: Dict[str, List[WrongLink]] = {}
+    groups: dict[str, list[WrongLink]] = {}
     for one in wrong:
         groups.setdefault(one.kind, []).append(one)
     return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
 
 
-def confusions(wrong: Iterable[WrongLink]) -> List[Tuple[int, str, str]]:
+def confusions(wrong: Iterable[WrongLink]) -> list[tuple[int, str, str]]:
     """Count which entity was linked instead of which. (count, gold, predicted)."""
     counts = Counter((one.gold_name, one.predicted_name) for one in wrong)
     return [(count, *names) for names, count in counts.most_common()]

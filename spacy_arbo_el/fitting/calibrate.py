@@ -1,16 +1,11 @@
 """Fit calibration and reranker on annotated documents (dev set)."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import (
     Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
     NamedTuple,
     Optional,
-    Sequence,
-    Tuple,
     TypeVar,
 )
 
@@ -34,7 +29,7 @@ from .evidence import fit_evidence
 
 T = TypeVar("T")
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
-LabelledEdges = Tuple[np.ndarray, np.ndarray]
+LabelledEdges = tuple[np.ndarray, np.ndarray]
 
 
 class Fitted(NamedTuple):
@@ -49,7 +44,7 @@ class Fitted(NamedTuple):
         linker.reranker = self.reranker
 
     @property
-    def reranker_accuracy(self) -> Optional[float]:
+    def reranker_accuracy(self) -> float | None:
         """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
         weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
         return None if weights is None else weights.accuracy
@@ -65,16 +60,16 @@ class AnnotatedMentions(NamedTuple):
     batch: MentionBatch
     neighbours: Neighbours
     gold: np.ndarray
-    identities: List[Identity]
+    identities: list[Identity]
 
     @classmethod
     def retrieve(
         cls, stages: LinkingStages, docs: Iterable[Doc], batch_size: int
     ) -> Optional["AnnotatedMentions"]:
         """The annotated mentions of documents; None if there are none."""
-        batches: List[MentionBatch] = []
-        neighbours: List[Neighbours] = []
-        identities: List[Identity] = []
+        batches: list[MentionBatch] = []
+        neighbours: list[Neighbours] = []
+        identities: list[Identity] = []
         for spans in annotated_batches(stages.reader, docs, batch_size):
             batches.append(stages.encode(stages.read(spans)))
             neighbours.append(stages.retrieve(batches[-1]))
@@ -87,12 +82,12 @@ class AnnotatedMentions(NamedTuple):
         return cls(batch, Neighbours.concat(neighbours), gold, identities)
 
 
-def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> List[Doc]:
+def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
     """The documents with an annotated mention."""
     return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
 
 
-def divided(items: Sequence[T], folds: int) -> Iterator[Tuple[List[T], List[T]]]:
+def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]:
     """Yield each of some parts with all items that are not in it, in turn.
 
     RETURNS: Pairs of the items to fit on, part by part, and of those that are held out.
@@ -106,7 +101,7 @@ def fit_calibration(
     linker: ArboLinker,
     docs: Iterable[Doc],
     *,
-    stages: Optional[LinkingStages] = None,
+    stages: LinkingStages | None = None,
     from_scratch: bool = False,
     batch_size: int = 64,
 ) -> Fitted:
@@ -157,7 +152,7 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
     slope, _ = getattr(stages.calibration, kind)
     curve = fit_logistic(*edges) or fit_offset(*edges, slope)
-    change: Dict[str, Any] = {} if curve is None else {kind: curve}
+    change: dict[str, Any] = {} if curve is None else {kind: curve}
     return replace(stages, calibration=replace(stages.calibration, **change))
 
 
@@ -197,7 +192,7 @@ def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> L
     return nearest.scores[keep], np.array(correct, dtype=bool)
 
 
-def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> Dict[str, Fitted]:
+def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> dict[str, Fitted]:
     """Calibrate every linker of a pipeline in place. The curves are written to its config."""
     fitted = {}
     for name, linker in linkers_of(nlp).items():

@@ -1,8 +1,9 @@
 """Callback that calibrates, tunes and scores before saving."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -53,9 +54,9 @@ class Calibrate:
     start_share: float = 0.0
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
-    _last: Dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     # The threshold that each linker began with.
-    _priors: Dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_share("training.before_to_disk.start_share", self.start_share)
@@ -65,7 +66,7 @@ class Calibrate:
     def __call__(self, nlp: Language) -> Language:
         return self.calibrate_and_score(nlp)[0]
 
-    def calibrate_and_score(self, nlp: Language) -> Tuple[Language, Dict[str, Any]]:
+    def calibrate_and_score(self, nlp: Language) -> tuple[Language, dict[str, Any]]:
         """Calibrate as for saving, and score on held-out documents.
 
         The scores are those of the first linker; none where the dev set can't be divided.
@@ -107,8 +108,8 @@ def score_held_out(
     linker: ArboLinker,
     docs: Sequence[Doc],
     tune_by: str,
-    stages: Optional[LinkingStages] = None,
-) -> Tuple[float, Dict[str, Any]]:
+    stages: LinkingStages | None = None,
+) -> tuple[float, dict[str, Any]]:
     """Score each part with a linker calibrated on the others.
 
     docs: Annotated documents that the linker was not trained on.

@@ -1,7 +1,8 @@
 """Joint fit of the curves of texts and exemplars. So that the better evidence is chosen."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Callable, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,9 +26,9 @@ SIMPLEX = 1.0
 # Below which differences of parameters and of the loss the simplex stops.
 TOLERANCES = {"xatol": 1e-4, "fatol": 1e-7}
 # Those of texts and of exemplars.
-Curves = Tuple[Curve, Curve]
+Curves = tuple[Curve, Curve]
 # From parameters to a value and its gradient.
-Loss = Callable[[np.ndarray], Tuple[float, np.ndarray]]
+Loss = Callable[[np.ndarray], tuple[float, np.ndarray]]
 
 
 class NearestEvidence(NamedTuple):
@@ -87,7 +88,7 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
     return replace(calibration, **fitted)
 
 
-def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional[Curve]:
+def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Curve | None:
     """Fit the curve from candidates' log-odds to correctness."""
     texts, exemplars = neighbours.entities.resized(1), neighbours.exemplars.resized(1)
     ids = np.hstack([texts.ids, resized_table(neighbours.exemplar_entities, 1, -1)])
@@ -98,7 +99,7 @@ def _platt(neighbours: Neighbours, gold: np.ndarray, curves: Curves) -> Optional
     return fit_logistic(np.take_along_axis(log_odds, best, axis=1)[:, 0], right[:, 0])
 
 
-def _compared(evidence: NearestEvidence, gold: np.ndarray) -> Optional[Curves]:
+def _compared(evidence: NearestEvidence, gold: np.ndarray) -> Curves | None:
     """Fit curves under which gold candidates are most likely.
 
     RETURNS: None where too few mentions have both kinds of evidence.
@@ -124,7 +125,7 @@ def _softmax_curves(evidence: NearestEvidence, correct: np.ndarray) -> Curves:
     similarities = np.where(known, (similarities - centre) / spread, -np.inf)
     valid = evidence.entities >= 0
 
-    def loss(parameters: np.ndarray) -> Tuple[float, np.ndarray]:
+    def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """The mean loss and its gradient.
 
         parameters: The logarithms of the slopes, and the offset of the similarity of exemplars.
@@ -152,7 +153,7 @@ def _softmax_curves(evidence: NearestEvidence, correct: np.ndarray) -> Curves:
     return (slopes[0], -slopes[0] * centre), (slopes[1], slopes[1] * (shift - centre))
 
 
-def _minimum(loss: Loss, starts: List[np.ndarray]) -> np.ndarray:
+def _minimum(loss: Loss, starts: list[np.ndarray]) -> np.ndarray:
     """Parameters of the smallest loss found from several starts. (3,).
 
     loss: The value at (3,) parameters, and the gradient.

@@ -1,7 +1,8 @@
 """Outcomes on held-out documents, for several inference procedures."""
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
@@ -32,7 +33,7 @@ def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages
 
 def inference_outcomes(
     nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
-) -> Dict[str, List[Outcome]]:
+) -> dict[str, list[Outcome]]:
     """Outcomes on gold mentions for several inference procedures.
 
     ``ROWS`` says what they are. For a linker with a cross-encoder, there are rows without it too.
@@ -44,7 +45,7 @@ def inference_outcomes(
     return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
 
 
-def _inferences(stages: LinkingStages) -> Dict[str, LinkingStages]:
+def _inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
     """The rows of ``ROWS``, and two for a trained cross-encoder."""
     rows = {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
@@ -65,7 +66,7 @@ def outcomes_of_stages(
     *,
     folds: int = 0,
     tune_by: str = "",
-) -> Dict[str, List[Outcome]]:
+) -> dict[str, list[Outcome]]:
     """Outcomes on gold mentions for several variants of stages.
 
     examples: Only the linker of the pipeline is run on them.
@@ -84,7 +85,7 @@ def outcomes_of_stages(
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
     parts = divided(examples, folds) if folds else [([], examples)]
-    results: Dict[str, List[Outcome]] = {}
+    results: dict[str, list[Outcome]] = {}
     keeping = linker.keeping_stages()
     for rest, part in parts:
         stages, others = keeping, [example.reference for example in rest]

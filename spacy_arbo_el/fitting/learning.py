@@ -5,10 +5,10 @@ A linker can stay as it is, be calibrated, store the mentions as exemplars, or b
 
 import math
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -85,7 +85,7 @@ class Way:
     """
 
     name: str
-    outcomes: List[Outcome]
+    outcomes: list[Outcome]
     seconds: float
 
     @property
@@ -98,12 +98,12 @@ class Way:
         return float(self.correct.mean())
 
     @property
-    def interval(self) -> Optional[Tuple[float, float]]:
+    def interval(self) -> tuple[float, float] | None:
         """The 95 % interval of accuracy, over documents."""
         return accuracy_interval(self.outcomes)
 
     @property
-    def recall_at_1(self) -> Optional[float]:
+    def recall_at_1(self) -> float | None:
         """Share of the mentions with an entity whose first candidate is right."""
         return recall_at(self.outcomes, 1)
 
@@ -124,7 +124,7 @@ class Way:
 
 def compare_ways(
     nlp: Language, docs: Sequence[Doc], *, folds: int = 5, train: bool = False
-) -> List[Way]:
+) -> list[Way]:
     """Link each part of documents after using the others in each way. The pipeline is unchanged.
 
     Exemplars that the pipeline has of these documents are left out. Raises ValueError for fewer
@@ -153,10 +153,10 @@ def compare_ways(
 
 def _linked_by(
     uses: Mapping[str, Use], nlp: Language, docs: Sequence[Doc], folds: int
-) -> List[Way]:
+) -> list[Way]:
     """Link each part of documents after using the others in some ways."""
     linker = find_linker(nlp)
-    found: Dict[str, List[Outcome]] = {name: [] for name in uses}
+    found: dict[str, list[Outcome]] = {name: [] for name in uses}
     seconds = dict.fromkeys(uses, 0.0)
     for others, part in divided(docs, folds):
         for name, use in uses.items():
@@ -169,7 +169,7 @@ def _linked_by(
     return [Way(name, found[name], seconds[name]) for name in uses]
 
 
-def _held_out(linker: ArboLinker, docs: Sequence[Doc]) -> List[Outcome]:
+def _held_out(linker: ArboLinker, docs: Sequence[Doc]) -> list[Outcome]:
     examples = unlinked_examples(docs)
     results = linked_outcomes(linker, linker.stages, examples, linker.threshold)
     return [result for result in results if result.gold is not None]
@@ -223,7 +223,7 @@ def use_way(nlp: Language, docs: Sequence[Doc], name: str) -> Language:
     return ways[name](nlp, annotated_docs(find_linker(nlp), docs))
 
 
-def gain(way: Way, first: Way) -> Tuple[float, float, float]:
+def gain(way: Way, first: Way) -> tuple[float, float, float]:
     """The difference in accuracy to another way, and its 95 % interval."""
     low, high = np.quantile(way.ahead_of(first), [0.025, 0.975])
     difference = way.accuracy - first.accuracy

@@ -4,8 +4,9 @@ The arborescence of a document is drawn by ``show/arborescence.py``, which needs
 """
 
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Mapping, Sequence, Tuple
+from typing import TYPE_CHECKING, Any
 
 from ..base.errors import ArboError, Errors
 from ..evaluation.reliability import Reliability
@@ -124,7 +125,7 @@ def check_plots() -> None:
         raise ImportError(Errors.E833) from error
 
 
-def new_figure(x: str, y: str) -> "Tuple[Figure, Axes]":
+def new_figure(x: str, y: str) -> "tuple[Figure, Axes]":
     """A figure outside pyplot. It opens no window, and nobody has to close it."""
     check_plots()
     from matplotlib.figure import Figure

@@ -1,6 +1,7 @@
 """Scores at many thresholds, each in one sweep."""
 
-from typing import Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -36,7 +37,7 @@ LINKING_SCORES = (
 )
 
 # Scores by name.
-Row = Dict[str, float]
+Row = dict[str, float]
 
 
 def check_score(name: str, choices: Sequence[str]) -> None:
@@ -59,23 +60,23 @@ class ThresholdSweep(NamedTuple):
         entity. None if the entity of a NIL mention is not annotated.
     """
 
-    rows: List[Row]
+    rows: list[Row]
     judged: np.ndarray
     has_gold: np.ndarray
     documents: np.ndarray
     linked: np.ndarray
     batch: MentionBatch
-    labels: List[Optional[Hashable]]
+    labels: list[Hashable | None]
 
 
-def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> List[Row]:
+def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> list[Row]:
     """Pool several sweeps into scores at each threshold."""
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
     judged, has_gold = _pooled(sweeps)
     return _rows(thresholds, judged, has_gold)
 
 
-def _pooled(sweeps: Sequence[ThresholdSweep]) -> Tuple[np.ndarray, np.ndarray]:
+def _pooled(sweeps: Sequence[ThresholdSweep]) -> tuple[np.ndarray, np.ndarray]:
     judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
     return judged, np.concatenate([sweep.has_gold for sweep in sweeps])
 
@@ -119,7 +120,7 @@ def sweep_linking(
     linker: ArboLinker,
     docs: Sequence[Doc],
     thresholds: np.ndarray = THRESHOLDS,
-    stages: Optional[LinkingStages] = None,
+    stages: LinkingStages | None = None,
 ) -> ThresholdSweep:
     """Link annotated mentions at many thresholds. Candidates are retrieved and ranked only once.
 
@@ -129,10 +130,10 @@ def sweep_linking(
     stages: The stages to link with; by default the linker's own.
     """
     stages = stages or linker.stages
-    batches: List[MentionBatch] = []
-    linked: List[np.ndarray] = []
-    correct: List[np.ndarray] = []
-    labels: List[Optional[Hashable]] = []
+    batches: list[MentionBatch] = []
+    linked: list[np.ndarray] = []
+    correct: list[np.ndarray] = []
+    labels: list[Hashable | None] = []
     for spans in annotated_batches(stages.reader, docs):
         ranked = stages.rank(spans)
         decided = [stages.decide(ranked, float(threshold)).entities for threshold in thresholds]
@@ -159,14 +160,14 @@ def sweep_linking(
     )
 
 
-def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> List[Row]:
+def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[Row]:
     linked, correct = judged
     scores = _scores(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
     return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
 
 
-def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> List[Span]:
+def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> list[Span]:
     """The annotated mentions whose labels are discarded."""
     mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
     return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
@@ -183,7 +184,7 @@ class DiscoverySweep(NamedTuple):
 
     discovery: Discovery
     curve: Curve
-    rows: List[Row]
+    rows: list[Row]
 
 
 def sweep_discovery(
@@ -244,7 +245,7 @@ def best_row(rows: Sequence[Row], score: str) -> int:
 
 def _scores(
     linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
-) -> Dict[str, np.ndarray]:
+) -> dict[str, np.ndarray]:
     """The scores at T thresholds for S ways to weigh mentions, each (T, S).
 
     linked, correct: (T, m) bool.
@@ -262,7 +263,7 @@ def _scores(
 
 def _rates(
     name: str, correct: np.ndarray, predicted: np.ndarray, gold: np.ndarray
-) -> Dict[str, np.ndarray]:
+) -> dict[str, np.ndarray]:
     """Precision, recall and F1 from counts (T, S); ``gold`` may be (1, S)."""
     return {
         f"{name}_p": _ratio(correct, predicted),
@@ -276,7 +277,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return part / np.where(whole > 0, whole, 1)
 
 
-def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> Tuple[float, float, float]:
+def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float, float]:
     """B³ precision, recall and F1 of clusters. There must be a mention.
 
     gold: (n,) int64, the number of each mention's gold cluster, from 0.

@@ -1,8 +1,9 @@
 """Tune a linker's thresholds and store them in its config."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from itertools import product
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.table import Table
@@ -47,15 +48,15 @@ class TuningResult(NamedTuple):
     tried: The score with each value that was tried, by setting of the inference.
     """
 
-    linking: List[Row]
+    linking: list[Row]
     best_linking: int
-    discovery: Optional[DiscoverySweep]
+    discovery: DiscoverySweep | None
     best_discovery: int
-    fitted: Optional[Fitted]
-    tried: Dict[str, Dict[int, float]]
+    fitted: Fitted | None
+    tried: dict[str, dict[int, float]]
 
     @property
-    def counts(self) -> Dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """The best number for each setting that was tried. Of equal scores the smallest."""
         return {name: _best_count(scores) for name, scores in self.tried.items()}
 
@@ -136,7 +137,7 @@ def _best_discovery(
     n_neighbors: Sequence[int],
     linking: ThresholdSweep,
     linking_row: int,
-) -> Tuple[DiscoverySweep, int]:
+) -> tuple[DiscoverySweep, int]:
     """The sweep with the best settings of discovery, and the number of its best row.
 
     Of equal scores, the smallest number of neighbours is taken.
@@ -163,7 +164,7 @@ def _sweep_counts(
     name: str,
     counts: Sequence[int],
     score: str,
-) -> Dict[int, float]:
+) -> dict[int, float]:
     """Score linking with each value of a setting.
 
     name: A setting of the linker's inference.
@@ -177,7 +178,7 @@ def _sweep_counts(
     return scores
 
 
-def _best_count(scores: Dict[int, float]) -> int:
+def _best_count(scores: dict[int, float]) -> int:
     """The number with the best score. Of equal scores the smallest."""
     return min(scores, key=lambda count: (-scores[count], count))
 
@@ -190,7 +191,7 @@ def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
     return replace(stages, inference=replace(inference, **{name: count}))
 
 
-def store(nlp: Language, result: TuningResult, name: Optional[str] = None) -> None:
+def store(nlp: Language, result: TuningResult, name: str | None = None) -> None:
     """Store tuned settings in a linker and its config."""
     linker = find_linker(nlp, name)
     config = nlp.get_pipe_config(name_of_linker(nlp, linker))

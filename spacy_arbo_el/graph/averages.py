@@ -1,7 +1,7 @@
 """Average linkage over a graph's edges, by node vectors."""
 
 import heapq
-from typing import Any, List, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -67,12 +67,12 @@ def _agglomerate(
     source: np.ndarray,
     target: np.ndarray,
     limit: float,
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:  # pragma: no cover - compiled
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # pragma: no cover - compiled
     """Joins, in order. An edge is in the heap with the last dissimilarity of its clusters."""
     n = len(vectors)
     total, square, size = vectors.copy(), squares.copy(), np.ones(n)
     label = np.arange(n).astype(np.int32)
-    heap: List[Any] = [(0.0, 0, 0)]
+    heap: list[Any] = [(0.0, 0, 0)]
     heap.pop()
     for edge in range(len(source)):
         a, b = source[edge], target[edge]

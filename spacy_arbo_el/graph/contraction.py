@@ -13,7 +13,7 @@ node, ordered by their first edges. Edges that have come to lie inside their nod
 they are met.
 """
 
-from typing import Any, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -295,7 +295,7 @@ def _contract(
 
 def contract(
     graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Contract cycles of lightest edges until all are rooted. Nodes that nothing reaches are dead.
 
     edges: The graph's edges, grouped.

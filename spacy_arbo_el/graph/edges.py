@@ -1,6 +1,7 @@
 """The graph as callers give it, and the edges into each mention, sorted from the lightest."""
 
-from typing import Any, NamedTuple, Sequence, Tuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +31,7 @@ class Graph(NamedTuple):
 @numba_jit()
 def _first_fault(
     n_entities: int, n_nodes: int, source: np.ndarray, target: np.ndarray, weight: np.ndarray
-) -> Tuple[int, int]:
+) -> tuple[int, int]:
     for edge in range(len(source)):
         if source[edge] < 0 or source[edge] >= n_nodes:
             return edge, _SOURCE
@@ -155,7 +156,7 @@ def _shaped(name: str, array: Any, ndim: int) -> np.ndarray:
     return array
 
 
-def _shape(array: np.ndarray) -> Tuple[int, ...]:
+def _shape(array: np.ndarray) -> tuple[int, ...]:
     return tuple(int(size) for size in array.shape)
 
 

@@ -6,7 +6,7 @@ list of joins, each with the λ from which it holds, describes the clusters of a
 Strong components and mention-only arborescences need the procedures of this module.
 """
 
-from typing import List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
 
     thresholds: (T,) float32, ascending, the levels to distinguish.
     """
-    parts: List[Joins] = []
+    parts: list[Joins] = []
     usable = (graph.source != graph.target) & (graph.weight < np.inf)
     edges = np.flatnonzero(usable & (graph.weight <= thresholds[-1]))
     step = np.searchsorted(thresholds, graph.weight[edges]).astype(np.int64)
@@ -78,7 +78,7 @@ def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
     return _ascending(parts)
 
 
-def _ascending(parts: List[Joins]) -> Joins:
+def _ascending(parts: list[Joins]) -> Joins:
     if not parts:
         return Joins(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
     a, b, level = (np.concatenate(column) for column in zip(*parts))
@@ -87,7 +87,7 @@ def _ascending(parts: List[Joins]) -> Joins:
 
 
 @numba_jit()
-def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def _edge_levels(nodes: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Each node's chosen edge and the threshold from which it holds; -1 for none.
 
     A contracted node exists from the threshold on at which its whole cycle exists.

@@ -3,7 +3,7 @@
 Edges are undirected (Angell et al. 2021).
 """
 
-from typing import Any, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +61,7 @@ def _kruskal(
 @numba_jit()
 def _orient(
     n_entities: int, n_mentions: int, source: np.ndarray, target: np.ndarray, kept: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Direct an undirected forest's edges away from its entities."""
     first = np.zeros(n_mentions + 2, np.int64)
     for i in range(len(kept)):

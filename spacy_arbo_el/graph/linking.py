@@ -1,6 +1,6 @@
 """Forests, in which each mention has at most one parent, and links in them."""
 
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
     return weight
 
 
-def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Find each mention's root and its path's largest weight.
 
     n_entities: How many nodes are entities.

@@ -1,6 +1,6 @@
 """Clusters that grow mention by mention, independent of later ones."""
 
-from typing import Any, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Attached(NamedTuple):
     merged_into: np.ndarray
     assigned: np.ndarray
     first_mentions: np.ndarray
-    merges: List[Tuple[int, int, int]]
+    merges: list[tuple[int, int, int]]
 
 
 def attach(
@@ -150,7 +150,7 @@ def _attach(
     first: int,
     used: int,
     starts: np.ndarray,
-) -> Tuple[np.ndarray, np.ndarray, int]:  # pragma: no cover - compiled
+) -> tuple[np.ndarray, np.ndarray, int]:  # pragma: no cover - compiled
     existing = used
     count, width = neighbours.shape
     assigned = np.empty(count, np.int64)

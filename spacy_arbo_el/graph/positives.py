@@ -7,8 +7,9 @@ builds it from a matrix of similarities, without a list of edges.
 """
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Optional, Tuple
+from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -29,7 +30,7 @@ def gold_parents(
     entity_similarity: np.ndarray,
     offsets: np.ndarray,
     *,
-    queries: Optional[np.ndarray] = None,
+    queries: np.ndarray | None = None,
     metric: str = "ip",
 ) -> np.ndarray:
     """Parents in the arborescence of the gold cluster (ARBORESCENCE, §3.2).
@@ -72,7 +73,7 @@ def gold_parents_1nn(
     entity_similarity: np.ndarray,
     offsets: np.ndarray,
     *,
-    queries: Optional[np.ndarray] = None,
+    queries: np.ndarray | None = None,
     metric: str = "ip",
 ) -> np.ndarray:
     """Parents among entity, query and nearest gold mention (1-NN, §3.2). It is otherwise as
@@ -103,7 +104,7 @@ def gold_parents_1rand(
     offsets: np.ndarray,
     *,
     rng: np.random.Generator,
-    queries: Optional[np.ndarray] = None,
+    queries: np.ndarray | None = None,
     metric: str = "ip",
 ) -> np.ndarray:
     """Parents among entity, query, random gold mention (1-RAND, §3.2). It is otherwise as
@@ -192,7 +193,7 @@ def _paired(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
 
 def _check(
     vectors: Any, entity_similarity: Any, offsets: Any, metric: str
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     check_choice("metric", metric, METRICS)
     vectors = check_floats("mention_vectors", vectors, ndim=2)
     entity_similarity = check_floats("entity_similarity", entity_similarity)

@@ -5,9 +5,10 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Union
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +30,8 @@ class AttachedIndex:
     source: Its file, or a function that writes it to a path.
     """
 
-    about: Dict[str, Any]
-    source: Union[Path, Callable[[Path], None]]
+    about: dict[str, Any]
+    source: Path | Callable[[Path], None]
 
     def write(self, folder: Path, kind: VectorKind, keys: np.ndarray) -> "AttachedIndex":
         """Write it to files that replace those of an older one. RETURNS: It, in its file.
@@ -59,7 +60,7 @@ class AttachedIndex:
         return AttachedIndex(self.about, path)
 
     @classmethod
-    def read(cls, folder: Path, kind: VectorKind, keys: np.ndarray) -> "Optional[AttachedIndex]":
+    def read(cls, folder: Path, kind: VectorKind, keys: np.ndarray) -> "AttachedIndex | None":
         """The index of a folder. None where it has none over the first of these rows."""
         entry = _entry(folder / f"{_start_of(kind)}.json")
         if entry is None or entry["keys"] != _digest(keys[: entry["rows"]]):
@@ -94,14 +95,14 @@ def _start_of(kind: VectorKind) -> str:
     return f"index-{kind.name.rpartition('-')[2]}"
 
 
-def _file_of(path: Path, entry: Dict[str, Any]) -> Path:
+def _file_of(path: Path, entry: dict[str, Any]) -> Path:
     return path.with_name(f"{path.stem}-{entry['crc']:08x}{entry['suffix']}")
 
 
-def _entry(path: Path) -> Optional[Dict[str, Any]]:
+def _entry(path: Path) -> dict[str, Any] | None:
     """The description of an index; None for a file of another kind."""
     try:
-        entry: Dict[str, Any] = dict(json.loads(path.read_bytes()))
+        entry: dict[str, Any] = dict(json.loads(path.read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError):
         return None
     counts = [entry.get(name) for name in ("size", "crc", "rows")]

@@ -11,9 +11,10 @@ import sqlite3
 import tempfile
 import threading
 import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any
 
 from ..base.errors import ArboError, Errors
 
@@ -80,18 +81,18 @@ class Database:
     lock: A thread has it for a statement, or for a transaction.
     """
 
-    def __init__(self, path: Optional[Path] = None, *, writable: bool = True, schema: bool = True):
+    def __init__(self, path: Path | None = None, *, writable: bool = True, schema: bool = True):
         self.path = path
         # The file that errors name: of a copy in memory, that which it was read from.
         self.origin = path
         self.writable = writable
         self.lock = threading.RLock()
         _databases.add(self)
-        self._connection: Optional[sqlite3.Connection] = None
+        self._connection: sqlite3.Connection | None = None
         self._process = -1
         self._depth = 0
         self._closed = False
-        self._after: List[Callable[[], None]] = []
+        self._after: list[Callable[[], None]] = []
         if sqlite3.sqlite_version_info < OLDEST:
             raise ImportError(Errors.E027.format(found=sqlite3.sqlite_version))
         if path is None and schema:
@@ -151,12 +152,12 @@ class Database:
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
             raise ArboError(Errors.E013.format(where=self.where, problem=problem)) from error
 
-    def rows(self, statement: str, values: Sequence[Any] = ()) -> List[Tuple[Any, ...]]:
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows that a statement returns."""
         with self.lock, self.reading():
             return self.connection.execute(statement, values).fetchall()
 
-    def rows_among(self, statement: str, values: Iterable[Any]) -> List[Tuple[Any, ...]]:
+    def rows_among(self, statement: str, values: Iterable[Any]) -> list[tuple[Any, ...]]:
         """All rows that a statement with ``IN`` returns for values."""
         return self.rows(statement, (json.dumps(list(values)),))
 
@@ -239,7 +240,7 @@ class Database:
             finally:
                 self.connection.execute("ROLLBACK")
 
-    def manifest(self) -> Dict[str, Any]:
+    def manifest(self) -> dict[str, Any]:
         """All values of the manifest."""
         return dict(self.rows("SELECT key, value FROM manifest"))
 
@@ -256,7 +257,7 @@ class Database:
         for table in tables:
             self.many(f"DELETE FROM {table}", [()])
 
-    def copy(self, path: Optional[Path]) -> "Database":
+    def copy(self, path: Path | None) -> "Database":
         """A copy in a new file, or in memory."""
         if path is not None:
             path.touch(exist_ok=False)
@@ -289,7 +290,7 @@ class Database:
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,
 # which does not exist in the new process, had them.
-_forking: List[Database] = []
+_forking: list[Database] = []
 
 
 def _before_fork() -> None:

@@ -2,7 +2,7 @@
 
 import re
 from array import array
-from typing import Iterable, List, Tuple
+from collections.abc import Iterable
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,7 +15,7 @@ MOST_OWNERS = 20
 _NUMBER = re.compile(r"\d+")
 
 
-def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
+def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
     """Pairs of entities that are probably one. The places of both in the order given.
 
     Two entities of the same types are such a pair if their titles are the same, or if one has all
@@ -43,7 +43,7 @@ def duplicate_pairs(entities: Iterable[Entity]) -> List[Tuple[int, int]]:
     return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]
 
 
-def _normalized(name: str) -> Tuple[str, ...]:
+def _normalized(name: str) -> tuple[str, ...]:
     """Its letters and digits, and the numbers in it: "syndrome 1/2" is not "syndrome 12".
 
     A name of symbols alone has no letters.

@@ -1,9 +1,10 @@
 """Edits of the entities in SQLite. Each call is one transaction, or part of the surrounding one."""
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Callable, Iterable, List, Mapping, Sequence, Set, TypeVar
+from typing import Any, TypeVar
 
 from ..base.errors import ArboError, Errors
 from ..storage.lines import is_storable
@@ -101,7 +102,7 @@ class EntityEditor:
                 )
         return len(redirects)
 
-    def _in_batches(self, items: Iterable[T], edit: Callable[[List[T]], Any]) -> int:
+    def _in_batches(self, items: Iterable[T], edit: Callable[[list[T]], Any]) -> int:
         items, count = iter(items), 0
         first = list(islice(items, BATCH))
         with self.database.transaction():
@@ -110,12 +111,12 @@ class EntityEditor:
                 count += len(batch)
         return count
 
-    def _existing(self, ids: List[str]) -> Set[str]:
+    def _existing(self, ids: list[str]) -> set[str]:
         """Existing ids that are an entity's own."""
         rows = self.database.rows_among(f"SELECT id FROM entity WHERE id {IN}", ids)
         return {entity_id for (entity_id,) in rows}
 
-    def _add(self, batch: List[Entity]) -> None:
+    def _add(self, batch: list[Entity]) -> None:
         ids = [entity.id for entity in batch]
         taken = self._existing(ids)
         for entity_id in ids:
@@ -128,13 +129,13 @@ class EntityEditor:
         self._note(range(start, start + len(batch)))
         self.database.set(positions=start + len(batch), entities=count + len(batch))
 
-    def _check_redirects(self, ids: List[str]) -> None:
+    def _check_redirects(self, ids: list[str]) -> None:
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         rows = self.database.rows_among(statement, ids)
         if rows:
             raise ArboError(Errors.E016.format(old=rows[0][0], new=rows[0][1]))
 
-    def _update(self, batch: List[Entity]) -> None:
+    def _update(self, batch: list[Entity]) -> None:
         # Of several entities with the same id the last one counts.
         latest = {entity.id: entity for entity in batch}
         positions = []
@@ -148,7 +149,7 @@ class EntityEditor:
         for position, entity in zip(positions, latest.values()):
             self._write(position, [entity])
 
-    def _upsert(self, first_new: int, batch: List[Entity]) -> None:
+    def _upsert(self, first_new: int, batch: list[Entity]) -> None:
         """Update or add a batch of entities. first_new: Entities at this position and later ones
         were added by earlier batches.
         """
@@ -162,7 +163,7 @@ class EntityEditor:
         self._add([entity for entity in batch if entity.id not in existing])
         self._update([entity for entity in batch if entity.id in existing])
 
-    def _remove(self, batch: List[str]) -> None:
+    def _remove(self, batch: list[str]) -> None:
         ids = list(dict.fromkeys(batch))
         existing = self._existing(ids)
         for entity_id in ids:

@@ -1,9 +1,10 @@
 """Entities: what mentions are linked to."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from numbers import Real
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any
 
 from ..base.display import shortened
 from ..base.errors import ArboError, Errors
@@ -48,8 +49,8 @@ class Entity:
     id: str
     title: str = ""
     description: str = ""
-    aliases: Tuple[str, ...] = ()
-    types: Tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
     frequency: float = 0.0
     meta: Mapping[str, Any] = field(default_factory=dict)
 
@@ -96,7 +97,7 @@ class Entity:
         return self.title == self.id and self.meta.get("unnamed") is True
 
     @property
-    def names(self) -> List[str]:
+    def names(self) -> list[str]:
         """The title and the aliases, each once, title first. No title where it is no name."""
         title = () if self.is_unnamed else (self.title,)
         return list(dict.fromkeys((*title, *self.aliases)))
@@ -150,7 +151,7 @@ class Entity:
             meta,
         )
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """A JSON-serialisable dict; empty fields are left out."""
         data = asdict(self)
         return {key: value for key, value in data.items() if value or key == "id"}
@@ -179,7 +180,7 @@ def is_frequency(value: Any) -> bool:
         return False
 
 
-def json_of(meta: Dict[str, Any]) -> str:
+def json_of(meta: dict[str, Any]) -> str:
     """A dict as JSON. ValueError where it can't be written so that it can be read."""
     try:
         text = json.dumps(meta, ensure_ascii=False, allow_nan=False)

@@ -6,11 +6,12 @@ written; or in memory, where they are few or of an encoder in training.
 """
 
 import os
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from .vector_cache import CACHE, VectorCache, VectorFolder, VectorKind, user_cac
 from .vectors import STEP, VectorRows
 from .verbalizations import Verbalization, verbalization_identity
 
-Encode = Callable[[List[Text]], np.ndarray]
+Encode = Callable[[list[Text]], np.ndarray]
 
 NAMES = "names"
 # So few texts are encoded anew where there is no folder to keep their vectors in.
@@ -50,19 +51,19 @@ class EntityVectors:
         self.storage = storage
         self.layout = 0
         self.epoch = 0
-        self._earlier: Optional[VectorCache] = None
+        self._earlier: VectorCache | None = None
         self._making = ForkableLock()
-        self._caches: Dict[Tuple[VectorKind, bool], VectorCache] = {}
+        self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}
         self._forget()
 
     def _forget(self) -> None:
         # All texts, and those that have rows.
         self._texts = self._shown = TextRows()
-        self._among: Optional[np.ndarray] = None
-        self._verbalize: Optional[Verbalization] = None
-        self._cache: Optional[VectorCache] = None
+        self._among: np.ndarray | None = None
+        self._verbalize: Verbalization | None = None
+        self._cache: VectorCache | None = None
         self._rows = VectorRows(dtype=self.storage.dtype)
-        self._index: Optional[AttachedIndex] = None
+        self._index: AttachedIndex | None = None
         self._count = 0
         # The file of texts, and the edits that it has.
         self._saved = "", -1
@@ -86,13 +87,13 @@ class EntityVectors:
         return self._rows
 
     @property
-    def index(self) -> Optional[AttachedIndex]:
+    def index(self) -> AttachedIndex | None:
         """A search index over the rows; None if there is none."""
         self._look()
         return self._index
 
     @index.setter
-    def index(self, value: Optional[AttachedIndex]) -> None:
+    def index(self, value: AttachedIndex | None) -> None:
         self._index = value
 
     @property
@@ -114,13 +115,13 @@ class EntityVectors:
         changed = self._texts.changed(self.storage.database)
         return len(self.storage.entities.at_all(changed))
 
-    def encoders(self) -> List[str]:
+    def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
         home = self.storage.home
         return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
 
     def are_of(
-        self, verbalize: Verbalization, fingerprint: str, among: Optional[np.ndarray] = None
+        self, verbalize: Verbalization, fingerprint: str, among: np.ndarray | None = None
     ) -> bool:
         """Return whether the rows are up to date, of these texts and this encoder."""
         return (
@@ -175,7 +176,7 @@ class EntityVectors:
         fingerprint: str,
         *,
         lasting: bool = True,
-        among: Optional[np.ndarray] = None,
+        among: np.ndarray | None = None,
     ) -> int:
         """Have the vectors of all texts by an encoder. Those that are known are not encoded.
 
@@ -226,7 +227,7 @@ class EntityVectors:
                 cache.used()
         return cache
 
-    def _place(self, about: VectorKind) -> Optional[VectorFolder]:
+    def _place(self, about: VectorKind) -> VectorFolder | None:
         """The folder that vectors are read from and written to; None for memory."""
         home = self.storage.home
         folder = None if home is None else VectorFolder(home)
@@ -254,7 +255,7 @@ class EntityVectors:
 
     def _missing(
         self, cache: VectorCache, texts: TextRows, verbalize: Verbalization
-    ) -> Iterator[Dict[int, Text]]:
+    ) -> Iterator[dict[int, Text]]:
         return missing_texts(self.storage.entities, verbalize, texts, cache.has(texts.keys))
 
     def _current_texts(self, verbalize: Verbalization) -> TextRows:
@@ -274,7 +275,7 @@ class EntityVectors:
         identity = verbalization_identity(verbalize)
         return verbalize is self._verbalize or (identity != "" and identity == self._texts.identity)
 
-    def _saved_texts(self, pattern: str) -> Optional[TextRows]:
+    def _saved_texts(self, pattern: str) -> TextRows | None:
         """The texts in the folder, those used last; None without any of this database."""
         home = self.storage.home
         if home is None:
@@ -288,7 +289,7 @@ class EntityVectors:
                     return texts
         return None
 
-    def _use(self, every: TextRows, cache: VectorCache, among: Optional[np.ndarray] = None) -> None:
+    def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
         """Use the vectors of texts from now on."""
         before, texts = self._shown, every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
@@ -363,7 +364,7 @@ class EntityVectors:
             with suppress(FileNotFoundError):  # another program may have replaced it
                 self._index.write(path, cache.about, self._shown.keys)
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The rows in use, as arrays and bytes."""
         self._look()
         if self._cache is None:
@@ -373,7 +374,7 @@ class EntityVectors:
         arrays = {"keys": keys[found], "vectors": vectors}
         return {"texts": self._texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
 
-    def from_dict(self, values: Dict[str, Any]) -> None:
+    def from_dict(self, values: dict[str, Any]) -> None:
         """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""
         self._caches.clear()
         self._forget()
@@ -394,7 +395,7 @@ def _missing_keys(cache: VectorCache, texts: TextRows) -> np.ndarray:
     return keys[~cache.has(keys)]
 
 
-def _take_over(cache: VectorCache, texts: TextRows, other: Optional[VectorCache]) -> None:
+def _take_over(cache: VectorCache, texts: TextRows, other: VectorCache | None) -> None:
     """Copy vectors that another cache of the same kind has."""
     if other is not None and other is not cache and other.about == cache.about:
         keys = _missing_keys(cache, texts)

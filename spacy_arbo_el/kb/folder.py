@@ -8,9 +8,9 @@ search indexes (``attached_index.py``).
 import os
 import re
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Iterator, List, Optional, Tuple
 
 from filelock import FileLock
 
@@ -49,7 +49,7 @@ _USED = re.compile(rf"{FILES}|write\.lock|entities\.sqlite-(wal|shm)")
 _NAMES_ANOTHER_FILE = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
 
 
-def _names_in_folder(folder: Path) -> Optional[str]:
+def _names_in_folder(folder: Path) -> str | None:
     """The pattern of the names in a knowledge base's folder. None where it is of something else."""
     return FILES if read_start(folder / DATABASE, 16) == b"SQLite format 3\0" else None
 
@@ -152,7 +152,7 @@ def check_files(path: Path) -> None:
             raise ArboError(Errors.E019.format(where=path, problems=problem))
 
 
-def stamp(path: Path) -> Optional[Tuple[int, ...]]:
+def stamp(path: Path) -> tuple[int, ...] | None:
     """A value that changes with each write; None for unknown. It is read from no file.
 
     It is unknown where the file was written at this moment, since the clock of files is coarse.
@@ -166,7 +166,7 @@ def stamp(path: Path) -> Optional[Tuple[int, ...]]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def state(path: Path) -> Optional[Tuple[str, int]]:
+def state(path: Path) -> tuple[str, int] | None:
     """The knowledge base's uuid and its number of edits. None where they can't be read."""
     try:
         check_files(path)
@@ -179,12 +179,12 @@ def state(path: Path) -> Optional[Tuple[str, int]]:
         return None
 
 
-def identity(manifest: Manifest) -> Tuple[str, int]:
+def identity(manifest: Manifest) -> tuple[str, int]:
     """The uuid in a manifest and the number of edits."""
     return str(manifest.get("uuid")), manifest.get("generation", 0)
 
 
-def foreign_names(path: Path) -> List[str]:
+def foreign_names(path: Path) -> list[str]:
     """Names of files that no knowledge base has, such as leftovers."""
     known = re.compile(rf"{FILES}|{re.escape(LOCK)}")
     return sorted(entry.name for entry in os.scandir(path) if not known.fullmatch(entry.name))

@@ -4,10 +4,11 @@
 entities, and ``entity_vectors.py`` their vectors.
 """
 
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
+from typing import Any
 
 import numpy as np
 import srsly
@@ -65,7 +66,7 @@ class ArboKB(KnowledgeBase):
         self.add(entities)
 
     @classmethod
-    def open(cls, path: Union[str, Path], vocab: Optional[Vocab] = None) -> "ArboKB":
+    def open(cls, path: str | Path, vocab: Vocab | None = None) -> "ArboKB":
         """Open a folder for writing. It is open in a ``with`` statement or until ``close``.
 
         ValueError where another program has it open for writing.
@@ -83,15 +84,15 @@ class ArboKB(KnowledgeBase):
             raise
 
     @classmethod
-    def for_reading(cls, path: Union[str, Path]) -> "ArboKB":
+    def for_reading(cls, path: str | Path) -> "ArboKB":
         """Open a folder for reading, with a new vocabulary."""
         return cls(Vocab()).from_disk(path)
 
     @classmethod
     def create(
         cls,
-        path: Union[str, Path],
-        vocab: Optional[Vocab] = None,
+        path: str | Path,
+        vocab: Vocab | None = None,
         *,
         dtype: str = "float32",
         overwrite: bool = False,
@@ -192,7 +193,7 @@ class ArboKB(KnowledgeBase):
     def __getitem__(self, entity_id: str) -> Entity:
         return self.get(entity_id)
 
-    def search(self, name: str, count: int = 10) -> List[Entity]:
+    def search(self, name: str, count: int = 10) -> list[Entity]:
         """Entities with a similar name, the most similar first. Misspelled names are found too."""
         entities = self.entities
         exact = entities.with_name(name.casefold()) or same_letters(entities, name)
@@ -231,7 +232,7 @@ class ArboKB(KnowledgeBase):
         with self.transaction():
             return self._editor.upsert(entities_from(entities))
 
-    def remove(self, ids: Union[str, Iterable[str]]) -> int:
+    def remove(self, ids: str | Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
         with self.transaction():
             return self._editor.remove([ids] if isinstance(ids, str) else ids)
@@ -280,7 +281,7 @@ class ArboKB(KnowledgeBase):
         self._read_folder(path, writable=False)
         return True
 
-    def to_disk(self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()) -> None:
+    def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
         """Write the folder ``path``. An older knowledge base there is replaced in one step.
 
         ValueError where another program is editing it, or where the folder holds other files.
@@ -288,9 +289,7 @@ class ArboKB(KnowledgeBase):
         with self.guard.reading():
             self.storage.write(Path(path), self.vectors.write)
 
-    def from_disk(
-        self, path: Union[str, Path], exclude: Iterable[str] = SimpleFrozenList()
-    ) -> "ArboKB":
+    def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
         return self._read_folder(folder.find(Path(path)), writable=False)
 
@@ -331,13 +330,13 @@ class ArboKB(KnowledgeBase):
         self.reload_if_changed()
         return self.vectors.of_entity(entity)
 
-    def get_candidates(self, mention: Span) -> List[Candidate]:
+    def get_candidates(self, mention: Span) -> list[Candidate]:
         """Entities with a name equal to the mention. Case does not count; they are in the order
         of the KB.
         """
         return self.get_alias_candidates(mention.text)
 
-    def get_alias_candidates(self, alias: str) -> List[Candidate]:
+    def get_alias_candidates(self, alias: str) -> list[Candidate]:
         """Entities that have the alias. Prior probabilities are shares of their frequencies.
 
         An entity whose vector is not up to date has an empty one.
@@ -359,14 +358,14 @@ class ArboKB(KnowledgeBase):
         now = self.entities.current_ids([entity])[entity]
         return next((prior for named, prior in self._priors(alias) if named.id == now), 0.0)
 
-    def _priors(self, alias: str) -> List[Tuple[Entity, float]]:
+    def _priors(self, alias: str) -> list[tuple[Entity, float]]:
         """Entities with the alias. With their shares of the frequencies."""
         named = self.entities.at_all(self.entities.with_name(alias.casefold()))
         found = [entity for _, entity in sorted(named.items())]
         total = sum(entity.frequency for entity in found)
         return [(one, one.frequency / total if total else 1 / len(found)) for one in found]
 
-    def _vector_or_empty(self, entity_id: str) -> List[float]:
+    def _vector_or_empty(self, entity_id: str) -> list[float]:
         try:
             return self.get_vector(entity_id).tolist()
         except ValueError:
@@ -378,10 +377,10 @@ class ArboKB(KnowledgeBase):
     def contains_alias(self, alias: str) -> bool:
         return bool(self.entities.with_name(alias.casefold()))
 
-    def get_entity_strings(self) -> List[str]:
+    def get_entity_strings(self) -> list[str]:
         return [entity.id for entity in self.entities]
 
-    def get_alias_strings(self) -> List[str]:
+    def get_alias_strings(self) -> list[str]:
         return list(dict.fromkeys(name for entity in self.entities for name in entity.names))
 
     def get_size_entities(self) -> int:

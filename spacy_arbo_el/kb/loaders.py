@@ -2,8 +2,9 @@
 
 import inspect
 import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any
 
 from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry

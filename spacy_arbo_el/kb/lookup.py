@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections import defaultdict
-from typing import Dict, List, Set, Tuple
 
 from .database import IN
 from .store import EntityStore
@@ -15,12 +14,12 @@ COMPARED = 200
 PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 
 
-def trigrams(folded: str) -> Set[str]:
+def trigrams(folded: str) -> set[str]:
     """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
 
 
-def same_letters(entities: EntityStore, string: str) -> List[int]:
+def same_letters(entities: EntityStore, string: str) -> list[int]:
     """Positions of entities whose names share letters and digits.
 
     Case, accents, spaces and punctuation may differ: "L'Oreal" for "L’Oréal", "IL2" for "IL-2".
@@ -52,7 +51,7 @@ def letters(string: str) -> str:
 
 def similar_names(
     entities: EntityStore, string: str, count: int, min_similarity: float = 0.3
-) -> List[Tuple[int, float]]:
+) -> list[tuple[int, float]]:
     """Entities with a similar name, the most similar first.
 
     Similarity is the Dice coefficient of the two sets of trigrams: the share of trigrams that they
@@ -64,7 +63,7 @@ def similar_names(
     RETURNS: (position, similarity) of each.
     """
     wanted = trigrams(string.casefold())
-    similarity: Dict[int, float] = {}
+    similarity: dict[int, float] = {}
     for position, name in _names_to_compare(entities, wanted):
         other = trigrams(name)
         dice = 2 * len(wanted & other) / (len(wanted) + len(other))
@@ -73,9 +72,9 @@ def similar_names(
     return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
 
 
-def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int, str]]:
+def _names_to_compare(entities: EntityStore, wanted: set[str]) -> list[tuple[int, str]]:
     """Case-folded names that share most trigrams, with positions."""
-    shared: Dict[int, int] = defaultdict(int)
+    shared: dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, wanted):
         for (number,) in entities.database.rows(
             "SELECT rowid FROM trigram WHERE trigram MATCH ?", (_quoted(trigram),)
@@ -86,11 +85,11 @@ def _names_to_compare(entities: EntityStore, wanted: Set[str]) -> List[Tuple[int
     return entities.database.rows_among(statement, numbers)
 
 
-def _rarest(entities: EntityStore, wanted: Set[str]) -> List[str]:
+def _rarest(entities: EntityStore, wanted: set[str]) -> list[str]:
     """The rarest trigrams, few enough to look up quickly."""
     statement = f"SELECT term, doc FROM trigram_count WHERE term {IN} ORDER BY doc, term"
     counts = entities.database.rows_among(statement, sorted(wanted))
-    chosen: List[str] = []
+    chosen: list[str] = []
     postings = 0
     for term, names in counts:
         postings += names

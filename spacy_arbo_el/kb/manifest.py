@@ -6,14 +6,15 @@ before it is used.
 
 import re
 import uuid
-from typing import Any, Dict, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 from .vectors import DTYPES, check_dtype
 
 FORMAT = "spacy-arbo-el.kb"
 VERSION = 5
 
-Manifest = Dict[str, Any]
+Manifest = dict[str, Any]
 
 # No count of ours comes near.
 LARGEST = 1 << 40

@@ -4,10 +4,11 @@ import os
 import tempfile
 import uuid
 import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any
 
 import srsly
 from filelock import FileLock
@@ -35,8 +36,8 @@ class Followed:
     """
 
     path: Path
-    stamp: Optional[Tuple[int, ...]]
-    state: Optional[Tuple[str, int]]
+    stamp: tuple[int, ...] | None
+    state: tuple[str, int] | None
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Contents:
     """
 
     database: Database
-    path: Optional[Path] = None
-    followed: Optional[Followed] = None
-    vectors: Optional[Dict[str, Any]] = None
+    path: Path | None = None
+    followed: Followed | None = None
+    vectors: dict[str, Any] | None = None
 
 
 def read_contents(path: Path, *, writable: bool) -> Contents:
@@ -116,12 +117,12 @@ class Storage:
     entities: EntityStore
 
     def __init__(self, dtype: str):
-        self.path: Optional[Path] = None
-        self.home: Optional[Path] = None
-        self.lock: Optional[FileLock] = None
+        self.path: Path | None = None
+        self.home: Path | None = None
+        self.lock: FileLock | None = None
         self.edits = 0
         self.guard = SharedLock()
-        self._followed: Optional[Followed] = None
+        self._followed: Followed | None = None
         self._use(Database())
         with self.database.transaction():
             self.database.set(**new_manifest(dtype))
@@ -133,8 +134,8 @@ class Storage:
     def replace(
         self,
         database: Database,
-        path: Optional[Path] = None,
-        followed: Optional[Followed] = None,
+        path: Path | None = None,
+        followed: Followed | None = None,
     ) -> None:
         """Use another database from now on. The present one is closed."""
         self.database.close()
@@ -200,7 +201,7 @@ class Storage:
         """Have ``changed_folder`` find no changes any more."""
         self._followed = None
 
-    def changed_folder(self) -> Optional[Path]:
+    def changed_folder(self) -> Path | None:
         """The read folder if edited elsewhere since, else None.
 
         A folder that was replaced by another knowledge base is not followed any more.

@@ -2,8 +2,9 @@
 
 import json
 import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ BATCH = 2000
 COLUMNS = "position, id, title, description, aliases, types, frequency, meta, crc"
 
 # One row of the table of entities.
-EntityRow = Tuple[Any, ...]
+EntityRow = tuple[Any, ...]
 
 
 class EntityStore:
@@ -33,7 +34,7 @@ class EntityStore:
     def __init__(self, database: Database):
         self.database = database
         self.changes = ChangeLog()
-        self._ids: Dict[int, str] = {}
+        self._ids: dict[int, str] = {}
 
     def __len__(self) -> int:
         return self.database.get("entities") or 0
@@ -46,7 +47,7 @@ class EntityStore:
     def __iter__(self) -> Iterator[Entity]:
         return (entity for _, entity in self.items())
 
-    def items(self) -> Iterator[Tuple[int, Entity]]:
+    def items(self) -> Iterator[tuple[int, Entity]]:
         """Positions and entities, in order. Entities may be edited during the iteration."""
         last = -1
         while True:
@@ -76,13 +77,13 @@ class EntityStore:
         found = self._found(ids)
         return np.array([found.get(one, (-1, one))[0] for one in ids], dtype=np.int64)
 
-    def current_ids(self, ids: Iterable[str]) -> Dict[str, str]:
+    def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
         """Current ids: of the entity, or the id itself."""
         distinct = list(dict.fromkeys(ids))
         found = self._found(distinct)
         return {one: found.get(one, (-1, one))[1] for one in distinct}
 
-    def _found(self, ids: Iterable[str]) -> Dict[str, Tuple[int, str]]:
+    def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Positions and present ids by id, without ids that lead to no entity."""
         distinct, among = list(dict.fromkeys(ids)), self.database.rows_among
         moved = among(
@@ -113,21 +114,21 @@ class EntityStore:
             raise KeyError(Errors.E003.format(id=f"at position {position}"))
         return self._entity(rows[0])[1]
 
-    def at_all(self, positions: Iterable[int]) -> Dict[int, Entity]:
+    def at_all(self, positions: Iterable[int]) -> dict[int, Entity]:
         """Entities by position; positions without an entity are left out."""
         statement = f"SELECT {COLUMNS} FROM entity WHERE position {IN}"
-        entities: Dict[int, Entity] = {}
+        entities: dict[int, Entity] = {}
         positions = iter(positions)
         while batch := list(islice(positions, BATCH)):
             entities.update(map(self._entity, self.database.rows_among(statement, batch)))
         return entities
 
-    def ids_at(self, positions: Sequence[int]) -> Dict[int, str]:
+    def ids_at(self, positions: Sequence[int]) -> dict[int, str]:
         """Ids by position; positions without an entity are left out."""
         statement = f"SELECT position, id FROM entity WHERE position {IN}"
         return dict(self.database.rows_among(statement, positions))
 
-    def titles_at(self, positions: Sequence[int]) -> Dict[int, str]:
+    def titles_at(self, positions: Sequence[int]) -> dict[int, str]:
         """Titles by position; positions without an entity are left out."""
         statement = f"SELECT position, title FROM entity WHERE position {IN}"
         rows = self.database.rows_among(statement, positions)
@@ -144,14 +145,14 @@ class EntityStore:
         places = np.where(positions >= 0, np.searchsorted(wanted, positions), len(wanted))
         return np.array(ids, dtype=object)[places]
 
-    def with_name(self, folded: str) -> List[int]:
+    def with_name(self, folded: str) -> list[int]:
         """Positions of the entities that have a name, in order.
 
         folded: The name, case folded.
         """
         return self.with_names([folded]).get(folded, [])
 
-    def with_names(self, folded: Sequence[str]) -> Dict[str, List[int]]:
+    def with_names(self, folded: Sequence[str]) -> dict[str, list[int]]:
         """Positions of the entities with each of some names.
 
         folded: The names, case folded. Those that no entity has are left out.
@@ -160,12 +161,12 @@ class EntityStore:
             f"SELECT DISTINCT folded, position FROM name WHERE folded {IN} ORDER BY position",
             folded,
         )
-        positions: Dict[str, List[int]] = {}
+        positions: dict[str, list[int]] = {}
         for name, position in rows:
             positions.setdefault(name, []).append(position)
         return positions
 
-    def with_prefix(self, prefix: str, count: int) -> List[int]:
+    def with_prefix(self, prefix: str, count: int) -> list[int]:
         """Positions of entities by name prefix, short names first.
 
         prefix: Case folded, not empty.
@@ -185,7 +186,7 @@ class EntityStore:
         rows = self.database.rows_among(statement, [*types, ""])
         return np.array([position for (position,) in rows], dtype=np.int64)
 
-    def type_counts(self) -> Dict[str, int]:
+    def type_counts(self) -> dict[str, int]:
         """Number of entities per type; '' for those without."""
         return dict(
             self.database.rows(
@@ -197,11 +198,11 @@ class EntityStore:
         """The number of distinct names, whatever the case."""
         return self.database.value("SELECT count(DISTINCT folded) FROM name")
 
-    def redirects(self) -> Dict[str, str]:
+    def redirects(self) -> dict[str, str]:
         """The ids that lead to entities with another id."""
         return dict(self.database.rows("SELECT old, new FROM redirect"))
 
-    def _entity(self, row: EntityRow) -> Tuple[int, Entity]:
+    def _entity(self, row: EntityRow) -> tuple[int, Entity]:
         position, id_, title, description, aliases, types, frequency, meta, crc = row
         if crc != checksum(row[:-1]):
             raise ArboError(Errors.E017.format(where=self.database.where, id=id_))

@@ -3,8 +3,9 @@
 import hashlib
 import json
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class TextRows:
         """(rows,) bool, the texts that an entity has."""
         return self.owners >= 0
 
-    def changed(self, database: Database) -> List[int]:
+    def changed(self, database: Database) -> list[int]:
         """The entities that were added, changed or removed since, in order."""
         rows = database.rows(
             "SELECT position FROM changed WHERE generation > ? ORDER BY position",
@@ -68,8 +69,8 @@ class TextRows:
         uuid, generation = entities.database.get("uuid"), entities.database.get("generation")
         positions = self.changed(entities.database)
         before = self._keys_of(positions)
-        owners: List[int] = []
-        new: List[int] = []
+        owners: list[int] = []
+        new: list[int] = []
         for position, entity in items_at(entities, positions):
             keys = keys_of(verbalize(entity))
             if before.get(position) == keys:
@@ -86,10 +87,10 @@ class TextRows:
             keys=np.concatenate([self.keys, np.array(new, dtype=np.int64)]),
         )
 
-    def _keys_of(self, positions: List[int]) -> Dict[int, List[int]]:
+    def _keys_of(self, positions: list[int]) -> dict[int, list[int]]:
         """The keys of entities that have texts."""
         rows = np.flatnonzero(np.isin(self.owners, positions)) if positions else positions
-        keys: Dict[int, List[int]] = {}
+        keys: dict[int, list[int]] = {}
         for position, key in zip(self.owners[rows].tolist(), self.keys[rows].tolist()):
             keys.setdefault(position, []).append(key)
         return keys
@@ -98,7 +99,7 @@ class TextRows:
         """The same without the texts that no entity has. Rows get other numbers."""
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
 
-    def among(self, positions: Optional[np.ndarray]) -> "TextRows":
+    def among(self, positions: np.ndarray | None) -> "TextRows":
         """The texts of some entities alone.
 
         positions: (positions,) bool; None for all.
@@ -133,7 +134,7 @@ class TextRows:
             raise ValueError("its values are of other types")
         return cls(uuid, generation, identity, owners, keys)
 
-    def fits(self, manifest: Dict[str, Any], identity: str) -> bool:
+    def fits(self, manifest: dict[str, Any], identity: str) -> bool:
         """Return whether an earlier state of a knowledge base has these texts.
 
         identity: Of the verbalization.
@@ -149,7 +150,7 @@ def file_of(identity: str) -> str:
     return f"texts-{digest.hexdigest()}.bin"
 
 
-def items_at(entities: EntityStore, positions: List[int]) -> Iterator[Tuple[int, Entity]]:
+def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int, Entity]]:
     """Entities with their positions, in order; positions without an entity are left out."""
     for start in range(0, len(positions), CHUNK):
         yield from sorted(entities.at_all(positions[start : start + CHUNK]).items())
@@ -157,7 +158,7 @@ def items_at(entities: EntityStore, positions: List[int]) -> Iterator[Tuple[int,
 
 def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
-) -> Iterator[Dict[int, Text]]:
+) -> Iterator[dict[int, Text]]:
     """Texts without a vector by their keys, some at a time, each once.
 
     has: (rows,) bool, the rows whose text has a vector.
@@ -166,7 +167,7 @@ def missing_texts(
     left = set(rows.keys[wanted].tolist())
     positions = np.unique(rows.owners[wanted]).tolist()
     for start in range(0, len(positions), CHUNK):
-        new: Dict[int, Text] = {}
+        new: dict[int, Text] = {}
         for _, entity in items_at(entities, positions[start : start + CHUNK]):
             texts = verbalize(entity)
             new.update((key, text) for key, text in zip(keys_of(texts), texts) if key in left)

@@ -1,7 +1,7 @@
 """Distinct texts of a knowledge base, for training."""
 
 import hashlib
-from typing import Dict, Iterable, List, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def text_key(text: Text) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big", signed=True)
 
 
-def keys_of(texts: Iterable[Text]) -> List[int]:
+def keys_of(texts: Iterable[Text]) -> list[int]:
     return [text_key(text) for text in texts]
 
 
@@ -38,7 +38,7 @@ class DistinctTexts:
         ``entity_rows[entity_offsets[p]:entity_offsets[p + 1]]``.
     """
 
-    def __init__(self, texts: Dict[Text, int], rows: Sequence[int], links: List[List[int]]):
+    def __init__(self, texts: dict[Text, int], rows: Sequence[int], links: list[list[int]]):
         """Hold distinct texts.
 
         texts: Each text with its number, from 0.
@@ -67,9 +67,9 @@ class DistinctTexts:
         """
         found, places = np.unique(owners, return_index=True)
         first = dict(zip(found.tolist(), places.tolist()))
-        texts: Dict[Text, int] = {}
-        rows: List[int] = []
-        links: List[List[int]] = [[] for _ in range(entities.positions)]
+        texts: dict[Text, int] = {}
+        rows: list[int] = []
+        links: list[list[int]] = [[] for _ in range(entities.positions)]
         for position, entity in entities.items():
             for i, text in enumerate(verbalize(entity)):
                 number = texts.setdefault(text, len(texts))

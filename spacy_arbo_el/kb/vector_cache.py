@@ -16,10 +16,11 @@ import os
 import struct
 import uuid
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Tuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import platformdirs
@@ -80,7 +81,7 @@ class VectorFolder:
     path: Path
     most_bytes: int = 0
 
-    def kinds(self, kind: str = "names") -> List[VectorKind]:
+    def kinds(self, kind: str = "names") -> list[VectorKind]:
         """The encoders whose vectors are here, those used last first."""
         files = self._by_use(f"vectors-{kind}-*")
         headers = [(path, read_header(path)) for path in files]
@@ -91,7 +92,7 @@ class VectorFolder:
         """Return whether there are vectors of a kind."""
         return (self.path / f"{about.name}.keys").is_file()
 
-    def _by_use(self, pattern: str) -> List[Path]:
+    def _by_use(self, pattern: str) -> list[Path]:
         """The files of keys, those used last first."""
         times = {}
         for path in self.path.glob(f"{pattern}.keys"):
@@ -133,7 +134,7 @@ class VectorFolder:
                 (self.path / f"{name}{suffix}").unlink()
 
 
-def user_cache() -> Optional[VectorFolder]:
+def user_cache() -> VectorFolder | None:
     """The user's cache folder. None where it is switched off or can't be made."""
     place = os.environ.get(CACHE)
     if place == "":
@@ -158,12 +159,12 @@ class VectorCache:
     def __init__(
         self,
         about: VectorKind,
-        folder: Optional[VectorFolder] = None,
+        folder: VectorFolder | None = None,
         most_checked: int = CHECKED,
     ):
         self.about, self.folder, self.most_checked = about, folder, most_checked
         self._lock = ForkableLock()
-        self._file_lock: Optional[FileLock] = None
+        self._file_lock: FileLock | None = None
         self._forget()
         if folder is not None:
             self._file_lock = FileLock(str(folder.path / f"{about.name}.lock"))
@@ -196,7 +197,7 @@ class VectorCache:
 
     # Reading
 
-    def get(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def get(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Look up texts.
 
         keys: (n,) int64, see ``texts.keys_of``.
@@ -210,7 +211,7 @@ class VectorCache:
         """(n,) bool, which texts have a vector here."""
         return self.locate(keys)[2] >= 0
 
-    def locate(self, keys: np.ndarray) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def locate(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Find the rows of texts.
 
         keys: (n,) int64.
@@ -350,7 +351,7 @@ class VectorCache:
             self._vectors = self._vectors.with_rows(new)
             self._readable = np.concatenate([self._readable, has_vector(new)])
 
-    def _new(self, keys: np.ndarray, vectors: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Keys that are not here, each once, with their vectors."""
         first = np.sort(np.unique(keys, return_index=True)[1])
         first = first[self._find(keys[first]) < 0]
@@ -396,10 +397,10 @@ class VectorCache:
         self.folder = self._file_lock = None
 
 
-def parse_header(header: bytes) -> Optional[Tuple[VectorKind, int]]:
+def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
     """The kind of vectors, and the length of each. None where they are no vectors of ours."""
     try:
-        values: Dict[str, Any] = dict(json.loads(header))
+        values: dict[str, Any] = dict(json.loads(header))
         about = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
         width = values["width"]
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -408,7 +409,7 @@ def parse_header(header: bytes) -> Optional[Tuple[VectorKind, int]]:
     return (about, width) if is_valid and len(header) == HEADER else None
 
 
-def read_header(path: Path) -> Optional[Tuple[VectorKind, int]]:
+def read_header(path: Path) -> tuple[VectorKind, int] | None:
     """The header of a file of vectors, see ``parse_header``."""
     with suppress(OSError), path.open("rb") as file:
         return parse_header(file.read(HEADER))

@@ -1,7 +1,8 @@
 """Rows of vectors, each with the entity that it is of."""
 
 import mmap
-from typing import Any, Callable, Iterator, Optional, Tuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +26,10 @@ class VectorRows:
 
     def __init__(
         self,
-        vectors: Optional[np.ndarray] = None,
-        owners: Optional[np.ndarray] = None,
+        vectors: np.ndarray | None = None,
+        owners: np.ndarray | None = None,
         dtype: str = "float32",
-        places: Optional[np.ndarray] = None,
+        places: np.ndarray | None = None,
     ):
         self.dtype = check_dtype(dtype)
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
@@ -63,7 +64,7 @@ class VectorRows:
             return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 
-    def blocks(self, step: int = STEP) -> Iterator[Tuple[int, np.ndarray]]:
+    def blocks(self, step: int = STEP) -> Iterator[tuple[int, np.ndarray]]:
         """Yield all rows in blocks: the number of the first row, and (k, width) float32."""
         for start in range(0, len(self), step):
             yield start, self.take(np.arange(start, min(start + step, len(self))))

@@ -10,15 +10,15 @@ When the knowledge base is loaded with an equal ``repr``, its texts need not be 
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from typing import Callable, List
 
 from spacy.util import registry
 
 from ..encoders.protocol import Text
 from .entity import Entity
 
-Verbalization = Callable[[Entity], List[Text]]
+Verbalization = Callable[[Entity], list[Text]]
 
 _WIKIDATA_ID = re.compile(r"[PQ]\d+")
 # Punctuation that ends a phrase, not that within a number or a word.
@@ -43,7 +43,7 @@ class TitleDescription:
     aliases: bool = True
     types: bool = True
 
-    def __call__(self, entity: Entity) -> List[Text]:
+    def __call__(self, entity: Entity) -> list[Text]:
         parts = [entity.description] if entity.description else []
         if self.types and entity.types:
             parts.append(f"({', '.join(entity.types)})")
@@ -70,7 +70,7 @@ class Names:
     description: bool = False
     types: bool = False
 
-    def __call__(self, entity: Entity) -> List[Text]:
+    def __call__(self, entity: Entity) -> list[Text]:
         rest = entity.description if self.description else ""
         if self.types and entity.types:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
@@ -111,7 +111,7 @@ class Parts:
         """Return whether no part is added to titles."""
         return not (self.description or self.types or self.aliases or self.paragraph)
 
-    def __call__(self, entity: Entity) -> List[Text]:
+    def __call__(self, entity: Entity) -> list[Text]:
         parts = []
         if self.description:
             parts.append(soft_limit(entity.description, self.limit))
@@ -137,11 +137,11 @@ class NoText:
         @misc = "spacy-arbo-el.NoText.v1"
     """
 
-    def __call__(self, entity: Entity) -> List[Text]:
+    def __call__(self, entity: Entity) -> list[Text]:
         return []
 
 
-def _one_text(entity: Entity, rest: str) -> List[Text]:
+def _one_text(entity: Entity, rest: str) -> list[Text]:
     """The title with the rest of a text.
 
     An entity without a name has no title, and without a description no text at all: its type alone

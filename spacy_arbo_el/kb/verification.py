@@ -2,9 +2,9 @@
 
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import FrozenSet, Iterator, List, Tuple
 
 from ..base.errors import ArboError, Errors
 from .attached_index import index_problems
@@ -19,7 +19,7 @@ from .vector_cache import VectorCache, VectorFolder, read_header
 CHECKED = 1 << 27
 
 # (type, name, table, statement) of what a database consists of
-Schema = FrozenSet[Tuple[str, str, str, str]]
+Schema = frozenset[tuple[str, str, str, str]]
 
 
 def open_database(path: Path, *, writable: bool) -> Database:
@@ -45,7 +45,7 @@ def open_database(path: Path, *, writable: bool) -> Database:
     return database
 
 
-def verify(path: Path) -> List[str]:
+def verify(path: Path) -> list[str]:
     """Read a whole folder and list its problems. Empty where it is undamaged.
 
     Files that don't belong to it are problems too.
@@ -69,7 +69,7 @@ def verify(path: Path) -> List[str]:
         return [str(error)]
 
 
-def database_problems(database: Database) -> List[str]:
+def database_problems(database: Database) -> list[str]:
     """Problems of schema or manifest."""
     found = list(schema_problems(database))
     if not found:

@@ -5,8 +5,8 @@ decides over all mentions. The second pass writes the links. In between, a menti
 its vector, its neighbours and candidates in numbers, and its record, never a Doc.
 """
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Callable, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -74,7 +74,7 @@ class CorpusLinker:
     documents: DocumentLinker
     kept: NewEntities
 
-    def link(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> List[Doc]:
+    def link(self, docs: Iterable[Doc], *, threshold: float | None = None) -> list[Doc]:
         """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
 
         Mentions of different documents support each other, and a new entity has one id over all
@@ -86,7 +86,7 @@ class CorpusLinker:
         docs = list(docs)
         return list(self.link_stream(lambda: docs, threshold=threshold))
 
-    def link_stream(self, read: ReadDocs, *, threshold: Optional[float] = None) -> Iterator[Doc]:
+    def link_stream(self, read: ReadDocs, *, threshold: float | None = None) -> Iterator[Doc]:
         """Link a stream of docs with little memory. See ``link``.
 
         read: Function that gives the documents, the same each time it is called. It is called
@@ -94,7 +94,7 @@ class CorpusLinker:
         """
         yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
 
-    def discover(self, docs: Iterable[Doc], *, threshold: Optional[float] = None) -> NewEntities:
+    def discover(self, docs: Iterable[Doc], *, threshold: float | None = None) -> NewEntities:
         """Link docs and discover new entities among unlinked mentions.
 
         The ``cluster`` of a link is the id of the new entity; ``accept`` of what this gives adds
@@ -111,7 +111,7 @@ class CorpusLinker:
         self,
         read: ReadDocs,
         *,
-        threshold: Optional[float] = None,
+        threshold: float | None = None,
         write: Callable[[Doc], None] = lambda doc: None,
     ) -> NewEntities:
         """Discover in a stream of docs with little memory. See ``discover``.
@@ -126,12 +126,12 @@ class CorpusLinker:
             write(doc)
         return new_entities
 
-    def _threshold(self, value: Optional[float]) -> float:
+    def _threshold(self, value: float | None) -> float:
         return self.documents.threshold if value is None else check_threshold(value)
 
     # The passes
 
-    def links(self, read: ReadDocs, threshold: float) -> Tuple[CorpusLinks, NewEntities]:
+    def links(self, read: ReadDocs, threshold: float) -> tuple[CorpusLinks, NewEntities]:
         """Links and new entities of a corpus's first pass."""
         with self.stages.datastore.reading():
             mentions = self.gather(read)
@@ -141,7 +141,7 @@ class CorpusLinker:
 
     def decide(
         self, mentions: CorpusMentions, threshold: float
-    ) -> Tuple[CorpusDecisions, NewEntities]:
+    ) -> tuple[CorpusDecisions, NewEntities]:
         """Decide on a corpus's mentions: links and new entities.
 
         The knowledge base must be as it was when they were gathered.
@@ -210,7 +210,7 @@ class CorpusLinker:
         ranked = self.stages.rank(spans, n_mentions=0)
         return CorpusPart.of(ranked, list(map(len, spans)), self.stages.inference.n_exemplars)
 
-    def search(self, mentions: CorpusMentions) -> Optional[CorpusSearch]:
+    def search(self, mentions: CorpusMentions) -> CorpusSearch | None:
         """The search for neighbours among mentions. None where they need none."""
         count, ranked = self.stages.inference.n_mentions, mentions.ranked
         # Where there is no entity at all, no mention can lead another to one.
@@ -245,7 +245,7 @@ class CorpusLinker:
         if number + 1 != len(places):
             raise ArboError(Errors.E710)
 
-    def links_of(self, links: CorpusLinks, rows: range) -> List[Link]:
+    def links_of(self, links: CorpusLinks, rows: range) -> list[Link]:
         """The links of some mentions of a corpus, such as those of a document.
 
         ``CorpusMentions.places`` gives their places.

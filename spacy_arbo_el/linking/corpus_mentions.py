@@ -1,8 +1,8 @@
 """Mentions of a corpus in a canonical order. It does not depend on the order of reading."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import List, Sequence, Tuple
 
 import numpy as np
 
@@ -45,7 +45,7 @@ class CorpusMentions:
 
 def canonical_order(
     records: Sequence[MentionRecord], counts: Sequence[int]
-) -> Tuple[np.ndarray, List[range]]:
+) -> tuple[np.ndarray, list[range]]:
     """Order documents independently of the order of reading.
 
     records: The mentions of all documents.
@@ -56,7 +56,7 @@ def canonical_order(
     lengths = np.array(counts, dtype=np.int64)
     starts = offsets_of(lengths)
 
-    def mentions(number: int) -> List[Tuple[object, ...]]:
+    def mentions(number: int) -> list[tuple[object, ...]]:
         own = records[int(starts[number]) : int(starts[number + 1])]
         return [(record.key, record.label, record.doc_id) for record in own]
 

@@ -1,7 +1,8 @@
 """Mentions of some documents, stored as one .npz file."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Sequence, Tuple, Union, overload
+from typing import Any, overload
 
 import numpy as np
 import srsly
@@ -29,10 +30,10 @@ class CorpusPart:
 
     ranked: RankedMentions
     candidates: TopK
-    counts: List[int]
+    counts: list[int]
 
     @classmethod
-    def of(cls, ranked: RankedMentions, counts: List[int], n_exemplars: int) -> "CorpusPart":
+    def of(cls, ranked: RankedMentions, counts: list[int], n_exemplars: int) -> "CorpusPart":
         """The stored part of mentions.
 
         n_exemplars: How many exemplars the inference procedure looks at; it may look at as many
@@ -67,7 +68,7 @@ class CorpusPart:
         numbers = arrays["documents"], len(counts)
         return cls(*mentions_of(arrays.__getitem__, records, *numbers), counts)
 
-    def arrays(self) -> Dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """Everything but the records, by name."""
         batch, neighbours = self.ranked.batch, self.ranked.neighbours
         ranking = self.ranked.ranking
@@ -95,7 +96,7 @@ def mentions_of(
     records: Sequence[MentionRecord],
     documents: np.ndarray,
     n_documents: int,
-) -> Tuple[RankedMentions, TopK]:
+) -> tuple[RankedMentions, TopK]:
     """The mentions and candidates of which ``CorpusPart.arrays`` gave the arrays.
 
     array: Gives an array by its name; "metric" is that of the neighbours.
@@ -119,7 +120,7 @@ def mentions_of(
     return RankedMentions(batch, neighbours, ranking, array("corrected")), table("candidates")
 
 
-def pack_records(records: Sequence[MentionRecord]) -> Tuple[np.ndarray, np.ndarray]:
+def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarray]:
     """Pack records as bytes (uint8) with offsets (m + 1,). int64: where each begins and the last
     ends.
     """
@@ -145,9 +146,9 @@ class PackedRecords(Sequence[MentionRecord]):
     def __getitem__(self, which: int) -> MentionRecord: ...
 
     @overload
-    def __getitem__(self, which: slice) -> List[MentionRecord]: ...
+    def __getitem__(self, which: slice) -> list[MentionRecord]: ...
 
-    def __getitem__(self, which: Union[int, slice]) -> Union[MentionRecord, List[MentionRecord]]:
+    def __getitem__(self, which: int | slice) -> MentionRecord | list[MentionRecord]:
         if isinstance(which, slice):
             return [self[row] for row in range(*which.indices(len(self)))]
         data = self._data[int(self._starts[which]) : int(self._stops[which])]

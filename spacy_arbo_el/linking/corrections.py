@@ -1,7 +1,8 @@
 """Corrections of single mentions by people: this entity, none, or not that one."""
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -29,9 +30,9 @@ class Correction(NamedTuple):
     before: The ids that the mention was stored with before, None where it was not stored.
     """
 
-    kb_id: Optional[str]
-    rejected: Tuple[str, ...] = ()
-    before: Optional[Tuple[str, ...]] = None
+    kb_id: str | None
+    rejected: tuple[str, ...] = ()
+    before: tuple[str, ...] | None = None
 
 
 class Corrections:
@@ -42,7 +43,7 @@ class Corrections:
     """
 
     def __init__(self) -> None:
-        self.items: Dict[MentionKey, Correction] = {}
+        self.items: dict[MentionKey, Correction] = {}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -102,7 +103,7 @@ class Corrections:
         neighbours: Neighbours,
         ranking: Ranking,
         datastore: Datastore,
-    ) -> Tuple[Neighbours, Ranking, np.ndarray]:
+    ) -> tuple[Neighbours, Ranking, np.ndarray]:
         """Neighbours and ranking that leave corrected mentions no other choice.
 
         A mention whose entity was given has this one candidate and this one exemplar. Rejected
@@ -119,7 +120,7 @@ class Corrections:
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
-        given: List[Tuple[int, int, int]] = []
+        given: list[tuple[int, int, int]] = []
         for mention, row in matches.items():
             correction = self.items[datastore.exemplars.records[row].key]
             positions = datastore.kb.entities.positions_of(
@@ -141,7 +142,7 @@ class Corrections:
         ranking = _with_given_candidates(ranking.where(keep), given)
         return neighbours.with_mentions(mentions), ranking, corrected
 
-    def matches(self, batch: MentionBatch, datastore: Datastore) -> Dict[int, int]:
+    def matches(self, batch: MentionBatch, datastore: Datastore) -> dict[int, int]:
         """Row of the corrected exemplar for each covered mention.
 
         Where candidates must have the type of a mention, mentions of another label are not alike.
@@ -150,7 +151,7 @@ class Corrections:
             return {}
         store, by_label = datastore.exemplars, datastore.settings.match_types
         rows = {key: row for key in self.items if (row := store.row(key)) >= 0}
-        by_surface_form: Dict[Tuple[str, str], List[int]] = {}
+        by_surface_form: dict[tuple[str, str], list[int]] = {}
         for row in rows.values():
             form = _form(store.records[row], by_label)
             by_surface_form.setdefault(form, []).append(row)
@@ -169,13 +170,13 @@ class Corrections:
         return matches
 
 
-def _form(record: MentionRecord, by_label: bool) -> Tuple[str, str]:
+def _form(record: MentionRecord, by_label: bool) -> tuple[str, str]:
     """A key of mentions that a correction may cover."""
     return (record.normalized or record.text).lower(), record.label if by_label else ""
 
 
 def _with_given_exemplars(
-    neighbours: Neighbours, keep: np.ndarray, given: List[Tuple[int, int, int]]
+    neighbours: Neighbours, keep: np.ndarray, given: list[tuple[int, int, int]]
 ) -> Neighbours:
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
@@ -187,7 +188,7 @@ def _with_given_exemplars(
     return neighbours.with_exemplars(TopK(ids, scores), entities)
 
 
-def _with_given_candidates(ranking: Ranking, given: List[Tuple[int, int, int]]) -> Ranking:
+def _with_given_candidates(ranking: Ranking, given: list[tuple[int, int, int]]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
@@ -197,5 +198,5 @@ def _with_given_candidates(ranking: Ranking, given: List[Tuple[int, int, int]]) 
     return Ranking(TopK(ids, scores), exemplars)
 
 
-def _arrays(table: TopK) -> Tuple[np.ndarray, np.ndarray]:
+def _arrays(table: TopK) -> tuple[np.ndarray, np.ndarray]:
     return table.ids, table.scores

@@ -1,7 +1,7 @@
 """Convert Docs to links by offset, and write them back."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Iterable, List, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -58,9 +58,9 @@ class DocumentLinker:
     threshold: float
     extension: str
     overwrite: Overwrite
-    nil: Optional[NilCount] = None
+    nil: NilCount | None = None
 
-    def link(self, docs: Sequence[Doc]) -> List[DocLinks]:
+    def link(self, docs: Sequence[Doc]) -> list[DocLinks]:
         """The links of docs."""
         spans = self._spans(docs)
         if not any(spans):
@@ -70,18 +70,18 @@ class DocumentLinker:
             self.nil.add(linked.decisions.entities)
         return self.by_doc(docs, spans, linked.links)
 
-    def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> List[DocLinks]:
+    def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> list[DocLinks]:
         """The links of docs. Mentions that no entity fits are added to the new entities."""
         spans = self._spans(docs)
         return self.by_doc(docs, spans, stream.link(self.stages, spans, self.threshold))
 
-    def _spans(self, docs: Sequence[Doc]) -> List[List[Span]]:
+    def _spans(self, docs: Sequence[Doc]) -> list[list[Span]]:
         one_thread_after_fork()
         return [self.stages.reader.mentions_to_link(doc) for doc in docs]
 
     def by_doc(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
-    ) -> List[DocLinks]:
+    ) -> list[DocLinks]:
         """Links by the offsets of their mentions. NIL for mentions that are not to be linked.
 
         docs: The documents.
@@ -89,7 +89,7 @@ class DocumentLinker:
         links: One link for each of them.
         """
         rest, reader = iter(links), self.stages.reader
-        all_links: List[DocLinks] = []
+        all_links: list[DocLinks] = []
         for doc, group in zip(docs, spans):
             of_doc = {offsets_of_span(span): Link(NIL, 0.0) for span in reader.all_mentions(doc)}
             of_doc.update((offsets_of_span(span), next(rest)) for span in group)

@@ -1,7 +1,7 @@
 """Learning from single mentions without training: ``learn``, ``reject_link`` and ``forget``."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Iterable, Tuple
 
 from spacy.tokens import Doc, Span
 
@@ -93,7 +93,7 @@ class Feedback:
             self.datastore.changed()
             return len(stored)
 
-    def _other_labels(self, span: Span, rejected: Tuple[str, ...]) -> Tuple[str, ...]:
+    def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
         """Stored ids of a mention without those rejected."""
         store, entities = self.datastore.exemplars, self.datastore.kb.entities
         row = store.row(key_of(span))
@@ -105,7 +105,7 @@ class Feedback:
         if self.datastore.kb.entities.position(kb_id) < 0:
             raise ArboError(Errors.E510.format(id=kb_id, text=span.text))
 
-    def _correct(self, span: Span, correction: Correction, kb_ids: Tuple[str, ...]) -> None:
+    def _correct(self, span: Span, correction: Correction, kb_ids: tuple[str, ...]) -> None:
         key, store = key_of(span), self.datastore.exemplars
         row, existing = store.row(key), self.corrections.items.get(key)
         before = existing.before if existing is not None else None

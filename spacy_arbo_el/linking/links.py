@@ -1,7 +1,7 @@
 """Turn decisions into Link objects."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, List, Sequence
 
 import numpy as np
 
@@ -28,10 +28,10 @@ class Wording:
     titles: The titles of the first candidates, by position in the knowledge base.
     """
 
-    ids: Dict[int, str]
-    entities: Dict[int, Entity]
-    exemplars: Dict[int, MentionRecord]
-    titles: Dict[int, str]
+    ids: dict[int, str]
+    entities: dict[int, Entity]
+    exemplars: dict[int, MentionRecord]
+    titles: dict[int, str]
 
     @classmethod
     def read(
@@ -51,7 +51,7 @@ class Wording:
         first = np.unique(candidates.first(N_TITLED).ids).tolist()
         return cls(ids, kb.entities.at_all(entities), records, kb.entities.titles_at(first))
 
-    def ids_of(self, positions: np.ndarray) -> List[List[str]]:
+    def ids_of(self, positions: np.ndarray) -> list[list[str]]:
         """The ids of positions (m, c); "" for -1."""
         return [[self.ids.get(p, "") for p in row] for row in positions.tolist()]
 
@@ -63,7 +63,7 @@ def make_links(
     decisions: Decisions,
     cluster_ids: Sequence[str],
     wording: Wording,
-) -> List[Link]:
+) -> list[Link]:
     """The ``Link`` of each of some of the m mentions.
 
     mentions: Which of them.
@@ -114,14 +114,14 @@ def _evidence(
     return Evidence(step.kind, name, record.text, record.context, weight, record.document)
 
 
-def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> List[str]:
+def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
     """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
 
     documents: (m,) int64.
     clusters: (m,) int64, -1 for linked mentions.
     RETURNS: "" where the cluster is -1.
     """
-    numbers: Dict[int, Dict[int, int]] = {}
+    numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):
         own = numbers.setdefault(document, {})

@@ -10,23 +10,15 @@ import gc
 import re
 import uuid
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
-    Optional,
     Protocol,
-    Sequence,
-    Tuple,
 )
 
 import srsly
@@ -182,7 +174,7 @@ class Serializer:
             message = Warnings.W516.format(path=file, name=path.name, keys=", ".join(keys))
             warnings.warn(message)
 
-    def _parts(self, exclude: Iterable[str]) -> List[_Part]:
+    def _parts(self, exclude: Iterable[str]) -> list[_Part]:
         linker, stages = self.linker, self.linker.stages
         exemplars, vocab = stages.datastore.exemplars, linker.vocab
         parts = [
@@ -251,7 +243,7 @@ def kind_of(reranker: Reranker) -> str:
     return type(reranker).__name__ + (f" ({named})" if named else "")
 
 
-def pickled_parts(linker: Any, settings: Dict[str, Any]) -> Tuple[Any, ...]:
+def pickled_parts(linker: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
     """Parts from which ``rebuild`` makes the same linker in another process.
 
     settings: The keyword arguments of its constructor.
@@ -266,7 +258,7 @@ def rebuild(
     vocab: Vocab,
     model: Model,
     name: str,
-    settings: Dict[str, Any],
+    settings: dict[str, Any],
     state: bytes,
     stream_process: Any,
 ) -> Any:
@@ -284,7 +276,7 @@ class ComponentFolder:
 
     # Writing
 
-    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: Optional[ArboKB]) -> None:
+    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: ArboKB | None) -> None:
         """Save in one step. Parts that are not given stay as saved before.
 
         parts: For each part a function that gives its bytes.
@@ -325,8 +317,8 @@ class ComponentFolder:
     # Reading
 
     def read(
-        self, names: Sequence[str], open_kb: Optional[Callable[[Path], ArboKB]]
-    ) -> Dict[str, bytes]:
+        self, names: Sequence[str], open_kb: Callable[[Path], ArboKB] | None
+    ) -> dict[str, bytes]:
         """The parts of one save, each checked.
 
         Raises ValueError that names missing or damaged files.
@@ -348,7 +340,7 @@ class ComponentFolder:
                     raise
         raise AssertionError
 
-    def _manifest_or_none(self) -> Optional[Manifest]:
+    def _manifest_or_none(self) -> Manifest | None:
         try:
             return self._read_manifest()
         except (ValueError, OSError):
@@ -401,7 +393,7 @@ def _check(about: Mapping[str, Any]) -> None:
         raise ValueError(f"kb is {kb!r:.60}")
 
 
-def _check_identity(path: Path, found: Optional[Tuple[Any, int]], saved: Sequence[Any]) -> None:
+def _check_identity(path: Path, found: tuple[Any, int] | None, saved: Sequence[Any]) -> None:
     """Raise ValueError for another KB than the saved one. An older state of it is refused too.
 
     found: Its identity; None where it can't be read, of which opening it tells more.
@@ -458,7 +450,7 @@ def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
         raise ValueError("a word piece has a number that the encoder does not know")
 
 
-def _loaded_shims(tower: Model) -> "List[Tuple[Model, EncoderShim]]":
+def _loaded_shims(tower: Model) -> "list[tuple[Model, EncoderShim]]":
     """Loaded shims of a tower, each with its layer."""
     if not any(layer.shims for layer in tower.walk()):
         return []

@@ -2,7 +2,8 @@
 
 import copy
 import weakref
-from typing import Any, Callable, Dict, Mapping, Optional
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from spacy.language import Language
 from thinc.api import Config
@@ -10,7 +11,7 @@ from thinc.api import Config
 from ..base.errors import ArboError, Errors
 
 
-class LiveSettings(Dict[str, Any]):
+class LiveSettings(dict[str, Any]):
     """The settings in force, by name. Each change is written to the config of the pipeline too.
 
     So what ``nlp.config`` says and ``nlp.to_disk`` saves is in force, and what a config
@@ -19,7 +20,7 @@ class LiveSettings(Dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]):
         super().__init__(values)
-        self._find_config: Callable[[], Optional[Config]] = lambda: None
+        self._find_config: Callable[[], Config | None] = lambda: None
 
     def belong_to(self, component: Any, nlp: Language) -> None:
         """Write changes to the config of a pipeline.
@@ -48,7 +49,7 @@ class LiveSettings(Dict[str, Any]):
         nlp.get_pipe_config(name).update(copy.deepcopy(dict(self)))
 
 
-def name_in_pipeline(component: Any, nlp: Language) -> Optional[str]:
+def name_in_pipeline(component: Any, nlp: Language) -> str | None:
     """Name of a component in the pipeline.
 
     ``nlp.rename_pipe`` may have changed it.
@@ -58,7 +59,7 @@ def name_in_pipeline(component: Any, nlp: Language) -> Optional[str]:
     return next((name for name, other in nlp.components if other is component), None)
 
 
-def _find_config(component: Any, nlp: Optional[Language]) -> Optional[Config]:
+def _find_config(component: Any, nlp: Language | None) -> Config | None:
     if nlp is None:
         return None
     name = name_in_pipeline(component, nlp)

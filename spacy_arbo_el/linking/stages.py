@@ -1,7 +1,8 @@
 """The stages from mentions to links, written once. Everything that links calls these."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, List, Optional, Protocol, Sequence, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from spacy.tokens import Span
@@ -33,7 +34,7 @@ class LinkedMentions:
 
     ranked: RankedMentions
     decisions: Decisions
-    links: List[Link]
+    links: list[Link]
 
 
 @runtime_checkable
@@ -83,9 +84,9 @@ class LinkingStages:
     corrections: Corrections
     reranker: Reranker
     inference: Inference
-    discovery: Optional[Discovery]
+    discovery: Discovery | None
     calibration: Calibration
-    kept: Optional[KeptResults] = None
+    kept: KeptResults | None = None
 
     @property
     def context(self) -> RankingContext:
@@ -117,8 +118,8 @@ class LinkingStages:
     def retrieve(
         self,
         batch: MentionBatch,
-        n_mentions: Optional[int] = None,
-        allowed: Optional[AllowedEntities] = None,
+        n_mentions: int | None = None,
+        allowed: AllowedEntities | None = None,
     ) -> Neighbours:
         """The neighbours of mentions.
 
@@ -182,7 +183,7 @@ class LinkingStages:
     # The stages in turn
 
     def rank(
-        self, spans: Sequence[Sequence[Span]], n_mentions: Optional[int] = None
+        self, spans: Sequence[Sequence[Span]], n_mentions: int | None = None
     ) -> RankedMentions:
         """Rank candidates of spans.
 
@@ -193,8 +194,8 @@ class LinkingStages:
     def rank_encoded(
         self,
         batch: MentionBatch,
-        n_mentions: Optional[int] = None,
-        allowed: Optional[AllowedEntities] = None,
+        n_mentions: int | None = None,
+        allowed: AllowedEntities | None = None,
     ) -> RankedMentions:
         """Rank candidates of encoded mentions.
 
@@ -207,7 +208,7 @@ class LinkingStages:
         self,
         spans: Sequence[Sequence[Span]],
         threshold: float,
-        allowed: Optional[AllowedEntities] = None,
+        allowed: AllowedEntities | None = None,
     ) -> LinkedMentions:
         """Link the mentions of documents, each document for itself.
 
@@ -238,7 +239,7 @@ class StagePart(Generic[T]):
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def __get__(self, linker: Any, owner: Optional[type] = None) -> T:
+    def __get__(self, linker: Any, owner: type | None = None) -> T:
         if linker is None:
             raise AttributeError(f"{self.name} belongs to a linker, not to its class")
         return getattr(linker.stages, self.name)

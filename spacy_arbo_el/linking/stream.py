@@ -1,8 +1,8 @@
 """New entities that are kept from document to document."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Dict, List, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Span
@@ -31,7 +31,7 @@ class Stream:
     def __init__(self) -> None:
         self.new_entities = NewEntities()
         # The process in which streaming was turned on. None for off: documents add nothing.
-        self.process: Optional[int] = None
+        self.process: int | None = None
 
     def turn(self, on: bool) -> None:
         """Start or stop to keep new entities, in this process."""
@@ -39,7 +39,7 @@ class Stream:
 
     def link(
         self, stages: LinkingStages, spans: Sequence[Sequence[Span]], threshold: float
-    ) -> List[Link]:
+    ) -> list[Link]:
         """Link documents' mentions and attach the others to new entities.
 
         stages: The stages of linking; they must have a discovery.
@@ -72,11 +72,11 @@ class _Attaching:
         self, stages: LinkingStages, new_entities: NewEntities, linked: LinkedMentions
     ) -> None:
         self.stages, self.new_entities, self.linked = stages, new_entities, linked
-        self._names: Dict[int, str] = {}
+        self._names: dict[int, str] = {}
         # Mentions that are to be added at once, and their rows in the batch.
-        self._waiting: Dict[MentionKey, int] = {}
+        self._waiting: dict[MentionKey, int] = {}
 
-    def names(self) -> Dict[int, str]:
+    def names(self) -> dict[int, str]:
         """New entity of each unlinked row of the batch."""
         batch, new_entities = self.linked.ranked.batch, self.new_entities
         rows = np.flatnonzero(self.linked.decisions.entities < 0)

@@ -11,8 +11,9 @@ without user data keeps only ``kb_id_``. A link belongs to its span's character 
 retokenization that moves the span's borders loses it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
@@ -84,7 +85,7 @@ class Link:
     titles: Sequence[str] = ()
 
     @property
-    def candidates(self) -> List[Candidate]:
+    def candidates(self) -> list[Candidate]:
         """The ranked candidates, best first."""
         titles = [*self.titles, *[""] * (len(self.ids) - len(self.titles))]
         return list(map(Candidate, self.ids, self.scores, titles))
@@ -115,7 +116,7 @@ class Link:
         columns = ("", "candidate", "title", "probability")
         return html_table(f"{self!r}: {self.explain()}", columns, rows, more)
 
-    def to_dict(self) -> Dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable, with names for everything."""
         return {
             "kb_id": self.kb_id,
@@ -142,7 +143,7 @@ class Link:
         steps += [f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in rest]
         return " ← ".join(steps)
 
-    def to_data(self) -> Dict[str, Any]:
+    def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
         return {
             "kb_id": self.kb_id,
@@ -155,7 +156,7 @@ class Link:
         }
 
     @classmethod
-    def from_data(cls, data: Dict[str, Any]) -> "Link":
+    def from_data(cls, data: dict[str, Any]) -> "Link":
         return cls(
             data["kb_id"],
             data["score"],
@@ -175,9 +176,9 @@ def named(entity_id: str, title: str) -> str:
 # The name of the extension, unless a linker's config gives another one.
 DEFAULT_EXTENSION = "arbo"
 # The links of a Doc by the character offsets of their mentions.
-DocLinks = Dict[Offsets, Link]
+DocLinks = dict[Offsets, Link]
 # Which existing kb ids a linker replaces: all, none, or "nil" for "NIL" alone.
-Overwrite = Union[bool, str]
+Overwrite = bool | str
 ONLY_NIL = "nil"
 
 
@@ -187,7 +188,7 @@ class _LinkGetter:
     def __init__(self, storage: str):
         self.storage = storage
 
-    def __call__(self, span: Span) -> Optional[Link]:
+    def __call__(self, span: Span) -> Link | None:
         data = span._.get(self.storage)
         return None if data is None else Link.from_data(data)
 
@@ -263,9 +264,7 @@ def annotate_new_entities(
     doc.spans[key] = new
 
 
-def links_of(
-    doc: Doc, spans: Sequence[Span], name: str, given: bool = False
-) -> List[Optional[Link]]:
+def links_of(doc: Doc, spans: Sequence[Span], name: str, given: bool = False) -> list[Link | None]:
     """Links of spans as the document has them now; None for a span without a link.
 
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
@@ -285,7 +284,7 @@ def links_of(
     return [_link_now(span, names) for span in spans]
 
 
-def _link_now(span: Span, names: Sequence[str]) -> Optional[Link]:
+def _link_now(span: Span, names: Sequence[str]) -> Link | None:
     said = [link for link in map(span._.get, names) if link is not None]
     if not span.kb_id_:
         return None
@@ -293,7 +292,7 @@ def _link_now(span: Span, names: Sequence[str]) -> Optional[Link]:
     return next(agreeing, None) or _given(span.kb_id_, said[0] if said else None)
 
 
-def _given(kb_id: str, link: Optional[Link]) -> Link:
+def _given(kb_id: str, link: Link | None) -> Link:
     """The link to an id that was set manually. link: What the linker said instead."""
     link = link or Link(NIL, 0.0)
     if kb_id == NIL:

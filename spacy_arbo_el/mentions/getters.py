@@ -1,7 +1,8 @@
 """Getters of mentions from a Doc."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Iterable, List, Optional, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -12,7 +13,7 @@ from ..base.errors import Warnings
 from ..base.log import warn_once
 
 # Start and end character in the text of the Doc, end exclusive.
-Offsets = Tuple[int, int]
+Offsets = tuple[int, int]
 
 
 @runtime_checkable
@@ -24,7 +25,7 @@ class SpanGetter(Protocol):
     """
 
     @property
-    def spans_key(self) -> Optional[str]: ...
+    def spans_key(self) -> str | None: ...
 
     def __call__(self, doc: Doc) -> Iterable[Span]: ...
 
@@ -35,7 +36,7 @@ class EntSpans:
     """The entities of ``doc.ents``, the default."""
 
     @property
-    def spans_key(self) -> Optional[str]:
+    def spans_key(self) -> str | None:
         return None
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
@@ -65,7 +66,7 @@ class GroupSpans:
         return doc.spans[self.spans_key]
 
 
-def find_mentions(doc: Doc, get_spans: SpanGetter) -> List[Span]:
+def find_mentions(doc: Doc, get_spans: SpanGetter) -> list[Span]:
     """Find a Doc's mentions by start and end, without duplicates.
 
     Two spans over the same text (of different labels, say) are one mention, so that they
@@ -96,7 +97,7 @@ def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
     return copy
 
 
-def gold_mentions_example(example: Example, get_spans: SpanGetter) -> Tuple[Example, bool]:
+def gold_mentions_example(example: Example, get_spans: SpanGetter) -> tuple[Example, bool]:
     """Make an example whose prediction has the reference's mentions without links.
 
     RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the

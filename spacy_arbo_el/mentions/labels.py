@@ -1,7 +1,7 @@
 """Annotated mentions and their gold entities."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Iterable, Iterator, List, Sequence, Set, Tuple
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -15,12 +15,12 @@ from .reader import MentionReader
 from .record import gold_ids
 
 # Mentions with a common element are of the same entity. Empty if the entity is not annotated.
-Identity = Set[str]
+Identity = set[str]
 
 
 def annotated_batches(
     reader: MentionReader, docs: Iterable[Doc], size: int = 64
-) -> Iterator[List[List[Span]]]:
+) -> Iterator[list[list[Span]]]:
     """Batch the annotated mentions to link. Each has at least one mention.
 
     reader: Finds the mentions.
@@ -47,7 +47,7 @@ def gold_positions(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> np.ndarray:
     return gold
 
 
-def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> List[Tuple[str, ...]]:
+def current_ids(kb: ArboKB, gold_ids: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """The current gold ids of mentions, each once. Those of entities after a merge.
 
     gold_ids: The gold ids of each of m mentions. Ids that lead to no entity stay unchanged.
@@ -61,7 +61,7 @@ def is_gold(entities: np.ndarray, gold: np.ndarray) -> np.ndarray:
     return (entities[:, :, None] == gold[:, None, :]).any(axis=2) & (entities >= 0)
 
 
-def identities_of(kb: ArboKB, spans: Sequence[Span]) -> List[Identity]:
+def identities_of(kb: ArboKB, spans: Sequence[Span]) -> list[Identity]:
     """Entity of each annotated mention. A new one is NIL with an ``id_``."""
     return [
         set(ids) if ids else ({f"new:{span.id_}"} if span.id_ else set())

@@ -1,9 +1,9 @@
 """Reading of Docs into batches of mentions."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Callable, Iterable, List, Mapping, Optional, Sequence
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -40,9 +40,9 @@ class MentionSettings:
     """
 
     getter: SpanGetter = EntSpans()
-    normalizer: Optional[Normalizer] = None
-    labels_discard: Optional[List[str]] = None
-    labels: Optional[List[str]] = None
+    normalizer: Normalizer | None = None
+    labels_discard: list[str] | None = None
+    labels: list[str] | None = None
 
     def __post_init__(self) -> None:
         for name in ("labels_discard", "labels"):
@@ -65,11 +65,11 @@ class ReadTexts:
     offsets: For each text (n, 2) int64, start and end character of its mentions, end exclusive.
     """
 
-    texts: List[str]
-    offsets: List[np.ndarray]
+    texts: list[str]
+    offsets: list[np.ndarray]
 
     @property
-    def normalized(self) -> List[str]:
+    def normalized(self) -> list[str]:
         """The normalized surface forms of all mentions."""
         return [
             text[start:end]
@@ -106,11 +106,11 @@ class MentionReader:
     has_type: Callable[[str], bool] = lambda label: False
     named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
 
-    def all_mentions(self, doc: Doc) -> List[Span]:
+    def all_mentions(self, doc: Doc) -> list[Span]:
         """The mentions of a Doc, in order."""
         return find_mentions(doc, self.settings.getter)
 
-    def mentions_to_link(self, doc: Doc) -> List[Span]:
+    def mentions_to_link(self, doc: Doc) -> list[Span]:
         """Mentions of a Doc without discarded labels, in order."""
         spans = self.all_mentions(doc)
         labels = Counter(span.label_ for span in spans)
@@ -128,7 +128,7 @@ class MentionReader:
         is_other = settings.labels is not None and label not in settings.labels
         return is_other or label in (settings.labels_discard or ())
 
-    def with_labels(self, labels: Optional[List[str]]) -> "MentionReader":
+    def with_labels(self, labels: list[str] | None) -> "MentionReader":
         """The same, but only mentions with these labels are linked. None changes nothing."""
         return replace(self, settings=replace(self.settings, labels=labels)) if labels else self
 

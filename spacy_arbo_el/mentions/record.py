@@ -1,8 +1,9 @@
 """Records and batches of mentions, in plain values."""
 
 import hashlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
@@ -20,7 +21,7 @@ CONTEXT = 160
 SHOWN_CONTEXT = 80
 
 # What identifies a mention: its document's fingerprint, start and end character.
-MentionKey = Tuple[str, int, int]
+MentionKey = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class MentionRecord:
     """
 
     key: MentionKey
-    kb_ids: Tuple[str, ...]
+    kb_ids: tuple[str, ...]
     text: str
     before: str = ""
     after: str = ""
@@ -67,7 +68,7 @@ class MentionRecord:
         return self.doc_id or self.key[0]
 
     @property
-    def values(self) -> List[Any]:
+    def values(self) -> list[Any]:
         """The fields in their order, which msgpack can write."""
         return [getattr(self, name) for name in FIELDS]
 
@@ -99,7 +100,7 @@ class MentionBatch:
     documents: np.ndarray
     labels: np.ndarray
     n_documents: int
-    vectors: Optional[np.ndarray] = None
+    vectors: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.records)
@@ -117,12 +118,12 @@ class MentionBatch:
         return has_vector(self.encoded)
 
     @property
-    def keys(self) -> List[MentionKey]:
+    def keys(self) -> list[MentionKey]:
         """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
-    def normalized(self) -> List[str]:
+    def normalized(self) -> list[str]:
         """The normalized surface form of each mention."""
         return [record.normalized for record in self.records]
 
@@ -162,7 +163,7 @@ class MentionBatch:
         return replace(self, vectors=vectors)
 
 
-def gold_ids(span: Span) -> Tuple[str, ...]:
+def gold_ids(span: Span) -> tuple[str, ...]:
     """The gold ids of an annotated span: several for a composite ("D1|D2"), none for NIL."""
     ids = (kb_id.strip() for kb_id in span.kb_id_.split(ID_SEPARATOR))
     return tuple(kb_id for kb_id in ids if kb_id and kb_id != NIL)
@@ -173,7 +174,7 @@ def text_fingerprint(text: str) -> str:
     return hashlib.blake2b(text.encode("utf8"), digest_size=8).hexdigest()
 
 
-def keys_of(spans: Sequence[Span]) -> List[MentionKey]:
+def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
     """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
     return [(fingerprint, *offsets_of_span(span)) for span in spans]

@@ -1,6 +1,7 @@
 """Validation of mention records that were read from bytes."""
 
-from typing import Any, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from .record import MentionRecord
 

@@ -12,9 +12,9 @@ encoder is not PubMedBERT.
 import random
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.pipeline import Sentencizer
@@ -35,7 +35,7 @@ from ..training.table import GoldTable
 def batch_by_concept(
     n_concepts: int,
     n_mentions: int,
-    getter: Optional[SpanGetter] = None,
+    getter: SpanGetter | None = None,
     sentences: bool = False,
 ) -> Batcher:
     """Batches of different concepts with some mentions each. They are drawn from all documents.
@@ -61,7 +61,7 @@ def batch_by_concept(
     check_count("batcher.n_concepts", n_concepts, least=1)
     check_count("batcher.n_mentions", n_mentions, least=1)
 
-    def batches(examples: Iterable[Example]) -> Iterator[List[Example]]:
+    def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         corpus = list(examples)
         mentions = labelled_mentions(corpus, getter)
         beside = _of_sentences(mentions, corpus) if sentences else {}
@@ -83,9 +83,9 @@ def batch_by_concept(
 
 def _of_sentences(
     mentions: Sequence[CorpusMention], corpus: Sequence[Example]
-) -> Dict[CorpusMention, List[CorpusMention]]:
+) -> dict[CorpusMention, list[CorpusMention]]:
     """All mentions of the sentence that each mention begins in."""
-    groups: Dict[Tuple[int, int], List[CorpusMention]] = defaultdict(list)
+    groups: dict[tuple[int, int], list[CorpusMention]] = defaultdict(list)
     for number, of_example in groupby(mentions, lambda mention: mention.example):
         doc = corpus[number].reference
         with_sentences = doc if doc.has_annotation("SENT_START") else Sentencizer()(doc.copy())
@@ -95,10 +95,10 @@ def _of_sentences(
     return {mention: group for group in groups.values() for mention in group}
 
 
-def _groups(mentions: List[CorpusMention], size: int) -> List[List[List[CorpusMention]]]:
+def _groups(mentions: list[CorpusMention], size: int) -> list[list[list[CorpusMention]]]:
     """Divide each concept's mentions at random into groups. The last may be smaller."""
     random.shuffle(mentions)
-    by_concept: Dict[Tuple[str, ...], List[CorpusMention]] = defaultdict(list)
+    by_concept: dict[tuple[str, ...], list[CorpusMention]] = defaultdict(list)
     for mention in mentions:
         by_concept[mention.concept].append(mention)
     return [
@@ -154,7 +154,7 @@ class MultiSimilarity:
     alpha: float = 2.0
     beta: float = 50.0
     base: float = 0.5
-    margin: Optional[float] = None
+    margin: float | None = None
 
     scale = 1.0
     offset = 0.0

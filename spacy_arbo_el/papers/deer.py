@@ -9,8 +9,9 @@ title's field has all names of the entity, and a round ends after so many mentio
 stops rising.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.util import registry
@@ -56,7 +57,7 @@ class Fields:
     aliases: bool = True
     types: bool = True
 
-    def __call__(self, entity: Entity) -> List[Text]:
+    def __call__(self, entity: Entity) -> list[Text]:
         names = entity.names if self.aliases else entity.names[:1]
         lines = [entity.description, *(entity.types if self.types else ())]
         title, rest = ("\n".join(map(_one_line, part)) for part in (names, lines))
@@ -156,7 +157,7 @@ class LearnedScale:
             model.layers.append(node)
             model.set_ref(name, node)
 
-    def scalars(self, model: Model, number: int) -> Tuple[float, float]:
+    def scalars(self, model: Model, number: int) -> tuple[float, float]:
         """Return the present scale and offset of an objective."""
         node = model.get_ref(NODE.format(number=number))
         scale, offset = (float(node.ops.to_numpy(node.get_param(name))[0]) for name in SCALARS)
@@ -164,7 +165,7 @@ class LearnedScale:
 
     def begin_update(
         self, model: Model, number: int, similarities: np.ndarray
-    ) -> Tuple[np.ndarray, Backward]:
+    ) -> tuple[np.ndarray, Backward]:
         node = model.get_ref(NODE.format(number=number))
         scale, offset = self.scalars(model, number)
 
@@ -184,7 +185,7 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
         model.set_param(name, model.ops.alloc1f(1))
 
 
-def _forward(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+def _forward(model: Model, X: Any, is_train: bool) -> tuple[Any, Callable]:
     return X, lambda dX: dX
 
 
@@ -255,7 +256,7 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
 
 def nearer_than_gold(
     k: int, table: GoldTable, cache: EmbeddingCache
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of mentions and wrong texts nearer than gold. Texts of a wrong entity that is nearer
     than the gold entity.
 

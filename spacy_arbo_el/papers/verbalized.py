@@ -9,8 +9,9 @@ Other than in the paper, mentions and entities share one encoder, and a smaller 
 from vectors that training keeps up to date.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from spacy.tokens import Span
@@ -76,7 +77,7 @@ class OverDistances:
         return losses, gradient * self.loss.scale * slope
 
 
-def _negative_distances(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def _negative_distances(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Negative distances with derivatives, from squared ones. All are (b, n).
 
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
@@ -157,7 +158,7 @@ class IterativePrediction:
     inference: Inference
     share: float = 0.34
     limit: int = 50
-    training: Optional[WrittenLinks] = None
+    training: WrittenLinks | None = None
 
     def __post_init__(self) -> None:
         check_part("inference.share", self.share)
@@ -187,7 +188,7 @@ class IterativePrediction:
         trainer: "Trainer",
         spans: Sequence[Sequence[Span]],
         rows: np.ndarray,
-    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+    ) -> tuple[np.ndarray, RevisedInputs | None]:
         """Inputs of texts with links. See ``RevisesTraining``."""
         if self.training is None:
             return rows, None
@@ -237,7 +238,7 @@ class IterativePrediction:
 
 def _first(
     stages: "LinkingStages", batch: MentionBatch
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """First candidates, their log-odds, and which are corrected."""
     ranked = stages.rank_encoded(batch, n_mentions=0)
     entities, logits, _ = first_candidates(ranked.ranking)

@@ -1,7 +1,8 @@
 """VERBALIZED's iteration (§4). Links written into the text, in linking and in training."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Dict, List, Sequence, Tuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from spacy.tokens import Span
@@ -76,8 +77,8 @@ def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -
         for title, rest in verbalize(entity)
     }
     bounds = offsets_of(np.array([len(pairs) for pairs in texts.offsets]))
-    changed: List[str] = []
-    moved: List[np.ndarray] = []
+    changed: list[str] = []
+    moved: list[np.ndarray] = []
     for text, pairs, start in zip(texts.texts, texts.offsets, bounds.tolist()):
         own = written[start : start + len(pairs)].tolist()
         edits = insertions(pairs, [phrases.get(position, "") for position in own])
@@ -87,9 +88,9 @@ def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -
     return replace(texts, texts=changed, offsets=moved)
 
 
-def insertions(pairs: np.ndarray, phrases: Sequence[str]) -> List[Tuple[int, int, str]]:
+def insertions(pairs: np.ndarray, phrases: Sequence[str]) -> list[tuple[int, int, str]]:
     """Insertions behind mentions, in order. One where several mentions end at the same place."""
-    by_end: Dict[int, str] = {}
+    by_end: dict[int, str] = {}
     for end, phrase in zip(pairs[:, 1].tolist(), phrases):
         if phrase:
             by_end.setdefault(end, phrase)
@@ -107,7 +108,7 @@ def read_with_links(
     trainer: "Trainer",
     spans: Sequence[Sequence[Span]],
     rows: np.ndarray,
-) -> Tuple[np.ndarray, RevisedInputs]:
+) -> tuple[np.ndarray, RevisedInputs]:
     """Mentions of a training step with their encoder inputs.
 
     limit: As in ``write_links``.

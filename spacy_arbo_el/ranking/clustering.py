@@ -1,7 +1,6 @@
 """Joint inference over a document's mentions, entities and exemplars."""
 
 from dataclasses import dataclass
-from typing import List, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -83,7 +82,7 @@ class _Nodes:
 
     def edges(
         self, neighbours: Neighbours, calibration: Calibration
-    ) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sources, targets and weights, (E,) each."""
         n_entities, first_exemplar = len(self.entities), len(self.entities) + self.n_mentions
         by_text = np.flatnonzero((self._entity >= 0) & (self._exemplar < 0))
@@ -113,10 +112,10 @@ class _Nodes:
         ]
         return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
 
-    def path(self, links: graph.Links, mention: int) -> List[Step]:
+    def path(self, links: graph.Links, mention: int) -> list[Step]:
         """Steps from a linked mention's entity to the mention."""
         n_entities = len(self.entities)
-        steps: List[Step] = []
+        steps: list[Step] = []
         exemplar, node = -1, n_entities + mention
         while node >= n_entities:
             item = node - n_entities

@@ -5,7 +5,7 @@ is compared with the description of an entity, both encoded whole. Names need no
 that, and where several entities share a name, nothing else tells them apart.
 """
 
-from typing import List, Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -71,7 +71,7 @@ class Descriptions:
             self._rows = np.full(len(self._rows), UNKNOWN, dtype=np.int64)
             self._vectors = AppendOnly.empty("float32")
 
-    def of_entities(self, entities: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def of_entities(self, entities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The descriptions of entities, encoded where that was not done yet.
 
         entities: (n,) int64 positions in the knowledge base.
@@ -125,7 +125,7 @@ def read_contexts(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
     datastore: Datastore,
-    kept: Optional[KeptResults] = None,
+    kept: KeptResults | None = None,
 ) -> CandidateFeatures:
     """Return candidates of mentions with the features of their contexts.
 
@@ -144,8 +144,8 @@ def fits(
     datastore: Datastore,
     records: Sequence[MentionRecord],
     entities: np.ndarray,
-    kept: Optional[KeptResults] = None,
-) -> Tuple[np.ndarray, np.ndarray]:
+    kept: KeptResults | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
     """The similarity of mentions' contexts to the descriptions of candidates.
 
     records: The m mentions.
@@ -172,10 +172,10 @@ def fits(
     return similarity, described
 
 
-def _contexts(encoder: Encoder, texts: List[str], kept: Optional[KeptResults]) -> np.ndarray:
+def _contexts(encoder: Encoder, texts: list[str], kept: KeptResults | None) -> np.ndarray:
     """(n, width) float32 of length 1. Equal contexts are encoded once."""
 
-    def encode(places: List[int]) -> np.ndarray:
+    def encode(places: list[int]) -> np.ndarray:
         passages = [texts[place] for place in places]
         return unit(encoder.encode_passages("mention", passages, CONTEXT_PIECES))
 

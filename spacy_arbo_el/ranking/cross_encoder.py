@@ -1,7 +1,7 @@
 """A reranker that reads mention and entity together (arborescence paper, §3.3–3.4)."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -67,8 +67,8 @@ class CrossEncoder:
     sure: float = 1.0
     window: int = 48
     text: int = 48
-    scorer: Optional[PairScorer] = field(default=None, repr=False)
-    vector_curves: Optional[Calibration] = field(default=None, repr=False)
+    scorer: PairScorer | None = field(default=None, repr=False)
+    vector_curves: Calibration | None = field(default=None, repr=False)
     fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
 
     def __post_init__(self) -> None:

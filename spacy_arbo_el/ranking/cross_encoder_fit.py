@@ -1,7 +1,6 @@
 """Fit from a cross-encoder's scores to log-odds. Log-odds that a candidate is correct."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 import numpy as np
 
@@ -24,8 +23,8 @@ class CrossEncoderFit:
     weights: Of the features with the score as one more; None where the score ranks by itself.
     """
 
-    curve: Tuple[float, float, float] = PLAIN
-    weights: Optional[RankerWeights] = None
+    curve: tuple[float, float, float] = PLAIN
+    weights: RankerWeights | None = None
 
     @classmethod
     def fit(
@@ -33,7 +32,7 @@ class CrossEncoderFit:
         scores: np.ndarray,
         correct: np.ndarray,
         before: np.ndarray,
-        features: Optional[CandidateFeatures],
+        features: CandidateFeatures | None,
         documents: np.ndarray,
     ) -> "CrossEncoderFit":
         """Learn from scored candidates.

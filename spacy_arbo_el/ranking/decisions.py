@@ -1,7 +1,8 @@
 """Decisions, and the protocol of inference procedures."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, List, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,17 +40,17 @@ class Decisions:
 
     entities: np.ndarray
     logits: np.ndarray
-    paths: Sequence[List[Step]]
+    paths: Sequence[list[Step]]
 
 
-class Paths(Sequence[List[Step]]):
+class Paths(Sequence[list[Step]]):
     """Paths that are built on access. Few of a large corpus are needed at a time.
 
     trace: Function from the number of a mention to its path.
     count: The number of mentions.
     """
 
-    def __init__(self, trace: Callable[[int], List[Step]], count: int):
+    def __init__(self, trace: Callable[[int], list[Step]], count: int):
         self._trace, self._count = trace, count
 
     def __len__(self) -> int:
@@ -89,7 +90,7 @@ class Inference(Protocol):
         ...
 
 
-def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+def first_candidates(ranking: Ranking) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The first candidate of each of m mentions.
 
     RETURNS: Entities (m,) int64, -1 for none; log-odds (m,) float32, -inf for none; exemplars
@@ -100,7 +101,7 @@ def first_candidates(ranking: Ranking) -> Tuple[np.ndarray, np.ndarray, np.ndarr
     return candidates.ids[:, 0], candidates.scores[:, 0], exemplars.ids[:, 0]
 
 
-def start_of_path(entity: int, exemplar: int) -> List[Step]:
+def start_of_path(entity: int, exemplar: int) -> list[Step]:
     """Begin a path at an entity, via its exemplar; -1 for no exemplar."""
     steps = [Step("entity", entity, np.inf)]
     return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]

@@ -5,8 +5,6 @@ and hypothyroidism, John and Jane Smith. Their similarity is high all the same. 
 name differ in the ending of a word, or in words that add little.
 """
 
-from typing import Tuple
-
 import numpy as np
 
 from ..base.compiling import jit_helper
@@ -66,7 +64,7 @@ def compare_words(  # pragma: no cover - compiled
     other_words: np.ndarray,
     other_spans: np.ndarray,
     other_letters: np.ndarray,
-) -> Tuple[float, float, float]:
+) -> tuple[float, float, float]:
     """Compare the words of a mention with those of a name.
 
     start, end: The words of the mention are ``words[start:end]``, numbers of words.

@@ -1,7 +1,7 @@
 """Word pieces of entities, each tokenized once. The pieces are of names, descriptions and types."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -56,9 +56,9 @@ class EntityPieces:
     def with_entities(
         self,
         tokenizer: WordPieceTokenizer,
-        entities: Dict[int, Entity],
+        entities: dict[int, Entity],
         index: StringIndex,
-        normalizer: Optional[Normalizer],
+        normalizer: Normalizer | None,
         limit: int,
     ) -> "EntityPieces":
         """The same with further entities.
@@ -116,14 +116,14 @@ class EntityPieces:
 
 
 def _names_compared(
-    strings: Sequence[str], entity: Entity, normalizer: Optional[Normalizer]
-) -> List[int]:
+    strings: Sequence[str], entity: Entity, normalizer: Normalizer | None
+) -> list[int]:
     """Number of the name behind each string.
 
     The first name for a string that is made of none: where an entity has no names, the surface
     forms of its exemplars are compared. There is one number at least.
     """
-    number_of: Dict[str, int] = {}
+    number_of: dict[str, int] = {}
     for names in (entity.names, normalized_names(normalizer, entity.names)):
         for number, name in enumerate(names):
             number_of.setdefault(name.lower(), number)
@@ -167,7 +167,7 @@ class PiecesCache:
         return pieces
 
 
-def cached_pieces(datastore: Datastore, key: Tuple[object, ...]) -> PiecesCache:
+def cached_pieces(datastore: Datastore, key: tuple[object, ...]) -> PiecesCache:
     """The cache of a datastore in its present state.
 
     key: What word pieces depend on beside the datastore.

@@ -1,8 +1,9 @@
 """Strings of a datastore's entities, updated edit by edit."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Optional
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class _Sources:
         owners = exemplars.entities(datastore.kb)
         return cls(entities, entities.changes.total, exemplars.serials, owners)
 
-    def changed_until(self, later: "_Sources") -> Optional[np.ndarray]:
+    def changed_until(self, later: "_Sources") -> np.ndarray | None:
         """The entities whose strings may differ later: (c,) int64, each once.
 
         None where that is not known.
@@ -81,7 +82,7 @@ class EntityStrings:
         # The frequency of each entity whose names were read.
         self._frequency = np.zeros(0, dtype=np.float64)
         # Names of entities with their case.
-        self._written: Dict[int, FrozenSet[str]] = {}
+        self._written: dict[int, frozenset[str]] = {}
         # (entities,) bool.
         self.has_exemplar = np.zeros(0, dtype=bool)
         self.index = StringIndex(self._read_names, min_ngram, max_ngram)
@@ -146,7 +147,7 @@ class EntityStrings:
         return take_or(self._frequency, entities, 0.0)
 
     def owners(
-        self, records: Sequence[MentionRecord], count: int, withheld: Optional[np.ndarray] = None
+        self, records: Sequence[MentionRecord], count: int, withheld: np.ndarray | None = None
     ) -> np.ndarray:
         """Entities with exactly the mention's string: (m, count) int64, -1 for none.
 
@@ -172,7 +173,7 @@ class EntityStrings:
         self,
         records: Sequence[MentionRecord],
         entities: np.ndarray,
-        withheld: Optional[np.ndarray] = None,
+        withheld: np.ndarray | None = None,
     ) -> np.ndarray:
         """Candidates' shares of the exemplars with a mention's surface form.
 
@@ -189,8 +190,8 @@ class EntityStrings:
         return shares
 
     def _attested(
-        self, record: MentionRecord, withheld: Optional[np.ndarray]
-    ) -> Tuple[List[int], List[int]]:
+        self, record: MentionRecord, withheld: np.ndarray | None
+    ) -> tuple[list[int], list[int]]:
         """Entities with exemplars of a mention's form, and how many, most first."""
         counts = self.index.with_surface_form(record.normalized)
         owners = [e for e in counts if withheld is None or not withheld[e]]
@@ -215,10 +216,10 @@ class EntityStrings:
         self.index.forget_names(changed)
         self.index.count_names(changed[changed % self._stride == 0])
 
-    def _read_names(self, positions: np.ndarray) -> List[List[str]]:
+    def _read_names(self, positions: np.ndarray) -> list[list[str]]:
         """The names of entities, raw and normalized. None of those that were removed."""
         entities = self._sources.entities.at_all(positions.tolist())
-        groups: List[List[str]] = [[] for _ in positions]
+        groups: list[list[str]] = [[] for _ in positions]
         for row, position in enumerate(positions.tolist()):
             if position in entities:
                 entity = entities[position]
@@ -252,13 +253,13 @@ def _stride(entities: EntityStore) -> int:
 
 def _surface_forms(
     records: Sequence[MentionRecord], owners: np.ndarray, positions: np.ndarray
-) -> List[List[str]]:
+) -> list[list[str]]:
     """The surface forms of the exemplars of some entities, as often as each occurs.
 
     owners: (n,) int64, the entity of each exemplar.
     positions: (e,) int64, ascending.
     """
-    groups: List[List[str]] = [[] for _ in positions]
+    groups: list[list[str]] = [[] for _ in positions]
     exemplars = np.flatnonzero(np.isin(owners, positions))
     rows = np.searchsorted(positions, owners[exemplars])
     for exemplar, row in zip(exemplars.tolist(), rows.tolist()):
@@ -268,7 +269,7 @@ def _surface_forms(
     return groups
 
 
-def normalized_names(normalizer: Optional[Normalizer], names: Sequence[str]) -> List[str]:
+def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> list[str]:
     """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
     if normalizer is None:
         return []

@@ -1,7 +1,6 @@
 """The vote of the nearest exemplars."""
 
 from dataclasses import dataclass
-from typing import List, Optional, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -38,7 +37,7 @@ class ExemplarVote:
     """
 
     n_exemplars: int = 15
-    temperature: Optional[float] = None
+    temperature: float | None = None
     texts: bool = False
 
     def __post_init__(self) -> None:
@@ -69,7 +68,7 @@ class ExemplarVote:
         )
         linked = (first >= 0) & (logits >= min_logit)
 
-        def path(mention: int) -> List[Step]:
+        def path(mention: int) -> list[Step]:
             if not linked[mention]:
                 return []
             last = Step("mention", mention, float(logits[mention]))
@@ -81,7 +80,7 @@ class ExemplarVote:
             Paths(path, count),
         )
 
-    def voters(self, neighbours: Neighbours, calibration: Calibration) -> Tuple[TopK, np.ndarray]:
+    def voters(self, neighbours: Neighbours, calibration: Calibration) -> tuple[TopK, np.ndarray]:
         """Entities of each mention's voters, by voters' log-odds.
 
         RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for

@@ -1,9 +1,9 @@
 """A ranker of candidates by all their similarities, and the weights that come with the package."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -47,7 +47,7 @@ class PretrainedWeights:
     weights: RankerWeights
     vectors: np.ndarray
     # Whether they suit an encoder, by its fingerprint.
-    _suits: Dict[str, bool] = field(default_factory=dict, repr=False)
+    _suits: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @classmethod
     def for_encoder(cls, weights: RankerWeights, encoder: Encoder) -> "PretrainedWeights":
@@ -91,7 +91,7 @@ def pretrained_weights() -> PretrainedWeights:
 
 
 def _vectors_of_probes(encoder: Encoder) -> np.ndarray:
-    texts: List[str] = list(PROBES)
+    texts: list[str] = list(PROBES)
     ends = np.array([len(text) for text in texts], dtype=np.int64)
     offsets = np.stack([np.zeros_like(ends), ends], axis=1)
     mentions = encoder.read_mentions(texts, np.arange(len(texts)), offsets)
@@ -126,9 +126,9 @@ class Comparison:
         not compared.
     """
 
-    contributions: Dict[str, float]
-    fit: Optional[float]
-    other_fit: Optional[float]
+    contributions: dict[str, float]
+    fit: float | None
+    other_fit: float | None
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class FeatureRanker:
     max_ngram: int = 3
     pretrained: bool = True
     context: bool = True
-    weights: Optional[RankerWeights] = field(default=None, repr=False)
+    weights: RankerWeights | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_count("reranker.n_reranked", self.n_reranked, 1)
@@ -153,7 +153,7 @@ class FeatureRanker:
         check_count("reranker.min_ngram", self.min_ngram, 1, self.max_ngram)
 
     @property
-    def learned_with(self) -> Dict[str, int]:
+    def learned_with(self) -> dict[str, int]:
         """The settings that features depend on, and so the weights."""
         return {"min_ngram": self.min_ngram, "max_ngram": self.max_ngram}
 
@@ -181,7 +181,7 @@ class FeatureRanker:
         candidates: CandidateFeatures,
         weights: RankerWeights,
         context: RankingContext,
-    ) -> Tuple[CandidateFeatures, np.ndarray]:
+    ) -> tuple[CandidateFeatures, np.ndarray]:
         """Candidates with their log-odds: by their names, and where these leave doubt in context.
 
         RETURNS: The candidates with the features that were used, and (m, c) float32.
@@ -198,11 +198,11 @@ class FeatureRanker:
         logits[doubtful] = weights.logits(read)
         return candidates.replaced(doubtful, read), logits
 
-    def weights_in(self, context: RankingContext) -> Optional[RankerWeights]:
+    def weights_in(self, context: RankingContext) -> RankerWeights | None:
         """The weights to rank with. Those that were learned, else pretrained ones that suit."""
         return self.weights if self.weights is not None else self.pretrained_in(context)
 
-    def pretrained_in(self, context: RankingContext) -> Optional[RankerWeights]:
+    def pretrained_in(self, context: RankingContext) -> RankerWeights | None:
         """Pretrained weights of the package, if encoder and settings suit."""
         if not self.pretrained or (self.min_ngram, self.max_ngram) != PRETRAINED_NGRAMS:
             return None
@@ -217,8 +217,8 @@ class FeatureRanker:
         batch: MentionBatch,
         neighbours: Neighbours,
         context: RankingContext,
-        withheld: Optional[np.ndarray] = None,
-    ) -> Optional[CandidateFeatures]:
+        withheld: np.ndarray | None = None,
+    ) -> CandidateFeatures | None:
         """The candidates of a batch with their features. None where there are no entities.
 
         withheld: As in ``gather_features``.
@@ -239,7 +239,7 @@ class FeatureRanker:
         context: RankingContext,
         one: int,
         other: int,
-    ) -> Optional[Comparison]:
+    ) -> Comparison | None:
         """Compare two candidates feature by feature.
 
         batch: A single mention.
@@ -262,7 +262,7 @@ class FeatureRanker:
 
     def gather_withheld(
         self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
-    ) -> Tuple[np.ndarray, List[CandidateFeatures]]:
+    ) -> tuple[np.ndarray, list[CandidateFeatures]]:
         """Candidates as if their gold entities had no exemplars.
 
         Entities are divided into parts. The exemplars of one part are left out at a time, for the

@@ -1,7 +1,7 @@
 """The candidates of mentions, and their features: similarities of vectors and of strings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -164,9 +164,9 @@ def gather_features(
     neighbours: Neighbours,
     records: Sequence[MentionRecord],
     entity_strings: EntityStrings,
-    allowed: Optional[AllowedEntities],
+    allowed: AllowedEntities | None,
     count: int,
-    withheld: Optional[np.ndarray] = None,
+    withheld: np.ndarray | None = None,
 ) -> CandidateFeatures:
     """Choose the candidates of mentions, and compute their features.
 
@@ -233,7 +233,7 @@ def _prior(frequencies: np.ndarray, same_string: np.ndarray) -> np.ndarray:
 
 
 def _choose_candidates(
-    neighbours: Neighbours, same: np.ndarray, allowed: Optional[AllowedEntities], count: int
+    neighbours: Neighbours, same: np.ndarray, allowed: AllowedEntities | None, count: int
 ) -> np.ndarray:
     """(m, count) int64 positions, -1 for none.
 
@@ -251,7 +251,7 @@ def _choose_candidates(
     return take_or(flat, places, -1)
 
 
-def _similarity_of(entities: np.ndarray, owners: TopK) -> Tuple[np.ndarray, np.ndarray]:
+def _similarity_of(entities: np.ndarray, owners: TopK) -> tuple[np.ndarray, np.ndarray]:
     """Similarity and column of each candidate among ``owners``. The first occurrence counts.
 
     A candidate that does not occur there gets the smallest similarity of the row: it can't be

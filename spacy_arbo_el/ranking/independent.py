@@ -1,7 +1,6 @@
 """Each mention on its own."""
 
 from dataclasses import dataclass
-from typing import List
 
 import numpy as np
 from spacy.util import registry
@@ -44,7 +43,7 @@ class Independent:
         linked = (first >= 0) & (logits >= min_logit)
         entities = np.where(linked, first, -1)
 
-        def path(mention: int) -> List[Step]:
+        def path(mention: int) -> list[Step]:
             if not linked[mention]:
                 return []
             last = Step("mention", mention, float(logits[mention]))

@@ -4,7 +4,8 @@ They are those of scikit-learn's ``char_wb``: of words with a space on both side
 words. A word that is shorter than the shortest n-gram is one n-gram itself.
 """
 
-from typing import List, NamedTuple, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,8 +47,8 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     values = (codes + np.uint64(1)) * FACTOR
 
     places, keys = np.arange(len(codes)), np.zeros(len(codes), dtype=np.uint64)
-    found_places: List[np.ndarray] = [places[:0]]
-    found_keys: List[np.ndarray] = [keys[:0]]
+    found_places: list[np.ndarray] = [places[:0]]
+    found_keys: list[np.ndarray] = [keys[:0]]
     for length in range(1, longest + 1):
         is_long = left[places] >= length
         places, keys = places[is_long], keys[is_long]

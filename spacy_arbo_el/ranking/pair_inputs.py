@@ -10,7 +10,6 @@ mentions reads, so that no document is tokenized again.
 """
 
 from dataclasses import dataclass
-from typing import List, Tuple
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from ..encoders.windows import share_context
 from .entity_pieces import EntityPieces
 
 # A segment of passages: where it starts, and how long it is.
-Segment = Tuple[np.ndarray, np.ndarray]
+Segment = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class PairFormat:
 
     def _entity_segments(
         self, pieces: EntityPieces, rows: np.ndarray, names: np.ndarray
-    ) -> Tuple[Segment, Segment, Segment, Segment, Segment]:
+    ) -> tuple[Segment, Segment, Segment, Segment, Segment]:
         """Segments of entities: names, title, types and description. Names stand before and after
         the title.
 
@@ -105,7 +104,7 @@ class PairFormat:
         return kept[0], kept[1], kept[2], kept[3], kept[4]
 
 
-def _special_segments(first: int, count: int) -> List[Segment]:
+def _special_segments(first: int, count: int) -> list[Segment]:
     """A segment of each special token. first: Where they start. count: The number of pairs."""
     one = np.ones(count, dtype=np.int64)
     return [(np.full(count, first + i), one) for i in range(5)]
@@ -113,7 +112,7 @@ def _special_segments(first: int, count: int) -> List[Segment]:
 
 def _mention_segments(
     mentions: SpanInputs, rows: np.ndarray, budget: int
-) -> Tuple[Segment, Segment, Segment, Segment]:
+) -> tuple[Segment, Segment, Segment, Segment]:
     """Segments of mentions: left, the mention twice, right. The mention is in two pieces.
 
     A mention that is longer than the window keeps its two ends.

@@ -1,7 +1,8 @@
 """The model of a cross-encoder: a transformer over pairs, and a linear layer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import srsly
@@ -88,7 +89,7 @@ class PairScorer:
         """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
-    def __call__(self, pairs: SpanInputs, kept: Optional[KeptResults] = None) -> np.ndarray:
+    def __call__(self, pairs: SpanInputs, kept: KeptResults | None = None) -> np.ndarray:
         """Return scores, (p,) float32, comparable among the candidates of a mention.
 
         kept: Keeps the scores for the next call; None to keep none.
@@ -109,7 +110,7 @@ class PairScorer:
             raise ArboError(Errors.E875.format(name=self.tower.attrs["name"]))
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
-    def begin_update(self, pairs: SpanInputs) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    def begin_update(self, pairs: SpanInputs) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
         """Score pairs (p,); return scores and their backprop."""
         ops: Any = self.model.ops
         scores, backprop = self.model.begin_update(pairs)
@@ -123,7 +124,7 @@ class PairScorer:
         shim, head = shim_of(self.tower), self.model.layers[1]
         ops: Any = self.model.ops
         arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
-        content: Dict[str, Any] = {
+        content: dict[str, Any] = {
             "format": FORMAT,
             "retriever": self.retriever,
             "name": str(self.tower.attrs["name"]),

@@ -5,7 +5,7 @@ The probability of a candidate is the probability that any candidate is right, t
 share by softmax. So candidates that cannot be told apart share it, and the rest is NIL.
 """
 
-from typing import Optional, Sequence, Tuple
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def log_odds_of(scores: np.ndarray, valid: np.ndarray, presence: np.ndarray) -> 
 
 def fit_temperature(
     scores: np.ndarray, correct: np.ndarray, weights: np.ndarray
-) -> Tuple[float, float]:
+) -> tuple[float, float]:
     """Find the temperature with most likely correct shares. Their likelihood is returned too.
 
     scores: (n, c) float, -inf for none.
@@ -58,8 +58,8 @@ def fit_presence(
     present: np.ndarray,
     weights: np.ndarray,
     signs: Sequence[int],
-    start: Optional[np.ndarray] = None,
-) -> Optional[np.ndarray]:
+    start: np.ndarray | None = None,
+) -> np.ndarray | None:
     """Weights of evidence and an offset. The log-odds that any candidate is right.
 
     evidence: (n, f) float, of the best candidate of each mention.
@@ -82,7 +82,7 @@ def fit_presence(
         centre, prior = start * np.append(spread, 1.0), PRIOR
     penalty = prior / weights.sum()
 
-    def loss(w: np.ndarray) -> Tuple[float, np.ndarray]:
+    def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
         margin, moved = side * (measured @ w), w - centre
         wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
         gradient = -(shares * side * wrong) @ measured + 2 * penalty * moved

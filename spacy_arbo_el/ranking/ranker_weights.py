@@ -5,7 +5,7 @@ probabilities from its scores, fitted on mentions that the network was not train
 """
 
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -142,10 +142,10 @@ def fit_weights(
     candidates: CandidateFeatures,
     correct: np.ndarray,
     groups: np.ndarray,
-    shares: Optional[np.ndarray] = None,
-    start: Optional[RankerWeights] = None,
-    presence: Optional[np.ndarray] = None,
-) -> Optional[RankerWeights]:
+    shares: np.ndarray | None = None,
+    start: RankerWeights | None = None,
+    presence: np.ndarray | None = None,
+) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
@@ -199,8 +199,8 @@ def _held_out(
     correct: np.ndarray,
     fold: np.ndarray,
     shares: np.ndarray,
-    start: Optional[RankerWeights],
-) -> Tuple[np.ndarray, np.ndarray]:
+    start: RankerWeights | None,
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores by weights that were not trained on the mentions; -inf for no candidate.
 
     RETURNS: (m, c) float64, of the candidates and of those without the correct ones.
@@ -247,7 +247,7 @@ def train_networks(
     candidates: CandidateFeatures,
     correct: np.ndarray,
     shares: np.ndarray,
-    start: Optional[RankerWeights] = None,
+    start: RankerWeights | None = None,
     networks: int = NETWORKS,
 ) -> RankerWeights:
     """Fit all but the curve, from fixed points or from other weights.
@@ -290,8 +290,8 @@ def train_networks(
 
 
 def _fitted(
-    weights: List[Any], data: Tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
-) -> List[np.ndarray]:
+    weights: list[Any], data: tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
+) -> list[np.ndarray]:
     """Weights of one network, fitted by L-BFGS.
 
     weights: What it begins with.
@@ -323,12 +323,12 @@ def _fitted(
     return [part.detach().numpy() for part in weights]
 
 
-def _copies(weights: RankerWeights) -> List[Any]:
+def _copies(weights: RankerWeights) -> list[Any]:
     arrays = (weights.linear, weights.hidden, weights.bias, weights.out)
     return [torch.from_numpy(array.copy()).requires_grad_() for array in arrays]
 
 
-def _start(width: int, seed: int) -> List[Any]:
+def _start(width: int, seed: int) -> list[Any]:
     # Its own generator: fitting in the middle of training must not disturb training.
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3

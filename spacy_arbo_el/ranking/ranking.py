@@ -1,7 +1,8 @@
 """Rankings of candidates, what a reranker is, and the one that ranks by the best evidence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Optional, Protocol, Sequence, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -121,7 +122,7 @@ class RankingContext:
     datastore: Datastore
     calibration: Calibration
     n_candidates: int
-    kept: Optional[KeptResults] = None
+    kept: KeptResults | None = None
 
 
 @runtime_checkable

@@ -8,7 +8,8 @@ as much as the strings
 that it changes.
 """
 
-from typing import Dict, FrozenSet, Hashable, Iterator, List, NamedTuple, Sequence, Tuple, TypeVar
+from collections.abc import Hashable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -74,8 +75,8 @@ class FeatureReader:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
         self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        self._words: Dict[str, int] = {}
-        self._numbers: Dict[FrozenSet[str], int] = {}
+        self._words: dict[str, int] = {}
+        self._numbers: dict[frozenset[str], int] = {}
         self._n_strings = 0
         # In how many counted strings each n-gram occurs.
         self._frequency = AppendOnly.of(np.zeros(0, dtype=np.int64))
@@ -193,7 +194,7 @@ def _features(
     )
 
 
-def _number_in(numbers: Dict[T, int], value: T) -> int:
+def _number_in(numbers: dict[T, int], value: T) -> int:
     """Number of a value, a new one if needed."""
     return numbers.setdefault(value, len(numbers))
 
@@ -206,7 +207,7 @@ class StringTable:
 
     def __init__(self, reader: FeatureReader):
         self._reader = reader
-        self._of: Dict[int, List[str]] = {}
+        self._of: dict[int, list[str]] = {}
         # Whether each entity's strings are known.
         self._has = np.zeros(0, dtype=bool)
         # The first row of each entity's strings, and how many they are.
@@ -236,7 +237,7 @@ class StringTable:
         known = self._has
         return take_or(known, np.where(entities < len(known), entities, -1), False)
 
-    def of(self, entity: int) -> List[str]:
+    def of(self, entity: int) -> list[str]:
         """The strings of an entity, in order; may be empty."""
         return self._of.get(entity, [])
 
@@ -246,7 +247,7 @@ class StringTable:
         self.replace(known, [[] for _ in known])
         self._has[known] = False
 
-    def replace(self, entities: np.ndarray, groups: Sequence[List[str]]) -> None:
+    def replace(self, entities: np.ndarray, groups: Sequence[list[str]]) -> None:
         """Give entities other strings.
 
         entities: (e,) int64, each once.
@@ -282,7 +283,7 @@ class StringTable:
 
     def compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
-    ) -> Tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Compare mentions with the strings of their candidates.
 
         entities: (m, c) int64, -1 for none.

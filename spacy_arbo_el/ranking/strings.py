@@ -7,7 +7,8 @@ and neither is the one without a number.
 """
 
 from collections import Counter
-from typing import Callable, Dict, Iterable, List, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..storage.locks import ForkableLock
 from .string_features import FeatureReader, StringTable
 
 # (e,) int64 entities, each once -> the names of each; may be empty
-ReadNames = Callable[[np.ndarray], List[List[str]]]
+ReadNames = Callable[[np.ndarray], list[list[str]]]
 
 # So many names are kept at most, unless a batch needs more. They take some 0.5 KB each.
 MAX_NAMES = 1_000_000
@@ -61,10 +62,10 @@ class StringIndex:
         self._read_names = read_names
         self._reader = FeatureReader(min_ngram, max_ngram)
         self._names = StringTable(self._reader)
-        self._counted: Dict[int, List[str]] = {}
+        self._counted: dict[int, list[str]] = {}
         self._surface_forms = StringTable(self._reader)
         # The entities that have a surface form, and how often.
-        self._owners: Dict[str, Dict[int, int]] = {}
+        self._owners: dict[str, dict[int, int]] = {}
         self._loading = ForkableLock()
 
     def count_names(self, entities: np.ndarray) -> None:
@@ -133,11 +134,11 @@ class StringIndex:
         """
         self._names_with(entities)
 
-    def surface_forms_of(self, entity: int) -> List[str]:
+    def surface_forms_of(self, entity: int) -> list[str]:
         """The surface forms of an entity in lower case, each once."""
         return self._surface_forms.of(entity)
 
-    def names_of(self, entity: int) -> List[str]:
+    def names_of(self, entity: int) -> list[str]:
         """The names of an entity for comparison, in lower case, each once."""
         return self._names_with(np.array([entity])).of(entity)
 
@@ -164,12 +165,12 @@ class StringIndex:
             self._names.replace(missing, self._read(missing))
             return self._names
 
-    def _read(self, entities: np.ndarray) -> List[List[str]]:
+    def _read(self, entities: np.ndarray) -> list[list[str]]:
         """Names of entities, cached while they are counted."""
         others = np.array([e for e in entities.tolist() if e not in self._counted], dtype=np.int64)
         names = dict(zip(others.tolist(), self._read_names(others) if len(others) else ()))
         return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
 
 
-def _distinct(strings: Iterable[str]) -> List[str]:
+def _distinct(strings: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(string.lower() for string in strings))

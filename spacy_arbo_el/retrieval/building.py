@@ -1,7 +1,7 @@
 """Building of the search, incremental where rows were added."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Hashable, Optional
 
 import numpy as np
 
@@ -39,8 +39,8 @@ class RetrieverBuilder:
 
     def __init__(self, settings: RetrieverSettings):
         self.settings = settings
-        self._texts: Optional[_Built] = None
-        self._exemplars: Optional[_Built] = None
+        self._texts: _Built | None = None
+        self._exemplars: _Built | None = None
 
     def build(self, kb: ArboKB, exemplars: ExemplarStore) -> Retriever:
         """Build the search over entities and exemplars. All of them must have their vectors."""
@@ -75,5 +75,5 @@ class RetrieverBuilder:
         return previous
 
     @staticmethod
-    def _previous(built: Optional[_Built], source: Hashable, rows: np.ndarray) -> Optional[Index]:
+    def _previous(built: _Built | None, source: Hashable, rows: np.ndarray) -> Index | None:
         return built.index if built is not None and built.extends_to(source, rows) else None

@@ -2,18 +2,11 @@
 
 import time
 import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import (
     Any,
-    Callable,
-    Dict,
-    Hashable,
-    Iterable,
-    Iterator,
-    List,
-    Optional,
-    Sequence,
     TypeVar,
 )
 
@@ -73,7 +66,7 @@ class Datastore:
         vocab: Vocab,
         encoder: Encoder,
         settings: RetrieverSettings,
-        normalizer: Optional[Normalizer] = None,
+        normalizer: Normalizer | None = None,
     ):
         self.vocab = vocab
         self.encoder = encoder
@@ -85,8 +78,8 @@ class Datastore:
         self._edits = self.kb.edits
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
-        self._retriever: Optional[Retriever] = None
-        self._among: Optional[np.ndarray] = None
+        self._retriever: Retriever | None = None
+        self._among: np.ndarray | None = None
 
     @property
     def revision(self) -> Revision:
@@ -133,7 +126,7 @@ class Datastore:
         self,
         name: Hashable,
         build: Callable[[], T],
-        update: Callable[[T], Optional[T]] = lambda value: None,
+        update: Callable[[T], T | None] = lambda value: None,
     ) -> T:
         """A cached value of entities and exemplars. It does not depend on vectors, and is made when
         they change.
@@ -152,7 +145,7 @@ class Datastore:
         )
         return name in types
 
-    def named(self, strings: Sequence[str]) -> Dict[str, int]:
+    def named(self, strings: Sequence[str]) -> dict[str, int]:
         """Find the strings that are names of entities.
 
         strings: Case folded.
@@ -182,7 +175,7 @@ class Datastore:
         self,
         records: Sequence[MentionRecord],
         inputs: SpanInputs,
-        vectors: Optional[np.ndarray] = None,
+        vectors: np.ndarray | None = None,
     ) -> np.ndarray:
         """Store labelled mentions as exemplars; see ``ExemplarStore.extend``.
 
@@ -231,7 +224,7 @@ class Datastore:
         return self.kb.vectors.are_of(*texts, self._among)
 
     @property
-    def _retriever_in_use(self) -> Optional[Retriever]:
+    def _retriever_in_use(self) -> Retriever | None:
         """The search that the present thread reads with. It stays, even if a file changes."""
         guard = self.kb.guard
         return self._retriever if guard.is_reading and not guard.is_writing else None
@@ -303,7 +296,7 @@ class Datastore:
         return self._among is not None
 
     @contextmanager
-    def searching(self, among: Optional[np.ndarray]) -> Iterator[None]:
+    def searching(self, among: np.ndarray | None) -> Iterator[None]:
         """Encode and search some entities alone, as evaluations in a training do.
 
         among: (positions,) bool; None for all. No entities may be added in the block.
@@ -324,7 +317,7 @@ class Datastore:
         return self.kb.vectors.cache(kind, encoder.text_fingerprint, lasting=lasting)
 
     def encode_ahead(
-        self, entities: Iterable[Entity], encode: Callable[[List[Text]], Sequence[np.ndarray]]
+        self, entities: Iterable[Entity], encode: Callable[[list[Text]], Sequence[np.ndarray]]
     ) -> None:
         """Encode the texts of entities before they are added.
 
@@ -345,7 +338,7 @@ class Datastore:
 
     # What the search for a batch needs
 
-    def allowed_entities(self, batch: MentionBatch) -> Optional[AllowedEntities]:
+    def allowed_entities(self, batch: MentionBatch) -> AllowedEntities | None:
         """Entities that each mention may be linked to. None where types do not count.
 
         These are the entities with the mention's label as a type, and those without a type.
@@ -370,7 +363,7 @@ class Datastore:
 
         return self.derived(("allowed", label), build)
 
-    def named_entities(self, batch: MentionBatch) -> Optional[np.ndarray]:
+    def named_entities(self, batch: MentionBatch) -> np.ndarray | None:
         """Entities by name for unreadable mentions: (m, c) int64. Mentions that the encoder can't
         read.
 

@@ -1,7 +1,8 @@
 """The nearest entities of mentions, limited to allowed types."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, Optional
+from typing import Optional
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from .similarity import Similarity
 
 # Function from vectors (m, width), a count and allowed positions in the KB, (positions,) bool or
 # None for all, to the nearest of each vector, (m, count).
-Search = Callable[[np.ndarray, int, Optional[np.ndarray]], TopK]
+Search = Callable[[np.ndarray, int, np.ndarray | None], TopK]
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ class EntitySearch:
         self,
         vectors: np.ndarray,
         count: int,
-        allowed: Optional[AllowedEntities] = None,
-        named: Optional[np.ndarray] = None,
+        allowed: AllowedEntities | None = None,
+        named: np.ndarray | None = None,
     ) -> TopK:
         """The nearest entities of each mention, (m, count).
 
@@ -109,7 +110,7 @@ class EntitySearch:
         nearest.scores[unreadable, : by_name.width] = by_name.scores[unreadable]
         return nearest
 
-    def _search(self, vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]) -> TopK:
+    def _search(self, vectors: np.ndarray, count: int, allowed: np.ndarray | None) -> TopK:
         usable = self._usable
         if allowed is not None:
             usable = allowed[self.owners] & (self.owners >= 0)
@@ -144,7 +145,7 @@ class EntitySearch:
 
 
 def search_by_label(
-    search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+    search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
 ) -> TopK:
     """Search per label, or once if everything is allowed."""
     if allowed is None:

@@ -1,6 +1,6 @@
 """Encoding of a knowledge base's texts, without duplicates."""
 
-from typing import List, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,7 +28,7 @@ def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     return vectors
 
 
-def text_batches(texts: Sequence[Text]) -> List[np.ndarray]:
+def text_batches(texts: Sequence[Text]) -> list[np.ndarray]:
     """Batches of texts by number, as ``encode_texts`` encodes them."""
     if len(texts) < MIN_LOGGED:
         return [np.arange(len(texts))]

@@ -1,7 +1,8 @@
 """Exemplars: labelled mentions, searched beside entities (MOLEMAN, §3)."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 import srsly
@@ -32,7 +33,7 @@ class ExemplarStore:
     """
 
     def __init__(self) -> None:
-        self.records: List[MentionRecord] = []
+        self.records: list[MentionRecord] = []
         self.inputs = SpanInputs.empty()
         self.fingerprint = ""
         self.version = 0
@@ -43,8 +44,8 @@ class ExemplarStore:
         self._next_serial = 0
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
-        self._entities: Tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
-        self._rows: Dict[MentionKey, int] = {}
+        self._entities: tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
+        self._rows: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
         return len(self.records)
@@ -88,7 +89,7 @@ class ExemplarStore:
         self,
         records: Sequence[MentionRecord],
         inputs: SpanInputs,
-        vectors: Optional[np.ndarray] = None,
+        vectors: np.ndarray | None = None,
     ) -> np.ndarray:
         """Store mentions. One that is stored already keeps its row and gets the new record.
 
@@ -146,13 +147,13 @@ class ExemplarStore:
             serials[row] = self._new_serials(1)[0]
             self._serials = AppendOnly.of(serials)
 
-    def _set_records(self, records: List[MentionRecord]) -> None:
+    def _set_records(self, records: list[MentionRecord]) -> None:
         self.records = records
         self._rows = {record.key: row for row, record in enumerate(records)}
         self._relabelled += 1
         self._serials = AppendOnly.of(self._new_serials(len(records)))
 
-    def relabel(self, key: MentionKey, kb_ids: Tuple[str, ...]) -> None:
+    def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Give a mention other gold ids."""
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))

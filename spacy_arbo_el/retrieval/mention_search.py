@@ -4,7 +4,7 @@
 """
 
 import hashlib
-from typing import Callable, Dict, Optional
+from collections.abc import Callable
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
 
     Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
     """
-    copies: Dict[bytes, int] = {}
+    copies: dict[bytes, int] = {}
     kept = np.zeros(len(vectors), dtype=bool)
     for row, digest in enumerate(digests_of(vectors).tolist()):
         copies[digest] = copies.get(digest, 0) + 1
@@ -111,7 +111,7 @@ def nearest_earlier(
     count: int,
     similarity: Similarity,
     block: int = 256,
-    left_out: Optional[np.ndarray] = None,
+    left_out: np.ndarray | None = None,
 ) -> TopK:
     """Nearest earlier mentions of each new one: (m, count).
 

@@ -1,7 +1,7 @@
 """Neighbours that a search finds for mentions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Optional, Sequence
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Neighbours:
     mentions: TopK
     exemplar_entities: np.ndarray
     metric: str = "ip"
-    allowed: Optional[AllowedEntities] = None
+    allowed: AllowedEntities | None = None
 
     def __len__(self) -> int:
         return len(self.entities)

@@ -1,7 +1,6 @@
 """The neighbours of mentions: entities, exemplars, and mentions of the same document."""
 
 from dataclasses import dataclass
-from typing import Optional, Tuple
 
 import numpy as np
 
@@ -44,8 +43,8 @@ class Retriever:
         n_entities: int,
         n_exemplars: int,
         n_mentions: int,
-        allowed: Optional[AllowedEntities] = None,
-        named: Optional[np.ndarray] = None,
+        allowed: AllowedEntities | None = None,
+        named: np.ndarray | None = None,
     ) -> Neighbours:
         """The neighbours of encoded mentions.
 
@@ -69,8 +68,8 @@ class Retriever:
         )
 
     def exemplars(
-        self, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
-    ) -> Tuple[TopK, np.ndarray]:
+        self, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
+    ) -> tuple[TopK, np.ndarray]:
         """The nearest exemplars. Rows of the exemplar store, and the entity of each, -1 for none.
 
         vectors: (m, width) float32, prepared.
@@ -82,11 +81,11 @@ class Retriever:
         return found, np.where(valid, self.exemplar_entities[rows], -1)
 
     def _nearest_exemplars(
-        self, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+        self, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
     ) -> TopK:
         """Rows of the exemplar index."""
 
-        def search(vectors: np.ndarray, count: int, allowed: Optional[np.ndarray]) -> TopK:
+        def search(vectors: np.ndarray, count: int, allowed: np.ndarray | None) -> TopK:
             usable = None if allowed is None else allowed[self.exemplar_entities]
             return self.exemplar_index.search(vectors, count, usable)
 
@@ -98,7 +97,7 @@ class Retriever:
         return nearest.where(has_vector(vectors)[:, None])
 
     def _with_further_entities(
-        self, search: Search, vectors: np.ndarray, count: int, allowed: Optional[AllowedEntities]
+        self, search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
     ) -> TopK:
         """Add the nearest exemplar of each further entity.
 
@@ -126,7 +125,7 @@ class Retriever:
 
 def first_entities(
     owners: np.ndarray, count: int, n_entities: int
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Mark each entity's first exemplar, for the first entities.
 
     owners: (m, k) int64, the entity of each exemplar, -1 for none.

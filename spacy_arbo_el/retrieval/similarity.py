@@ -4,7 +4,7 @@ A weight in the graph is the negative of a similarity.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Tuple
+from typing import ClassVar
 
 import numpy as np
 from spacy.util import registry
@@ -80,7 +80,7 @@ class Similarity:
 
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
-    ) -> Tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients of ``paired`` for both sides. They are for left (n, width) and right (n, k,
         width).
         """

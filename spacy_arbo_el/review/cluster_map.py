@@ -1,7 +1,6 @@
 """Maps of new entities: mentions by distance, and their edges."""
 
 from dataclasses import dataclass
-from typing import List, Tuple
 
 import numpy as np
 
@@ -28,8 +27,8 @@ class Point:
 class ClusterMap:
     """The mentions, and edges between their numbers with their cosines."""
 
-    points: List[Point]
-    edges: List[Tuple[int, int, float]]
+    points: list[Point]
+    edges: list[tuple[int, int, float]]
 
 
 def cluster_map(review: Review, name: str) -> ClusterMap:
@@ -63,7 +62,7 @@ def cluster_map(review: Review, name: str) -> ClusterMap:
     return ClusterMap(points, _edges(kept))
 
 
-def _edges(vectors: np.ndarray) -> List[Tuple[int, int, float]]:
+def _edges(vectors: np.ndarray) -> list[tuple[int, int, float]]:
     """The edges from mentions to their nearest, each once."""
     similar = vectors @ vectors.T
     np.fill_diagonal(similar, -np.inf)

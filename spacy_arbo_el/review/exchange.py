@@ -2,10 +2,11 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any
 
 from spacy.tokens import Doc, DocBin, Span
 
@@ -51,19 +52,19 @@ def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
     return json.dumps(tasks)
 
 
-def _tasks(docs: Sequence[Doc], getter: SpanGetter) -> Iterator[Dict[str, Any]]:
+def _tasks(docs: Sequence[Doc], getter: SpanGetter) -> Iterator[dict[str, Any]]:
     for doc in docs:
         spans = [_span(span) for span in find_mentions(doc, getter)]
         meta = {"id": str(doc.user_data.get("doc_id") or text_fingerprint(doc.text))}
         yield {"text": doc.text, "spans": spans, "meta": meta, "answer": "accept"}
 
 
-def _span(span: Span) -> Dict[str, Any]:
+def _span(span: Span) -> dict[str, Any]:
     place = {"start": span.start_char, "end": span.end_char}
     return {**place, "label": span.label_, "kb_id": span.kb_id_}
 
 
-def _results(text: str, units: List[int], span: Dict[str, Any]) -> List[Dict[str, Any]]:
+def _results(text: str, units: list[int], span: dict[str, Any]) -> list[dict[str, Any]]:
     """A span as the two results of a region.
 
     units: The offset of each character of the text as Label Studio counts, and of its end.
@@ -116,8 +117,8 @@ class Export:
     """
 
     about: str
-    write: Optional[Callable[[Iterable[Entry]], str]] = None
-    annotate: Optional[Callable[[Sequence[Doc], SpanGetter], Union[str, bytes]]] = None
+    write: Callable[[Iterable[Entry]], str] | None = None
+    annotate: Callable[[Sequence[Doc], SpanGetter], str | bytes] | None = None
 
     @property
     def needs_texts(self) -> bool:
@@ -142,7 +143,7 @@ EXPORTS = {
 }
 
 
-def exported(name: str, review: Review, links: Optional[LinkReview]) -> Union[str, bytes]:
+def exported(name: str, review: Review, links: LinkReview | None) -> str | bytes:
     """The content of a file of ``EXPORTS``."""
     export = EXPORTS[name]
     if export.annotate is None or links is None:

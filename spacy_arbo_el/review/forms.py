@@ -1,8 +1,9 @@
 """The forms of decisions, and how their fields are read."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping
+from typing import Any
 from urllib.parse import parse_qsl
 
 from ..kb.entity import Entity
@@ -36,18 +37,18 @@ class Form:
     at: The new entity whose page it was on, where the decision is on others.
     """
 
-    values: Dict[str, Any]
-    seen: Dict[str, str]
+    values: dict[str, Any]
+    seen: dict[str, str]
     row: str
-    back: Dict[str, str]
+    back: dict[str, str]
     at: str
 
     @classmethod
-    def read(cls, action: str, form: Mapping[str, List[str]]) -> "Form":
+    def read(cls, action: str, form: Mapping[str, list[str]]) -> "Form":
         """The fields of a decision, in which boxes carry id and version in one value."""
         pairs = [_read(field, form) for field in FORMS[action].split()]
-        values: Dict[str, Any] = dict(pairs)
-        seen: Dict[str, str] = {}
+        values: dict[str, Any] = dict(pairs)
+        seen: dict[str, str] = {}
         for name in ("ids", "others"):
             boxes = [box.rpartition(AT) for box in values.get(name, ())]
             if name in values:
@@ -63,7 +64,7 @@ class Form:
         return cls(values, seen, row, back, _read("at", form)[1])
 
 
-def _read(field: str, form: Mapping[str, List[str]]) -> Any:
+def _read(field: str, form: Mapping[str, list[str]]) -> Any:
     """The name and the value of a field, see ``FORMS``."""
     name, kind = field.rstrip("*,|"), field[-1]
     values = form.get(name, [""])

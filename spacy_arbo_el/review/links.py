@@ -1,8 +1,9 @@
 """Doubtful links of a corpus, and files of decisions."""
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Any
 
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans, minibatch
@@ -53,7 +54,7 @@ class LinkReview:
         self.linker, self.docs = linker, list(docs)
         self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
         self._doc_of = dict(zip(self.texts, self.docs))
-        found: List[Tuple[MentionKey, str, Link]] = []
+        found: list[tuple[MentionKey, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.link_docs([doc for _, doc in batch])
             for (fingerprint, _), links in zip(batch, linked):
@@ -62,7 +63,7 @@ class LinkReview:
         counts = Counter(text.casefold() for _, text, _ in found)
         self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
 
-    def select(self, filters: Filters, review: Review) -> List[LinkRow]:
+    def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
         learnt = (entry["key"] for entry in review.standing if entry["action"] == "learn")
         decided = {*map(tuple, learnt), *review.closed()}
@@ -77,7 +78,7 @@ class LinkReview:
             raise KeyError("There is no such mention.")
         return self.rows[int(number)]
 
-    def span(self, key: MentionKey) -> Optional[Span]:
+    def span(self, key: MentionKey) -> Span | None:
         """A mention of the corpus. None where its document is not in it."""
         if key[0] not in self._doc_of:
             return None
@@ -86,7 +87,7 @@ class LinkReview:
         same = (span for span in spans if (span.start_char, span.end_char) == key[1:])
         return next(same, None) or doc.char_span(*key[1:], alignment_mode="expand")
 
-    def entry_of(self, row: LinkRow, kb_id: str) -> Dict[str, Any]:
+    def entry_of(self, row: LinkRow, kb_id: str) -> dict[str, Any]:
         """Journal entry of a decision on a mention."""
         span, (fingerprint, start, end) = self.span(row.key), row.key
         verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
@@ -98,9 +99,9 @@ class LinkReview:
         return {"key": list(row.key), "document": document, **place, **about, **first}
 
 
-def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> List[Doc]:
+def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
-    found: Dict[str, Dict[Tuple[int, int], Tuple[str, str]]] = {}
+    found: dict[str, dict[tuple[int, int], tuple[str, str]]] = {}
     new, chosen = linker.new_entities, []
     for entry in new.history.decisions():
         for key in entry["mentions"] if entry["action"] == "accept" else ():

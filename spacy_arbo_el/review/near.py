@@ -1,8 +1,8 @@
 """Entities near new entities, in the present knowledge base."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.language import Language
@@ -36,13 +36,13 @@ class Near:
         """The new entities."""
         return self.linker.new_entities
 
-    def rank(self, mentions: Unlinked) -> List[List[NearestEntity]]:
+    def rank(self, mentions: Unlinked) -> list[list[NearestEntity]]:
         """The nearest entities of each mention, each by itself."""
         with self.linker.datastore.reading():
             ranked = self.linker.stages.rank_encoded(self._batch(mentions))
             return nearest_entities(ranked.ranking.candidates, self.linker.kb)
 
-    def of(self, entity: NewEntity) -> List[NearestEntity]:
+    def of(self, entity: NewEntity) -> list[NearestEntity]:
         """The nearest entities of a new entity now.
 
         Its most central mentions are ranked."""
@@ -54,7 +54,7 @@ class Near:
             mentions = self.new.rows.take(rows)
         return most_probable(self.rank(mentions))
 
-    def by_distance(self, entity: NewEntity) -> List[Tuple[MentionRecord, float]]:
+    def by_distance(self, entity: NewEntity) -> list[tuple[MentionRecord, float]]:
         """Mentions of a new entity by similarity to the central. Each with its cosine; the
         central one is first.
         """
@@ -68,7 +68,7 @@ class Near:
         """Unit vectors of its mentions: (m, width) float64."""
         return unit(self.new.mentions_of(entity).vectors.astype(np.float64))
 
-    def similar(self, entity: NewEntity) -> List[str]:
+    def similar(self, entity: NewEntity) -> list[str]:
         """Ids of clusters similar to the central mention, best first."""
         new = self.new
         with new.lock:
@@ -76,7 +76,7 @@ class Near:
             order = np.argsort(-(vectors @ vectors[row]), kind="stable")[: 6 * RELINKED]
             return list(dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist()))
 
-    def attracted(self, kb_id: str) -> List[str]:
+    def attracted(self, kb_id: str) -> list[str]:
         """The cluster of each mention that an entity now attracts.
 
         Of those that no entity fitted, the most similar to it and its exemplars are linked anew.
@@ -100,7 +100,7 @@ class Near:
             found = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
         return [ids[i] for i in found.tolist()]
 
-    def entities_of(self, record: MentionRecord) -> List[str]:
+    def entities_of(self, record: MentionRecord) -> list[str]:
         """The present ids of an exemplar's entities. Merged ones lead to the one that stays."""
         kb = self.linker.kb
         return [kb.get(one).id if one in kb else one for one in record.kb_ids]
@@ -125,7 +125,7 @@ class Near:
         after = self._nearest()
         return sum(after[one] != before.get(one) for one in after)
 
-    def _nearest(self) -> Dict[str, Tuple[str, bool]]:
+    def _nearest(self) -> dict[str, tuple[str, bool]]:
         """The nearest entity of each, and whether it would link."""
         threshold = self.new.threshold
         first = {one.id: one.nearest[0] for one in self.new if one.nearest}
@@ -138,7 +138,7 @@ class Near:
         return MentionBatch(list(mentions.records), mentions.inputs, *about)
 
 
-def fitted(entries: Sequence[Entry]) -> Optional[Curve]:
+def fitted(entries: Sequence[Entry]) -> Curve | None:
     """The curve that decisions show.
 
     It leads from the log-odds of first candidates to how often people chose them.
@@ -152,7 +152,7 @@ def fitted(entries: Sequence[Entry]) -> Optional[Curve]:
     return fit_logistic(_logits([entry["first"][1] for entry in said]), np.array(chosen))
 
 
-def calibrated(value: float, curve: Optional[Curve]) -> float:
+def calibrated(value: float, curve: Curve | None) -> float:
     """A probability on a curve; unchanged without one."""
     if curve is None:
         return value

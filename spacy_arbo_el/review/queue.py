@@ -2,20 +2,9 @@
 
 import hashlib
 from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import (
-    Callable,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Set,
-    Tuple,
-    Union,
-)
 
 from ..base.calibration import Curve
 from ..base.errors import ArboError, Errors
@@ -51,7 +40,7 @@ class Row:
     version: str
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float, curve: Optional[Curve] = None) -> "Row":
+    def of(cls, entity: NewEntity, threshold: float, curve: Curve | None = None) -> "Row":
         near = [calibrated(one.probability, curve) for one in entity.nearest[:2]]
         first, second = [*near, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
@@ -67,7 +56,7 @@ class Row:
         )
 
 
-def version_of(one: Union[NewEntity, Entity]) -> str:
+def version_of(one: NewEntity | Entity) -> str:
     """Fingerprint of an entity, so that changes are noticed."""
     if isinstance(one, Entity):
         content = repr(sorted(one.to_dict().items()))
@@ -76,7 +65,7 @@ def version_of(one: Union[NewEntity, Entity]) -> str:
     return hashlib.blake2b(content.encode("utf8", "replace"), digest_size=6).hexdigest()
 
 
-SORTS: Dict[str, Callable[[Row], Tuple]] = {
+SORTS: dict[str, Callable[[Row], tuple]] = {
     "doubt": lambda row: (-row.mentions * (row.doubt + LEAST_DOUBT), row.id),
     "mentions": lambda row: (-row.mentions, row.id),
     "probability": lambda row: (-row.probability, row.id),
@@ -122,7 +111,7 @@ class Filters:
                 raise ArboError(Errors.E915.format(name=name, value=text)) from None
         return cls(**values)
 
-    def query(self) -> Dict[str, str]:
+    def query(self) -> dict[str, str]:
         """Query of an address with values beside the defaults."""
         plain = vars(Filters())
         return {name: str(v) for name, v in vars(self).items() if v != plain[name]}
@@ -131,9 +120,7 @@ class Filters:
 class Queue:
     """The new entities that are not decided on, in order. curve: See ``near.fitted``."""
 
-    def __init__(
-        self, new_entities: Callable[[], NewEntities], curve: Optional[Curve] = None
-    ) -> None:
+    def __init__(self, new_entities: Callable[[], NewEntities], curve: Curve | None = None) -> None:
         self._new, self.curve = new_entities, curve
         new, rows = self._new(), []
         for start in range(0, len(new), 1000):
@@ -154,7 +141,7 @@ class Queue:
             self.rows[row.id] = row
             insort(self._order, SORTS["doubt"](row))
 
-    def select(self, filters: Filters, skipped: Set[str], flagged: Set[str]) -> List[Row]:
+    def select(self, filters: Filters, skipped: set[str], flagged: set[str]) -> list[Row]:
         """The rows that pass the filters, in their order."""
         chosen = {"skipped": skipped, "flagged": flagged}.get(filters.state, self.rows.keys())
         left_out = skipped if filters.state == "open" else ()
@@ -172,7 +159,7 @@ class Queue:
             ]
         return rows if filters.sort == "doubt" else sorted(rows, key=SORTS[filters.sort])
 
-    def _with_mentions(self, filters: Filters) -> Optional[Set[str]]:
+    def _with_mentions(self, filters: Filters) -> set[str] | None:
         """The ids of new entities with a matching label, document or near entity; None for all."""
         if not (filters.label or filters.document or filters.near):
             return None
@@ -189,7 +176,7 @@ class Queue:
             return {new.clusters.ids[number] for number in found}
 
 
-def next_id(rows: Sequence[Row], before: Optional[Row], sort: str) -> str:
+def next_id(rows: Sequence[Row], before: Row | None, sort: str) -> str:
     """Id of the next row; "" for none. If that row is gone, it is that of the first."""
     place = SORTS[sort](before) if before is not None else ()
     after = (row for row in rows if SORTS[sort](row) > place)

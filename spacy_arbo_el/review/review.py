@@ -1,9 +1,10 @@
 """A review: decisions on a linker, journalled at once. Each before the page says so."""
 
 import threading
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Any
 
 import srsly
 from spacy.language import Language
@@ -45,10 +46,10 @@ class Review:
         self,
         nlp: Language,
         model: Path,
-        new: Optional[Path] = None,
+        new: Path | None = None,
         *,
         read_only: bool = False,
-        save: Optional[Callable[[Language], None]] = None,
+        save: Callable[[Language], None] | None = None,
     ) -> None:
         replay(nlp, model)
         self.nlp, self.model, self.read_only = nlp, model, read_only
@@ -67,7 +68,7 @@ class Review:
             if import_new_entities(nlp, found):
                 self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
-        self.ranking: Optional[RankingThread] = None
+        self.ranking: RankingThread | None = None
         self._note({})
 
     @property
@@ -78,7 +79,7 @@ class Review:
     # Deciding
 
     def decide(
-        self, action: str, by: str, seen: Optional[Mapping[str, str]] = None, **more: Any
+        self, action: str, by: str, seen: Mapping[str, str] | None = None, **more: Any
     ) -> Entry:
         """Make a decision. RETURNS: Its entry in the journal, which has ``more`` too.
 
@@ -104,7 +105,7 @@ class Review:
                 self._note(entry)
             return entry
 
-    def _check(self, action: str, seen: Mapping[str, str], more: Dict[str, Any]) -> None:
+    def _check(self, action: str, seen: Mapping[str, str], more: dict[str, Any]) -> None:
         """Refuse a decision that means nothing or saw something else."""
         ids = clusters_of({"action": action, **more})
         for one in ids:
@@ -124,7 +125,7 @@ class Review:
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
         raise ArboError(Errors.E921.format(id=name, became=became))
 
-    def _first(self, action: str, more: Dict[str, Any]) -> Dict[str, Any]:
+    def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
         """The first candidate at a decision, to calibrate on."""
         row = self.queue.rows.get(more.get("id", "")) if action in LOGGED else None
         if row is None or action in ("merge", "split") or not row.near:
@@ -138,7 +139,7 @@ class Review:
             return str(last[-1]) if last else "-"
         return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
 
-    def undo(self, by: str, number: Optional[int] = None) -> Entry:
+    def undo(self, by: str, number: int | None = None) -> Entry:
         """Take back a decision. RETURNS: Its entry.
 
         Raises ValueError where it does not stand, or where a later one depends on it.
@@ -165,7 +166,7 @@ class Review:
                 self._note(entry)
             return entry
 
-    def redo(self, by: str, number: Optional[int] = None) -> Entry:
+    def redo(self, by: str, number: int | None = None) -> Entry:
         """Make a decision again that was taken back. RETURNS: Its new entry.
 
         number: That of the decision; by default the one taken back last.
@@ -182,7 +183,7 @@ class Review:
                 return entry
         raise ArboError(Errors.E922)
 
-    def dependents(self, entry: Entry) -> List[Entry]:
+    def dependents(self, entry: Entry) -> list[Entry]:
         """The later decisions that can't stand without one."""
         held = holds(entry)
         return [one for one in self.standing if one["n"] > entry["n"] and claims(one) & held]
@@ -235,39 +236,39 @@ class Review:
 
     # What pages show
 
-    def select(self, filters: Filters) -> List[Row]:
+    def select(self, filters: Filters) -> list[Row]:
         """The rows of the queue that pass the filters."""
         with self.lock:
             return self.queue.select(filters, self.skipped, set(self.flags))
 
-    def exemplars(self, entity_id: str) -> List[MentionRecord]:
+    def exemplars(self, entity_id: str) -> list[MentionRecord]:
         """The labelled mentions of an entity, and of those that were merged into it."""
         near = self.near
         return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
 
-    def found(self, text: str, count: int) -> List[Entity]:
+    def found(self, text: str, count: int) -> list[Entity]:
         """Entities of this id or with a similar name."""
         kb, text = self.linker.kb, text.strip()
         found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
         return list({entity.id: entity for entity in found}.values())[:count]
 
-    def similar(self, entity: NewEntity) -> List[Row]:
+    def similar(self, entity: NewEntity) -> list[Row]:
         """Clusters with mentions most similar to the central one."""
         ids = [one for one in self.near.similar(entity) if one != entity.id]
         return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
 
-    def effect(self, kb_id: str) -> Tuple[int, List[Row]]:
+    def effect(self, kb_id: str) -> tuple[int, list[Row]]:
         """Count mentions that an entity now attracts, with their clusters."""
         ids = self.near.attracted(kb_id)
         rows = (self.queue.rows.get(one) for one in ids)
         return len(ids), [*dict.fromkeys(filter(None, rows))]
 
-    def entry(self, number: Optional[str]) -> List[Entry]:
+    def entry(self, number: str | None) -> list[Entry]:
         """The entry of a number in an address, if any."""
         known = number and number.isdecimal() and len(number) < 10
         return self.journal.entries[int(number) : int(number) + 1] if number and known else []
 
-    def place(self, entry: Entry) -> Tuple[str, ...]:
+    def place(self, entry: Entry) -> tuple[str, ...]:
         """The present page of a decision: its path and id, empty for none."""
         for one in clusters_of(entry):
             if one in self.queue.rows:
@@ -275,7 +276,7 @@ class Review:
         ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
         return next((("/kb/entity", one) for one in ids if one in self.linker.kb), ())
 
-    def free(self) -> Set[int]:
+    def free(self) -> set[int]:
         """The numbers of the decisions that can be undone now."""
         found, claimed = set(), set()  # type: ignore[var-annotated]
         for entry in reversed(self.standing):
@@ -290,7 +291,7 @@ class Review:
         number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
         return clusters.accepted.get(number, "")
 
-    def closed(self) -> Set[MentionKey]:
+    def closed(self) -> set[MentionKey]:
         """The mentions whose new entity was decided on."""
         new = self.new
         with new.lock:

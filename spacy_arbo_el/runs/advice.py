@@ -1,7 +1,8 @@
 """Advice before a training begins. There may be few mentions, or a warm-up longer than the run."""
 
+from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Dict, Iterator
+from typing import Any
 
 from spacy.language import Language
 from spacy.util import registry, resolve_dot_names
@@ -12,7 +13,7 @@ from ..linker import linkers_of
 FEW_MENTIONS = 200
 
 
-def advice_before_training(nlp: Language, settings: Dict[str, Any]) -> Iterator[str]:
+def advice_before_training(nlp: Language, settings: dict[str, Any]) -> Iterator[str]:
     """Give advice before an initialized pipeline is trained.
 
     settings: The section ``training`` of the config, interpolated.
@@ -41,7 +42,7 @@ def few_mentions(count: int) -> Iterator[str]:
         )
 
 
-def steps_of_run(nlp: Language, settings: Dict[str, Any], most: int) -> int:
+def steps_of_run(nlp: Language, settings: dict[str, Any], most: int) -> int:
     """Count the steps of a training. The result is ``most + 1`` where there are more.
 
     The corpus is read by another reader, no further than needed.

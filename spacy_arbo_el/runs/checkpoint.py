@@ -6,18 +6,11 @@ evaluation, over the previous one.
 
 import hashlib
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import (
     Any,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
     NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
 )
 
 import numpy as np
@@ -37,9 +30,9 @@ COUNTS = ("nr_update", "last_seen")
 _STATE = "state"
 
 # The score that the best model is chosen by, and all scores
-Evaluation = Tuple[float, Dict[str, Any]]
+Evaluation = tuple[float, dict[str, Any]]
 # The components of a pipeline with their names, or parts that are no components.
-Components = Sequence[Tuple[str, Any]]
+Components = Sequence[tuple[str, Any]]
 
 
 class Checkpoint(NamedTuple):
@@ -54,7 +47,7 @@ class Checkpoint(NamedTuple):
 
     identity: str
     step: int
-    evaluations: List[Evaluation]
+    evaluations: list[Evaluation]
     counts: Mapping[str, Mapping[str, int]] = {}
     arrays: Mapping[str, np.ndarray] = {}
 
@@ -63,7 +56,7 @@ class Checkpoint(NamedTuple):
         cls,
         identity: str,
         step: int,
-        evaluations: List[Evaluation],
+        evaluations: list[Evaluation],
         pipes: Components,
         optimizer: Optimizer,
     ) -> "Checkpoint":
@@ -111,7 +104,7 @@ def write_end(path: Path, identity: str, step: int) -> None:
     Checkpoint(identity, step, []).write(path)
 
 
-def read_checkpoint(path: Path) -> Optional[Checkpoint]:
+def read_checkpoint(path: Path) -> Checkpoint | None:
     """Read a checkpoint; None if the file does not exist. Raises ValueError if it is damaged."""
     if not path.is_file():
         return None
@@ -127,7 +120,7 @@ def read_checkpoint(path: Path) -> Optional[Checkpoint]:
     return Checkpoint(identity, step, [(one, all_) for one, all_ in evaluations], counts, arrays)
 
 
-def checkpoint_to_resume(path: Path, identity: str) -> Optional[Checkpoint]:
+def checkpoint_to_resume(path: Path, identity: str) -> Checkpoint | None:
     """Return the checkpoint of a run that began with the same, None without one.
 
     The end of a run that began with something else does not count. Raises ValueError where such a
@@ -165,14 +158,14 @@ def _first_line(content: bytes) -> bytes:
     return f"spacy-arbo-el checkpoint {Checksum.of(content).hash}\n".encode()
 
 
-def _trained(pipes: Components) -> Iterator[Tuple[str, Any]]:
+def _trained(pipes: Components) -> Iterator[tuple[str, Any]]:
     """The components that have a model."""
     for name, pipe in pipes:
         if getattr(pipe, "is_trainable", False) and isinstance(pipe.model, Model):
             yield name, pipe
 
 
-def _parameter_names(pipes: Components) -> Dict[Tuple[int, str], str]:
+def _parameter_names(pipes: Components) -> dict[tuple[int, str], str]:
     """Map optimizer keys to process-independent names.
 
     The keys contain ids that thinc gives to models in the order in which they are created.

@@ -1,8 +1,9 @@
 """Distillation: an n-gram student learns a pipeline's vectors. It needs no labels."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Span
@@ -85,7 +86,7 @@ class DistillationReport(NamedTuple):
 def distill(
     teacher: ArboLinker,
     student: Model,
-    spans: Iterable[List[Span]],
+    spans: Iterable[list[Span]],
     settings: DistillationSettings,
     progress: Callable[[int, float], None] = lambda step, loss: None,
 ) -> DistillationReport:
@@ -142,7 +143,7 @@ def name_lessons(teacher: ArboLinker, student: DualEncoder) -> Lessons:
 def mention_lessons(
     teacher: ArboLinker,
     student: DualEncoder,
-    spans: Iterable[List[Span]],
+    spans: Iterable[list[Span]],
     settings: DistillationSettings,
 ) -> Lessons:
     """Spans of documents with the teacher's vectors."""
@@ -172,7 +173,7 @@ def _readable(lessons: Lessons) -> Lessons:
     return lessons.take(np.flatnonzero(lessons.inputs.readable & has_vector(lessons.vectors)))
 
 
-def _split(lessons: Lessons, share: float, rng: np.random.Generator) -> Tuple[Lessons, Lessons]:
+def _split(lessons: Lessons, share: float, rng: np.random.Generator) -> tuple[Lessons, Lessons]:
     """Most lessons, and some that are held out, at least one of each."""
     order = rng.permutation(len(lessons.inputs))
     count = min(max(int(share * len(order)), 1), len(order) - 1, 2000)
@@ -217,13 +218,13 @@ def train_step(student: Model, batch: Sequence[Lessons], target: str) -> float:
     return loss
 
 
-def vector_loss(vectors: np.ndarray, taught: np.ndarray) -> Tuple[float, np.ndarray]:
+def vector_loss(vectors: np.ndarray, taught: np.ndarray) -> tuple[float, np.ndarray]:
     """The mean squared distance to taught vectors (n, d), with its gradient."""
     difference = vectors - taught
     return float((difference**2).sum() / len(vectors)), 2 * difference / len(vectors)
 
 
-def similarity_loss(vectors: np.ndarray, taught: np.ndarray) -> Tuple[float, np.ndarray]:
+def similarity_loss(vectors: np.ndarray, taught: np.ndarray) -> tuple[float, np.ndarray]:
     """Squared difference of pairwise similarities, with gradient. The mean over all pairs, times n.
 
     vectors: (n, d) float32.

@@ -2,9 +2,10 @@
 
 import math
 import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -86,7 +87,7 @@ class LimitedSearch:
             yield
 
 
-def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> Optional[np.ndarray]:
+def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> np.ndarray | None:
     """Entities with ``count`` names in all: (positions,) bool; None for all entities.
 
     Gold entities of documents come first, then those near their mentions, then others at random.
@@ -113,7 +114,7 @@ def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> O
 
 
 def create_evaluation(
-    nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: Dict[str, Any]
+    nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: dict[str, Any]
 ) -> Callable[[], Evaluation]:
     """The function that evaluates a pipeline in training.
 
@@ -147,7 +148,7 @@ def create_evaluation(
     return calibrate_and_evaluate
 
 
-def _check_scores(score: float, scores: Dict[str, Any], names: Iterable[str]) -> None:
+def _check_scores(score: float, scores: dict[str, Any], names: Iterable[str]) -> None:
     """Warn where no model can be the best, or any."""
     names = list(names)
     if names and not any(name in scores for name in names):

@@ -2,10 +2,11 @@
 
 import shutil
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import IO, Any
 
 from spacy.language import Language
 from spacy.schemas import ConfigSchemaTraining
@@ -48,8 +49,8 @@ def train(
     use_gpu: int = -1,
     resume: bool = False,
     eval_entities: int = EVAL_ENTITIES,
-    stdout: Optional[IO] = None,
-    stderr: Optional[IO] = None,
+    stdout: IO | None = None,
+    stderr: IO | None = None,
 ) -> None:
     """Train an initialized pipeline as ``spacy train`` does, with checkpoints.
 
@@ -127,7 +128,7 @@ def train(
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
     is_unsaved = False
-    info: Dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
+    info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
     try:
         for info, is_evaluated in run.steps(steps):
             is_unsaved = not is_evaluated
@@ -154,7 +155,7 @@ def train(
     stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
 
 
-def _resolve_settings(training: Dict[str, Any], use_gpu: int) -> Dict[str, Any]:
+def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
     """Resolve a config's training settings, seeding random generators. Before their objects are
     made.
     """
@@ -177,14 +178,14 @@ class _PipelineWriter:
     """
 
     nlp: Language
-    settings: Dict[str, Any]
+    settings: dict[str, Any]
     output: Path
 
     def evaluate_all(
         self,
         evaluate: Callable[[], Evaluation],
         corpus: Any,
-        info: Dict[str, Any],
+        info: dict[str, Any],
         is_last_best: bool,
     ) -> None:
         """Encode all entities of model-last and model-best, and save both with scores of all.
@@ -214,7 +215,7 @@ class _PipelineWriter:
         with self.nlp.use_params(self.settings["optimizer"].averages):
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
-    def save_evaluated(self, info: Dict[str, Any], is_best: bool) -> None:
+    def save_evaluated(self, info: dict[str, Any], is_best: bool) -> None:
         """Write model-last with scores, and a better model-best.
 
         info: What the training loop reports; the folder is added to it.
@@ -234,7 +235,7 @@ def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation
         return call()
 
 
-def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
+def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
     """Say that the pipeline before training was as good on dev as any later one."""
     if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
         yield (
@@ -246,8 +247,8 @@ def _gains(checkpoints: List[Tuple[float, int]]) -> Iterator[str]:
 def _write_introduction(
     nlp: Language,
     optimizer: Optimizer,
-    frozen: List[str],
-    checkpoint: Optional[Checkpoint],
+    frozen: list[str],
+    checkpoint: Checkpoint | None,
     stdout: IO,
 ) -> None:
     """Write the run's settings, before the first step."""

@@ -3,8 +3,9 @@
 import logging
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any, Callable, Dict, Iterator, List, Literal, Optional, Tuple
+from typing import IO, Any, Literal
 
 from spacy.language import Language
 from spacy.util import registry
@@ -13,13 +14,13 @@ from wasabi import row
 from ..base.log import log, progress
 from ..training.memory import resident_megabytes
 
-LogStep = Callable[[Optional[Dict[str, Any]]], None]
+LogStep = Callable[[dict[str, Any] | None], None]
 # Headings of scores, in per cent.
 SCORES = {"ACC": "arbo_acc", "BAL": "arbo_balanced_acc"}
 SCORES.update({"R@1": "arbo_recall_at_1", "R@64": "arbo_recall_at_64"})
 HEADER = ("E", "#", "LOSS", *SCORES, "SCORE", "S/STEP", "MB", "TIME")
 WIDTHS = (3, 6, 8, *(6 for _ in SCORES), 6, 6, 6, 8)
-ALIGNS: List[Literal["r"]] = ["r"] * len(WIDTHS)
+ALIGNS: list[Literal["r"]] = ["r"] * len(WIDTHS)
 
 
 @registry.loggers("spacy-arbo-el.Progress.v1")
@@ -46,7 +47,7 @@ class Progress:
 
     def __call__(
         self, nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
-    ) -> Tuple[LogStep, Callable[[], None]]:
+    ) -> tuple[LogStep, Callable[[], None]]:
         table = _Table(nlp.config["training"]["eval_frequency"], stdout)
         return table.log_step, table.finalize
 
@@ -64,7 +65,7 @@ class _Table:
         self._write_row(["-" * width for width in WIDTHS])
         self._bar = progress(interval, "Training", "step")
 
-    def log_step(self, info: Optional[Dict[str, Any]]) -> None:
+    def log_step(self, info: dict[str, Any] | None) -> None:
         """Count a step.
 
         info: What the training loop reports at an evaluation; None for steps without one.
@@ -87,7 +88,7 @@ class _Table:
         self._bar.close()
         log.setLevel(self._log_level)
 
-    def _cells(self, info: Dict[str, Any], seconds: float) -> Iterator[str]:
+    def _cells(self, info: dict[str, Any], seconds: float) -> Iterator[str]:
         """The cells of a line, in the order of ``HEADER``."""
         scores = info["other_scores"] or {}
         yield str(info["epoch"])

@@ -5,10 +5,11 @@ here, and takes no settings for a component that comes from a trained pipeline.
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Callable, List, Optional
+from typing import Any
 
 import numpy as np
 from spacy.util import registry
@@ -90,7 +91,7 @@ class RerankerTraining:
         rate: Any = warmup_linear(self.learn_rate, max(int(self.warmup * steps), 1), steps + 1)
         return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
 
-    def order(self, count: int, epoch: int) -> List[np.ndarray]:
+    def order(self, count: int, epoch: int) -> list[np.ndarray]:
         """The mentions of each step of an epoch. count: How many there are."""
         order = np.random.default_rng([self.seed, epoch]).permutation(count)
         return np.split(order, range(self.batch_size, count, self.batch_size))
@@ -147,7 +148,7 @@ class RerankerTrainer:
         train: LabelledMentions,
         dev: LabelledMentions,
         *,
-        checkpoint: Optional[Checkpoint] = None,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         """Train to the end.
 

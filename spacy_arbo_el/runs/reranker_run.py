@@ -1,8 +1,9 @@
 """A run of ``arbo rerank``. A cross-encoder for a trained pipeline, in a folder."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any
 
 import numpy as np
 from spacy.language import Language
@@ -53,7 +54,7 @@ class RerankerRun:
         train: Sequence[Doc],
         dev: Sequence[Doc],
         *,
-        candidates: Optional[TrainingCandidates] = None,
+        candidates: TrainingCandidates | None = None,
         resume: bool = False,
     ) -> CrossEncoder:
         """The trained cross-encoder. How its scores count is not fitted yet.
@@ -117,7 +118,7 @@ class RerankerRun:
         )
 
     def _labelled(
-        self, docs: Sequence[Doc], count: int, table: Optional[TrainingCandidates] = None
+        self, docs: Sequence[Doc], count: int, table: TrainingCandidates | None = None
     ) -> LabelledMentions:
         """The annotated mentions of documents with their candidates."""
         stages = self.linker.stages
@@ -130,7 +131,7 @@ class RerankerRun:
         return identity_of(self.config.to_str(), [*train, *dev], str(len(train)), pipeline)
 
 
-def read_config(path: Optional[Path], overrides: Dict[str, Any]) -> Config:
+def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
     """The config of a training.
 
     path: A file; None for that of the package.
@@ -191,7 +192,7 @@ def _first_of_each(batch: MentionBatch) -> np.ndarray:
     Two of them say little more than one. Trained on both, a model learns the string's entity in
     this document by heart.
     """
-    first: Dict[Any, int] = {}
+    first: dict[Any, int] = {}
     for place, record in enumerate(batch.records):
         first.setdefault((record.key[0], record.normalized.lower(), record.kb_ids), place)
     return np.array(list(first.values()), dtype=np.int64)

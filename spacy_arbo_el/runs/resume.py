@@ -1,7 +1,8 @@
 """spaCy's training loop, from the start or from a checkpoint."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 from spacy.language import Language
 from thinc.api import Optimizer
@@ -10,7 +11,7 @@ from ..base.errors import ArboError, Errors
 from .checkpoint import Checkpoint, Evaluation
 
 # What the training loop reports of a step, and whether it was evaluated
-Step = Tuple[Dict[str, Any], bool]
+Step = tuple[dict[str, Any], bool]
 
 
 class ResumableLoop:
@@ -34,12 +35,12 @@ class ResumableLoop:
         optimizer: Optimizer,
         evaluator: Callable[[], Evaluation],
         path: Path,
-        checkpoint: Optional[Checkpoint],
+        checkpoint: Checkpoint | None,
     ):
         self._nlp, self._optimizer, self._evaluator = nlp, optimizer, evaluator
         self._path, self._checkpoint = path, checkpoint
         self._recorded = list(checkpoint.evaluations) if checkpoint is not None else []
-        self.evaluations: List[Evaluation] = []
+        self.evaluations: list[Evaluation] = []
 
     def evaluate(self) -> Evaluation:
         """Evaluate the pipeline, or replay the recorded evaluation."""
@@ -47,14 +48,14 @@ class ResumableLoop:
         self.evaluations.append(evaluation)
         return evaluation
 
-    def steps(self, steps: Iterator[Tuple[Any, Dict[str, Any], Optional[bool]]]) -> Iterator[Step]:
+    def steps(self, steps: Iterator[tuple[Any, dict[str, Any], bool | None]]) -> Iterator[Step]:
         """Yield the loop's reports, with a final evaluation. There is a report for each trained
         step.
 
         spaCy does not score the steps after the last regular evaluation, and so never keeps them
         as the best.
         """
-        info: Dict[str, Any] = {}
+        info: dict[str, Any] = {}
         is_evaluated = True
         if self._checkpoint is not None:
             info, is_evaluated = self._replay(self._checkpoint, steps)
@@ -68,7 +69,7 @@ class ResumableLoop:
         info["checkpoints"].append((score, info["step"]))
         yield {**info, "score": score, "other_scores": other_scores}, True
 
-    def _replay(self, checkpoint: Checkpoint, steps: Iterator[Tuple[Any, Any, Any]]) -> Step:
+    def _replay(self, checkpoint: Checkpoint, steps: Iterator[tuple[Any, Any, Any]]) -> Step:
         """Skip to a checkpoint's step without training; restore it."""
         # Hides the method, which the loop calls with each batch.
         vars(self._nlp)["update"] = lambda *args, **kwargs: None

@@ -1,7 +1,7 @@
 """Choice of the best model of a training."""
 
 import math
-from typing import Sequence
+from collections.abc import Sequence
 
 from .checkpoint import Evaluation
 from .evaluation import ERROR

@@ -1,9 +1,9 @@
 """A short training on few documents, with the defaults' settings and a schedule of its length."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc

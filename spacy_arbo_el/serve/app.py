@@ -1,10 +1,11 @@
 """Pages and forms of a review, and the service: a thin layer over ``Review``."""
 
 import re
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, pass_context
@@ -42,7 +43,7 @@ MOVES_ON = ("accept", "link", "reject", "skip")
 WAIT = 20.0
 
 
-def url(path: str, query: Optional[Mapping[str, Any]] = None, **more: Any) -> str:
+def url(path: str, query: Mapping[str, Any] | None = None, **more: Any) -> str:
     """An address of ours. Values that are None or empty are left out."""
     values = {k: v for k, v in {**(query or {}), **more}.items() if v not in (None, "")}
     return f"{path}?{urlencode(values, quote_via=quote)}" if values else path
@@ -52,7 +53,7 @@ class Pages:
     """Answers requests. Templates take what they show from the review and the links."""
 
     def __init__(
-        self, review: Review, rules: Rules, links: Optional[LinkReview], windows: Windows
+        self, review: Review, rules: Rules, links: LinkReview | None, windows: Windows
     ) -> None:
         self.review, self.rules, self.links, self.windows = review, rules, links, windows
         folder = FileSystemLoader(HERE / "templates")
@@ -67,7 +68,7 @@ class Pages:
 
     @pass_context
     def _url(
-        self, context: Context, path: str, query: Optional[Mapping[str, Any]] = None, **more: Any
+        self, context: Context, path: str, query: Mapping[str, Any] | None = None, **more: Any
     ) -> str:
         """An address of ours, in the window of the page."""
         return context["root"] + url(path, query, **more)
@@ -80,7 +81,7 @@ class Pages:
         field = Markup('<input type="hidden" name="{}" value="{}">')
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1] != "")
 
-    def _near(self, entity: Any) -> List[Any]:
+    def _near(self, entity: Any) -> list[Any]:
         """The nearest entities of a new one now.
 
         Each with its probability, and why no mention was linked to it.
@@ -173,7 +174,7 @@ class Pages:
 
     def by(self, request: Request) -> str:
         """Who decides."""
-        window: Optional[Window] = request.scope["window"]
+        window: Window | None = request.scope["window"]
         return window.name if window is not None else self.windows.name
 
     def again(self, is_redo: bool, request: Request) -> Response:
@@ -192,7 +193,7 @@ class Pages:
         root = request.scope.get("root_path", "")
         return RedirectResponse(root + url(path, query, n=n), 303)
 
-    def _place(self, entry: Dict[str, Any], query: Mapping[str, Any]) -> str:
+    def _place(self, entry: dict[str, Any], query: Mapping[str, Any]) -> str:
         """The page of what a decision was on."""
         if entry["action"] == "learn":
             return url("/links", query)
@@ -213,14 +214,14 @@ class Pages:
 
     def name(self, request: Request) -> Response:
         """Name who decides in this window."""
-        window: Optional[Window] = request.scope["window"]
+        window: Window | None = request.scope["window"]
         if window is not None:
             window.name = " ".join(request.scope["form"].get("name", [""])[0].split())[:100]
         return self._to(request, "/history")
 
     def leave(self, request: Request) -> Response:
         """Log out of a window."""
-        window: Optional[Window] = request.scope["window"]
+        window: Window | None = request.scope["window"]
         answer = PlainTextResponse("Logged out. The address that the command has printed logs in.")
         if window is not None:
             self.windows.close(window)
@@ -229,7 +230,7 @@ class Pages:
 
 
 def create_app(
-    review: Review, rules: Rules, links: Optional[LinkReview] = None, by: str = "", space: str = ""
+    review: Review, rules: Rules, links: LinkReview | None = None, by: str = "", space: str = ""
 ) -> Starlette:
     """The application over a review.
 
@@ -240,8 +241,8 @@ def create_app(
     pages = Pages(review, rules, links, windows)
     shown = {"/": "queue", "/kb/entity": "entity", **{f"/{name}": name for name in PAGES}}
     shown.update({f"/{name}": f"_{name}" for name in PARTS})
-    routes: List[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
-    changing: Dict[str, Any] = {
+    routes: list[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
+    changing: dict[str, Any] = {
         "/decide/{action}": pages.decide,
         "/undo": partial(pages.again, False),
         "/redo": partial(pages.again, True),
@@ -273,8 +274,8 @@ def _edits(review: Review) -> Edits:
     def decide(action: str, **more: Any) -> Any:
         return review.decide(action, "service", **more)
 
-    def remove(ids: List[str]) -> None:
-        done: List[Any] = []
+    def remove(ids: list[str]) -> None:
+        done: list[Any] = []
         try:
             for one in ids:
                 done.append(decide("kb_remove", id=one))

@@ -2,9 +2,10 @@
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Generic, List, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 # Seconds that the first of several requests waits for others.
@@ -22,9 +23,9 @@ class _Job:
 
     items: Sequence[Any]
     start: float
-    answer: "Future[List[Any]]" = field(default_factory=Future)
+    answer: "Future[list[Any]]" = field(default_factory=Future)
     begun: int = 0
-    results: Dict[int, Any] = field(default_factory=dict)
+    results: dict[int, Any] = field(default_factory=dict)
 
     def settle(self, number: int, result: Any) -> None:
         self.results[number] = result
@@ -53,8 +54,8 @@ class Batcher(Generic[T]):
 
     def __init__(
         self,
-        function: Callable[[List[Any]], List[T]],
-        thread: Optional[ThreadPoolExecutor] = None,
+        function: Callable[[list[Any]], list[T]],
+        thread: ThreadPoolExecutor | None = None,
         *,
         wait: float = WAIT,
         weigh: Callable[[Any], int] = lambda item: 1,
@@ -63,9 +64,9 @@ class Batcher(Generic[T]):
         self.function, self.wait, self.weigh, self.patience = function, wait, weigh, patience
         self._thread = thread or ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
-        self._waiting: List[_Job] = []
+        self._waiting: list[_Job] = []
 
-    def __call__(self, items: Sequence[Any]) -> List[T]:
+    def __call__(self, items: Sequence[Any]) -> list[T]:
         """The results for some items. Raises what the function raises for these alone."""
         job = _Job(items, time.monotonic())
         if not items:
@@ -84,9 +85,9 @@ class Batcher(Generic[T]):
             if self._waiting:
                 self._thread.submit(self._run_waiting)
 
-    def _next(self) -> List[Tuple[_Job, int]]:
+    def _next(self) -> list[tuple[_Job, int]]:
         """The items of the next call, by job and number. Jobs with more wait on."""
-        chosen: List[Tuple[_Job, int]] = []
+        chosen: list[tuple[_Job, int]] = []
         weight, late = 0, time.monotonic() - self.patience
         with self._lock:
             for job in self._waiting:
@@ -106,7 +107,7 @@ class Batcher(Generic[T]):
             self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen
 
-    def _run(self, chosen: List[Tuple[_Job, int]]) -> None:
+    def _run(self, chosen: list[tuple[_Job, int]]) -> None:
         try:
             results = self.function([job.items[number] for job, number in chosen])
         except Exception as error:

@@ -1,14 +1,14 @@
 """Cells of tables as mentions. Each is linked in a document that has nothing but its row."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, Field, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
-from typing_extensions import Literal
 
 from ..base.words import words_of
 from ..kb.entity import Entity
@@ -36,11 +36,11 @@ class Property(BaseModel):
     """
 
     pid: str
-    v: List[str]
+    v: list[str]
 
     @field_validator("v", mode="before")
     @classmethod
-    def _texts(cls, value: Any) -> List[Any]:
+    def _texts(cls, value: Any) -> list[Any]:
         values = value if isinstance(value, list) else [value]
         named = [
             one.get("name") or one.get("id") if isinstance(one, dict) else one
@@ -55,9 +55,9 @@ class Query(BaseModel):
     """A cell: its text, and what the entity must be. See the Reconciliation API 0.2."""
 
     query: str = ""
-    type: List[str] = []
+    type: list[str] = []
     limit: int = Field(10, ge=1)
-    properties: List[Property] = []
+    properties: list[Property] = []
     type_strict: Literal["any", "should", "all"] = "any"
 
     @field_validator("query", mode="before")
@@ -84,7 +84,7 @@ class Query(BaseModel):
         return self
 
     @property
-    def texts(self) -> List[str]:
+    def texts(self) -> list[str]:
         """Text of the cell or first property, then the others."""
         values = [text for one in self.properties for text in one.v]
         return [text for text in (self.query.strip(), *map(str.strip, values)) if text]
@@ -97,7 +97,7 @@ class Query(BaseModel):
         return Span(doc, 0, 1, label=self.type[0] if self.type else "")
 
 
-def candidates(linker: ArboLinker, queries: Sequence[Query]) -> List[List[Dict[str, Any]]]:
+def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
     """The candidates of each cell, best first. All cells are linked in one batch.
 
     Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
@@ -139,13 +139,13 @@ class _Candidate:
 
     entity: Entity
     probability: float
-    features: Dict[str, Union[bool, float]]
+    features: dict[str, bool | float]
 
     @property
     def support(self) -> float:
         return self.features.get("properties", 0.0)
 
-    def answer(self, score: float, match: bool) -> Dict[str, Any]:
+    def answer(self, score: float, match: bool) -> dict[str, Any]:
         return {
             "id": self.entity.id,
             "name": self.entity.title,
@@ -158,8 +158,8 @@ class _Candidate:
 
 
 def _of_cell(
-    query: Query, threshold: float, found: Sequence[Tuple[Entity, float]], named: Optional[Entity]
-) -> List[Dict[str, Any]]:
+    query: Query, threshold: float, found: Sequence[tuple[Entity, float]], named: Entity | None
+) -> list[dict[str, Any]]:
     """The candidates of a cell. named: The entity that has the text of the cell as its id."""
     pairs = [(one, score) for one, score in found if one != named]
     pairs += [] if named is None else [(named, 1.0)]
@@ -183,16 +183,16 @@ def _of_cell(
     return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
 
 
-def _folded(entity: Entity) -> Set[str]:
+def _folded(entity: Entity) -> set[str]:
     return {name.casefold() for name in entity.names}
 
 
-def _features(query: Query, entity: Entity) -> Dict[str, Union[bool, float]]:
+def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
     """Features that clients can decide with."""
     text, words = query.texts[0], set(words_of(query.texts[0]))
     others = [set(words_of(name)) for name in entity.names]
     shared = [len(words & other) / len(words | other) for other in others if words | other]
-    features: Dict[str, Union[bool, float]] = {
+    features: dict[str, bool | float] = {
         "exact_name": text.casefold() in _folded(entity),
         "shared_words": round(max(shared, default=0.0), 4),
     }
@@ -213,7 +213,7 @@ def is_said(text: str, values: Sequence[Any]) -> bool:
     return any(words <= set(words_of(str(value))) for value in values) if words else False
 
 
-def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
+def values_of(entity: Entity, name: str) -> tuple[Any, ...]:
     """The values of a property of an entity: texts, numbers and booleans."""
     if name in (NAME, TYPE):
         return tuple(entity.names if name == NAME else entity.types)
@@ -225,7 +225,7 @@ def values_of(entity: Entity, name: str) -> Tuple[Any, ...]:
     return tuple(one for one in values if isinstance(one, (str, int, float)))
 
 
-def _allowed(datastore: Datastore, queries: Sequence[Query]) -> Optional[AllowedEntities]:
+def _allowed(datastore: Datastore, queries: Sequence[Query]) -> AllowedEntities | None:
     """Entities of the types asked for; None for all. Entities without a type are allowed too."""
     asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
     if not (datastore.settings.match_types or any(types for types, _ in asked)):

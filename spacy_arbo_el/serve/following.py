@@ -1,9 +1,9 @@
 """A knowledge base in a folder that another program edits, followed by a running service."""
 
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
 
 from ..base.log import log
 from ..kb.knowledge_base import ArboKB

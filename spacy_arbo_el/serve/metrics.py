@@ -1,7 +1,8 @@
 """Counts of a service, in the text format of Prometheus."""
 
 import time
-from typing import Any, Callable, Dict, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -22,7 +23,7 @@ class Metrics:
     def __init__(self, app: Callable, counts: "Counts") -> None:
         self.app, self.counts = app, counts
 
-    async def __call__(self, scope: Dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
         async def noted(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 self.counts.add_request(path, message["status"], time.monotonic() - start)
@@ -40,7 +41,7 @@ class Counts:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths, self.registry = frozenset(paths), CollectorRegistry()
-        about: Dict[str, Any] = {"registry": self.registry}
+        about: dict[str, Any] = {"registry": self.registry}
         self.entities = Gauge("arbo_entities", "Entities of the knowledge base", **about)
         self.mentions = Counter(
             "arbo_mentions",

@@ -6,9 +6,10 @@ address; it allows to ask and nothing else.
 
 import json
 import re
+from collections.abc import Callable, Mapping, MutableMapping
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Tuple
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -62,11 +63,11 @@ class Field(BaseModel):
 class Extension(BaseModel):
     """A question for properties of entities."""
 
-    ids: List[str]
-    properties: List[Field]
+    ids: list[str]
+    properties: list[Field]
 
 
-_QUERIES, _EXTENSION = TypeAdapter(Dict[str, Any]), TypeAdapter(Extension)
+_QUERIES, _EXTENSION = TypeAdapter(dict[str, Any]), TypeAdapter(Extension)
 
 
 def address(rules: Rules) -> str:
@@ -108,7 +109,7 @@ class Reconciliation:
         failures: Any = {HTTPException: self.fail}
         self.own = Starlette(routes=[*endpoints, *routes, static], exception_handlers=failures)
 
-    async def __call__(self, scope: Dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
@@ -154,7 +155,7 @@ class Reconciliation:
             raise HTTPException(400, Errors.E930.format(where="queries", problem="It is missing"))
         return self.json(request, await run_in_threadpool(self.manifest, request))
 
-    def reconcile(self, text: str) -> Dict[str, Any]:
+    def reconcile(self, text: str) -> dict[str, Any]:
         """The candidates of a batch of cells. One that can't be linked has none."""
         queries = read(_QUERIES, "queries", text)
         if len(queries) > BATCH:
@@ -169,7 +170,7 @@ class Reconciliation:
             raise HTTPException(503, Errors.E930.format(where="queries", problem=problem)) from None
         return {name: {"result": found.get(name, [])} for name in queries}
 
-    def extend(self, text: str) -> Dict[str, Any]:
+    def extend(self, text: str) -> dict[str, Any]:
         """Values of properties of entities."""
         asked, kb = read(_EXTENSION, "extend", text), self.linker.kb
         names, ids = self.properties(), [one.id for one in asked.properties]
@@ -180,7 +181,7 @@ class Reconciliation:
         }
         return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
 
-    def manifest(self, request: Request) -> Dict[str, Any]:
+    def manifest(self, request: Request) -> dict[str, Any]:
         """Describe the service's offers and addresses."""
         origin = str(self.rules.origin_of(request))
         own = {"service_url": origin + self.path}
@@ -218,7 +219,7 @@ class Reconciliation:
         found = self._suggestions(kind, prefix, start + SUGGESTED)
         return self.json(request, {"result": found[start : start + SUGGESTED]})
 
-    def _suggestions(self, kind: str, prefix: str, count: int) -> List[Dict[str, Any]]:
+    def _suggestions(self, kind: str, prefix: str, count: int) -> list[dict[str, Any]]:
         if kind == "entity":
             return [
                 {
@@ -235,7 +236,7 @@ class Reconciliation:
             if any(text.casefold().startswith(prefix.casefold()) for text in (one, name))
         ]
 
-    def _entities(self, prefix: str, count: int) -> List[Entity]:
+    def _entities(self, prefix: str, count: int) -> list[Entity]:
         """Entities of this id, name prefix or similar name. They come in this order."""
         kb = self.linker.kb
         if not prefix:
@@ -255,7 +256,7 @@ class Reconciliation:
         about = self._about(request, request.query_params.get("id", ""))
         return HTMLResponse(self.env.get_template("preview.html").render(path=self.path, **about))
 
-    def _about(self, request: Request, name: str) -> Dict[str, Any]:
+    def _about(self, request: Request, name: str) -> dict[str, Any]:
         """Template values of an entity, type or property. 404 where it is not there."""
         kind = request.path_params.get("kind", "entity")
         if kind == "entity" and name in self.linker.kb:
@@ -277,7 +278,7 @@ class Reconciliation:
 
     # What the knowledge base has
 
-    def _listed(self, kind: str) -> Dict[str, Tuple[str, str]]:
+    def _listed(self, kind: str) -> dict[str, tuple[str, str]]:
         """The name and the description of each type or property."""
         if kind == "type":
             counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
@@ -286,15 +287,15 @@ class Reconciliation:
             raise HTTPException(404, Errors.E930.format(where="kind", problem=f"It is {kind!r}"))
         return {name: (about, "") for name, about in self.properties().items()}
 
-    def types(self) -> Dict[str, int]:
+    def types(self) -> dict[str, int]:
         """Types with numbers of entities, the most frequent first."""
         counts = self.linker.kb.entities.type_counts()
         return {name: count for name, count in counts.items() if name}
 
-    def properties(self) -> Dict[str, str]:
+    def properties(self) -> dict[str, str]:
         """The properties of entities with their names. Also what ``meta`` of some of them has."""
 
-        def build() -> Dict[str, str]:
+        def build() -> dict[str, str]:
             some = islice(self.linker.kb, SAMPLE)
             found = {key: key for entity in some for key in entity.meta if values_of(entity, key)}
             return {**PROPERTIES, **dict(sorted(found.items()))}
@@ -302,7 +303,7 @@ class Reconciliation:
         return self.linker.datastore.derived("reconciliation_properties", build)
 
 
-def _value(value: Any) -> Dict[str, Any]:
+def _value(value: Any) -> dict[str, Any]:
     """A value as a cell: a text, or a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**53:
         return {"str": str(value)}
@@ -317,7 +318,7 @@ def read(adapter: TypeAdapter, name: str, text: str) -> Any:
         raise _wrong(name, error) from None
 
 
-def _cell(name: str, value: Any) -> Optional[Query]:
+def _cell(name: str, value: Any) -> Query | None:
     """A cell. None where its texts can't be linked: others are linked all the same."""
     try:
         return Query.model_validate(value)

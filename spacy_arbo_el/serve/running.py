@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional
+from typing import Any
 
 import uvicorn
 
@@ -49,11 +50,11 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self.rules, self.say, self.save = rules, say, save
 
-    async def startup(self, sockets: Optional[List[socket.socket]] = None) -> None:
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.say()
 
-    async def shutdown(self, sockets: Optional[List[socket.socket]] = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.rules.stopping.set()
         saving = asyncio.get_running_loop().run_in_executor(None, self.save)
         await super().shutdown(sockets)

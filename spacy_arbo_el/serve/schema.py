@@ -1,7 +1,7 @@
 """Bodies of requests and answers. These classes check bodies, and describe them in OpenAPI."""
 
 import json
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Annotated, Any
 
 import srsly
 from pydantic import (
@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import models_json_schema
-from typing_extensions import Annotated, Self
+from typing_extensions import Self
 
 Word = Annotated[StrictStr, Field(min_length=1)]
 # What a request may have at most, all documents together.
@@ -38,9 +38,9 @@ class Mention(Body):
 class Document(Body):
     """A text, or its tokens. Without mentions, the pipeline finds them."""
 
-    text: Optional[StrictStr] = Field(None, max_length=50_000)
-    tokens: Optional[List[Word]] = Field(None, max_length=20_000)
-    mentions: Optional[List[Mention]] = Field(None, max_length=1000)
+    text: StrictStr | None = Field(None, max_length=50_000)
+    tokens: list[Word] | None = Field(None, max_length=20_000)
+    mentions: list[Mention] | None = Field(None, max_length=1000)
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -57,7 +57,7 @@ class Document(Body):
 
 
 class LinkRequest(Body):
-    documents: List[Document] = Field(max_length=64)
+    documents: list[Document] = Field(max_length=64)
     candidates: StrictInt = Field(5, ge=0, le=64, description="Of each mention, at most")
 
     @model_validator(mode="after")
@@ -78,14 +78,14 @@ class NewEntity(Body):
     id: Word
     title: StrictStr = ""
     description: StrictStr = ""
-    aliases: List[Word] = []
-    types: List[Word] = []
+    aliases: list[Word] = []
+    types: list[Word] = []
     frequency: StrictFloat = Field(0.0, ge=0, allow_inf_nan=False)
-    meta: Dict[str, Any] = {}
+    meta: dict[str, Any] = {}
 
     @field_validator("meta")
     @classmethod
-    def _is_storable(cls, value: Dict[str, Any]) -> Dict[str, Any]:
+    def _is_storable(cls, value: dict[str, Any]) -> dict[str, Any]:
         try:
             srsly.msgpack_dumps(value)
             json.dumps(value, allow_nan=False)
@@ -95,11 +95,11 @@ class NewEntity(Body):
 
 
 class EntityRequest(Body):
-    entities: List[NewEntity] = Field(min_length=1, max_length=1000)
+    entities: list[NewEntity] = Field(min_length=1, max_length=1000)
 
 
 class RemovalRequest(Body):
-    ids: List[Word] = Field(min_length=1, max_length=1000)
+    ids: list[Word] = Field(min_length=1, max_length=1000)
 
 
 class MergeRequest(Body):
@@ -123,15 +123,15 @@ class Linked(Mention):
     title: str
     score: float = Field(description="Probability of the link; for NIL, of the best candidate")
     new_entity: str
-    candidates: List[Candidate]
+    candidates: list[Candidate]
 
 
 class LinkedDocument(Body):
-    mentions: List[Linked]
+    mentions: list[Linked]
 
 
 class LinkAnswer(Body):
-    documents: List[LinkedDocument]
+    documents: list[LinkedDocument]
 
 
 class State(Body):
@@ -156,23 +156,23 @@ def first_problem(error: Any) -> str:
     return f"{place or 'The body'}: {message}."
 
 
-def openapi(title: str, version: str, operations: Tuple[Any, ...]) -> Dict[str, Any]:
+def openapi(title: str, version: str, operations: tuple[Any, ...]) -> dict[str, Any]:
     """The description of a service. operations: See ``service.Operation``."""
     models = [m for one in operations for m in (one.body, one.answer) if m] + [Problem]
     wanted: Any = [(model, "validation") for model in dict.fromkeys(models)]
     template = "#/components/schemas/{model}"
     schemas = models_json_schema(wanted, ref_template=template)[1]["$defs"]
 
-    def content(model: Any) -> Dict[str, Any]:
+    def content(model: Any) -> dict[str, Any]:
         if model is None:
             return {"text/plain": {"schema": {"type": "string"}}}
         return {"application/json": {"schema": {"$ref": template.format(model=model.__name__)}}}
 
-    paths: Dict[str, Any] = {}
+    paths: dict[str, Any] = {}
     for one in operations:
         problem = {"description": "The error", "content": content(Problem)}
         answers = {"200": {"description": "Done", "content": content(one.answer)}}
-        about: Dict[str, Any] = {
+        about: dict[str, Any] = {
             "summary": one.summary,
             "responses": {**answers, "default": problem},
         }

@@ -8,9 +8,10 @@ import hmac
 import secrets
 import threading
 import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, MutableMapping, Optional, Sequence
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
@@ -82,7 +83,7 @@ class Rules:
             object.__setattr__(self, "url", _origin(self.url))
 
     @property
-    def origins(self) -> List[str]:
+    def origins(self) -> list[str]:
         """Our own addresses. A page of another name may try to reach us (DNS rebinding)."""
         own = f"[{self.host}]" if ":" in self.host else self.host
         names = EVERY.get(self.host, (own,))
@@ -90,7 +91,7 @@ class Rules:
         found = [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
         return [*([self.url] if self.url else []), *found]
 
-    def origin_of(self, request: Request) -> Optional[str]:
+    def origin_of(self, request: Request) -> str | None:
         """Find the own address that a client asks by; None for another, as after a rebinding."""
         host = request.headers.get("host", "")
         return next((one for one in self.origins if urlsplit(one).netloc == host), None)
@@ -123,7 +124,7 @@ class Windows:
 
     def __init__(self, name: str = "") -> None:
         self.name = name
-        self._open: Dict[str, Window] = {}
+        self._open: dict[str, Window] = {}
 
     def open(self) -> Window:
         """A new window."""
@@ -133,7 +134,7 @@ class Windows:
             self._open.pop(next(iter(self._open)))
         return window
 
-    def find(self, request: Request, path: str) -> Optional[Window]:
+    def find(self, request: Request, path: str) -> Window | None:
         """The window that a request comes from; None without its secret and its cookie."""
         window = self._open.get(path.split("/")[2])
         given = request.cookies.get(COOKIE, "")
@@ -159,7 +160,7 @@ class Gate:
         self.app, self.rules, self.windows = app, rules, windows
         self.slots = threading.BoundedSemaphore(rules.requests)
 
-    async def __call__(self, scope: Dict[str, Any], receive: Callable, send: Callable) -> None:
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -194,7 +195,7 @@ class Gate:
             text = f"{self.rules.requests} requests are being answered. Ask again in a second."
             await refusal(request, 503, text, {"Retry-After": "1"})(scope, receive, with_headers)
 
-    def _enter(self, request: Request, path: str) -> Optional[Response]:
+    def _enter(self, request: Request, path: str) -> Response | None:
         """The answer to a request that may not pass. None where it may, with its window noted."""
         scope, header = request.scope, request.headers.get("authorization")
         scope["window"] = None
@@ -231,8 +232,8 @@ class Gate:
         return answer
 
     async def _read(
-        self, request: Request, refused: Optional[Response], by_address: bool
-    ) -> Optional[Response]:
+        self, request: Request, refused: Response | None, by_address: bool
+    ) -> Response | None:
         """Read the body of a POST. The answer where it is refused, too large, or not from us.
 
         A refused body is read too, since a client that is still sending sees no answer.
@@ -309,7 +310,7 @@ def not_allowed(request: Request, methods: Sequence[str]) -> Response:
 
 
 def refusal(
-    request: Request, status: int, text: str, headers: Optional[Dict[str, str]] = None
+    request: Request, status: int, text: str, headers: dict[str, str] | None = None
 ) -> Response:
     """Make an error as text for browsers, else JSON."""
     if "text/html" in request.headers.get("accept", ""):

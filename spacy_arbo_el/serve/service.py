@@ -1,10 +1,11 @@
 """The HTTP service for programs, and its answers."""
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Type, cast
+from typing import Any, cast
 
 import numpy as np
 from pydantic import BaseModel, ValidationError
@@ -42,13 +43,13 @@ class Edits:
     merge: Makes an entity another one, by their ids.
     """
 
-    upsert: Callable[[List[Dict[str, Any]]], Any]
-    remove: Callable[[List[str]], Any]
+    upsert: Callable[[list[dict[str, Any]]], Any]
+    remove: Callable[[list[str]], Any]
     merge: Callable[[str, str], Any]
 
 
 # A document, its place in the request, and how many candidates of each mention are wanted.
-_Item = Tuple[str, schema.Document, int]
+_Item = tuple[str, schema.Document, int]
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,8 @@ class Operation:
     method: str
     path: str
     summary: str
-    answer: Optional[Type[BaseModel]] = None
-    body: Optional[Type[BaseModel]] = None
+    answer: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
     is_open: bool = False
 
 
@@ -90,23 +91,23 @@ class Service:
     def __init__(
         self,
         nlp: Language,
-        edits: Optional[Edits],
+        edits: Edits | None,
         patience: float,
-        alone: Optional[AbstractContextManager] = None,
+        alone: AbstractContextManager | None = None,
     ) -> None:
         self.nlp, self.edits, self.linker, self.alone = nlp, edits, find_linker(nlp), alone
         self.counts = Counts([one.path for one in OPERATIONS])
         self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
-        self.documents: Batcher[List[Dict[str, Any]]] = Batcher(
+        self.documents: Batcher[list[dict[str, Any]]] = Batcher(
             self._zoned(self._linked), thread, weigh=_weight, patience=patience
         )
         linked = self._zoned(partial(candidates, self.linker))
-        self.cells: Batcher[List[Dict[str, Any]]] = Batcher(linked, thread, patience=patience)
+        self.cells: Batcher[list[dict[str, Any]]] = Batcher(linked, thread, patience=patience)
         self.texts: Batcher[Any] = Batcher(self._encoded, thread)
 
-    def link(self, body: schema.LinkRequest) -> Dict[str, Any]:
+    def link(self, body: schema.LinkRequest) -> dict[str, Any]:
         """The links of documents, in order."""
         answers = self.documents(
             [(f"documents[{i}]", one, body.candidates) for i, one in enumerate(body.documents)]
@@ -115,7 +116,7 @@ class Service:
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
 
-    def entities(self, body: schema.EntityRequest) -> Dict[str, Any]:
+    def entities(self, body: schema.EntityRequest) -> dict[str, Any]:
         """Add entities while others link. All or none are added."""
         edits = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
@@ -124,12 +125,12 @@ class Service:
         edits.upsert(entities)
         return self._state()
 
-    def remove(self, body: schema.RemovalRequest) -> Dict[str, Any]:
+    def remove(self, body: schema.RemovalRequest) -> dict[str, Any]:
         """Remove entities. All or none are removed."""
         self._allowed().remove(body.ids)
         return self._state()
 
-    def merge(self, body: schema.MergeRequest) -> Dict[str, Any]:
+    def merge(self, body: schema.MergeRequest) -> dict[str, Any]:
         """Merge an entity into another."""
         edits = self._allowed()
         if body.id == body.into:
@@ -142,7 +143,7 @@ class Service:
             raise HTTPException(403, "This server is read-only.")
         return self.edits
 
-    def _state(self) -> Dict[str, Any]:
+    def _state(self) -> dict[str, Any]:
         return {"entities": len(self.linker.kb)}
 
     def warm(self) -> None:
@@ -152,19 +153,19 @@ class Service:
         self.linker.refresh()
         self.linker.link_docs([doc])
 
-    def _zoned(self, function: Callable[[List[Any]], Any]) -> Callable[[List[Any]], Any]:
+    def _zoned(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         """The function, within which new words are not kept."""
         if self.alone is None:
             return function
         alone, nlp = self.alone, self.nlp
 
-        def run(items: List[Any]) -> Any:
+        def run(items: list[Any]) -> Any:
             with alone, nlp.memory_zone():
                 return function(items)
 
         return run
 
-    def _linked(self, items: Sequence[_Item]) -> List[List[Dict[str, Any]]]:
+    def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
         """The mentions of documents. Where some are given, only linkers see the document."""
         docs = [self._doc(place, document) for place, document, _ in items]
         are_given = [document.mentions is not None for _, document, _ in items]
@@ -179,7 +180,7 @@ class Service:
             for (_, one, count), doc in zip(items, linked)
         ]
 
-    def _encoded(self, texts: List[Text]) -> List[np.ndarray]:
+    def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
         return list(encode_texts(self.linker.encoder, texts))
 
     def _doc(self, place: str, document: schema.Document) -> Doc:
@@ -196,16 +197,16 @@ class Service:
         set_mentions(doc, spans, getter)
         return doc
 
-    def _links(self, doc: Doc) -> List[Tuple[Span, Link]]:
+    def _links(self, doc: Doc) -> list[tuple[Span, Link]]:
         spans = find_mentions(doc, self.linker.mentions.getter)
         links = links_of(doc, spans, self.linker.cfg["extension"])
         return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
 
     # Answers to requests
 
-    def routes(self) -> List[BaseRoute]:
+    def routes(self) -> list[BaseRoute]:
         """The routes of all operations."""
-        answers: Dict[str, Callable[[Request], Response]] = {
+        answers: dict[str, Callable[[Request], Response]] = {
             "/link": partial(self._json, self.link, schema.LinkRequest),
             "/entities": partial(self._json, self.entities, schema.EntityRequest),
             "/entities/remove": partial(self._json, self.remove, schema.RemovalRequest),
@@ -218,7 +219,7 @@ class Service:
         routes = (Route(o.path, answers[o.path], methods=[o.method]) for o in OPERATIONS)
         return [described, *routes]
 
-    def _json(self, function: Callable, model: Type[BaseModel], request: Request) -> Response:
+    def _json(self, function: Callable, model: type[BaseModel], request: Request) -> Response:
         """Answer with a function's result for the request's body."""
         try:
             return JSONResponse(function(model.model_validate_json(request.scope["body"])))
@@ -291,7 +292,7 @@ def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
     return cast(Span, span)  # there is one wherever start and end are within the text
 
 
-def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> Dict[str, Any]:
+def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> dict[str, Any]:
     start, end = (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
     return {
         "start": start,

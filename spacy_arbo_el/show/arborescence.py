@@ -5,8 +5,8 @@ steps, so together they are a forest: an entity, its exemplars and mentions unde
 mentions under these.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.tokens import Doc
 
@@ -26,7 +26,7 @@ FILLS = {
 }
 
 # What identifies a node: its kind and its id.
-NodeKey = Tuple[str, str]
+NodeKey = tuple[str, str]
 
 
 @dataclass
@@ -42,19 +42,19 @@ class Node:
     kind: str
     text: str
     about: str
-    probability: Optional[float] = None
-    children: List["Node"] = field(default_factory=list)
+    probability: float | None = None
+    children: list["Node"] = field(default_factory=list)
 
 
-def forest_of(links: Iterable[Tuple[str, str, Link]]) -> List[Node]:
+def forest_of(links: Iterable[tuple[str, str, Link]]) -> list[Node]:
     """Build the forest of the paths of links. Its roots are returned.
 
     links: The place ("start:end"), the surface form and the link of each mention.
     """
-    nodes: Dict[NodeKey, Node] = {}
-    roots: List[Node] = []
+    nodes: dict[NodeKey, Node] = {}
+    roots: list[Node] = []
 
-    def place(key: NodeKey, node: Node, parent: Optional[Node]) -> Node:
+    def place(key: NodeKey, node: Node, parent: Node | None) -> Node:
         if key in nodes:
             return nodes[key]
         nodes[key] = node
@@ -62,7 +62,7 @@ def forest_of(links: Iterable[Tuple[str, str, Link]]) -> List[Node]:
         return node
 
     for offsets, text, link in links:
-        parent: Optional[Node] = None
+        parent: Node | None = None
         for step in link.evidence:
             node = _node_of(step, is_root=parent is None)
             parent = place((step.kind, step.id), node, parent)
@@ -80,7 +80,7 @@ def _node_of(step: Evidence, *, is_root: bool) -> Node:
 
 
 def draw_arborescence(
-    doc: Doc, *, get_spans: Optional[SpanGetter] = None, extension: str = DEFAULT_EXTENSION
+    doc: Doc, *, get_spans: SpanGetter | None = None, extension: str = DEFAULT_EXTENSION
 ) -> str:
     """The links of a document as a drawing (SVG). Each entity with the mentions that it reaches.
 
@@ -113,7 +113,7 @@ def as_svg(roots: Iterable[Node]) -> str:
     return part("forest", boxes, width, height, box)
 
 
-def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], Node]]:
+def _placed(roots: Iterable[Node]) -> Iterator[tuple[int, int, int | None, Node]]:
     """Lay out all nodes in rows and columns.
 
     RETURNS: For each node its row, column, the row of its parent (None for a root), and itself.
@@ -122,8 +122,8 @@ def _placed(roots: Iterable[Node]) -> Iterator[Tuple[int, int, Optional[int], No
     """
     row = 0
     for root in roots:
-        waiting: List[Tuple[int, Optional[int], Node, bool]] = [(0, None, root, True)]
-        rows_of: Dict[int, int] = {}
+        waiting: list[tuple[int, int | None, Node, bool]] = [(0, None, root, True)]
+        rows_of: dict[int, int] = {}
         while waiting:
             depth, parent, node, is_first = waiting.pop()
             if not is_first:

@@ -3,8 +3,8 @@ being linked.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 from spacy.tokens import Span
@@ -34,7 +34,7 @@ class Explainer:
     stages: LinkingStages
     threshold: float
 
-    def explain(self, span: Span, kb_id: Optional[str] = None) -> Explanation:
+    def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
         """Explain a mention's link. Its document is linked anew, with its other mentions.
 
         span: One of the document's mentions, or any other span.
@@ -51,7 +51,7 @@ class Explainer:
             return self._explain_mention(span, spans, row, kb_id)
 
     def _explain_mention(
-        self, span: Span, spans: Sequence[Span], row: int, kb_id: Optional[str]
+        self, span: Span, spans: Sequence[Span], row: int, kb_id: str | None
     ) -> Explanation:
         """Explain the mention ``spans[row]`` of a document. See ``explain``."""
         linked = self.stages.link([spans], self.threshold)
@@ -89,7 +89,7 @@ class Explainer:
 
     def _compared(
         self, ranked: RankedMentions, row: int, link: Link, expected: str
-    ) -> Tuple[Tuple[str, ...], Mapping[str, float], str]:
+    ) -> tuple[tuple[str, ...], Mapping[str, float], str]:
         """Compare the first candidate with another, feature by feature and in context."""
         reranker, ids = self.stages.reranker, list(link.ids)
         others = [expected] if expected in ids[1:] else ids[1:2]

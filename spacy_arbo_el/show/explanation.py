@@ -1,7 +1,7 @@
 """Explain a mention's link. The data that text and HTML show."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Iterator, Mapping, Optional, Tuple
 
 from ..base.display import shown_probability
 from ..base.pages import page
@@ -34,13 +34,13 @@ class Explanation:
     """
 
     mention: str
-    link: Optional[Link]
+    link: Link | None
     outcome: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
     expected: str = ""
     reason: str = ""
     reranked: str = ""
-    compared: Tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
     context: str = ""
 
@@ -51,7 +51,7 @@ class Explanation:
         """For notebooks."""
         return page("explanation", one=self)
 
-    def candidate_rows(self) -> Iterator[Tuple[object, ...]]:
+    def candidate_rows(self) -> Iterator[tuple[object, ...]]:
         """The first candidates: rank, title, id and probability."""
         for rank, one in enumerate(self.link.candidates[:SHOWN] if self.link else (), 1):
             title = self.titles.get(one.kb_id, one.title)
@@ -86,7 +86,7 @@ def _step(step: Evidence) -> str:
     return f'  {step.kind} {step.id} "{step.text}" ({shown_probability(step.weight)}){context}'
 
 
-def outcome_of(link: Link, title: str, threshold: Optional[float] = None) -> str:
+def outcome_of(link: Link, title: str, threshold: float | None = None) -> str:
     """Describe the decision on a mention, with its reason.
 
     title: Of the entity.

@@ -1,6 +1,7 @@
 """Links and their candidates as rows. They are dicts, or data frames where pandas is installed."""
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from spacy.tokens import Doc, Span
 
@@ -20,9 +21,9 @@ CANDIDATE = (*MENTION, "rank", "kb_id", "title", "score", "is_linked")
 def links_to_dicts(
     docs: Iterable[Doc],
     *,
-    get_spans: Optional[SpanGetter] = None,
+    get_spans: SpanGetter | None = None,
     extension: str = DEFAULT_EXTENSION,
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     """The links of documents, one dict per mention, JSON-serialisable.
 
     They follow the document: a mention that was removed after linking has no row, and one whose
@@ -39,7 +40,7 @@ def links_to_dicts(
     ]
 
 
-def link_row(mention: Dict[str, Any], link: Link) -> Dict[str, Any]:
+def link_row(mention: dict[str, Any], link: Link) -> dict[str, Any]:
     """The columns ``LINK`` of a mention."""
     return {
         **mention,
@@ -59,9 +60,9 @@ def candidates_to_dicts(
     docs: Iterable[Doc],
     *,
     count: int = 5,
-    get_spans: Optional[SpanGetter] = None,
+    get_spans: SpanGetter | None = None,
     extension: str = DEFAULT_EXTENSION,
-) -> List[Dict[str, Any]]:
+) -> list[dict[str, Any]]:
     """Convert first candidates to dicts that can be written as JSON.
 
     count: How many candidates of a mention. Links have the titles of the first five.
@@ -87,8 +88,8 @@ def candidates_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFra
 
 
 def linked_mentions(
-    docs: Iterable[Doc], get_spans: Optional[SpanGetter], extension: str
-) -> Iterator[Tuple[Dict[str, Any], Link]]:
+    docs: Iterable[Doc], get_spans: SpanGetter | None, extension: str
+) -> Iterator[tuple[dict[str, Any], Link]]:
     """The place of each linked mention, and its link."""
     for doc in docs:
         spans = find_mentions(doc, get_spans or EntSpans())
@@ -98,5 +99,5 @@ def linked_mentions(
                 yield _place(document, span), link
 
 
-def _place(document: str, span: Span) -> Dict[str, Any]:
+def _place(document: str, span: Span) -> dict[str, Any]:
     return dict(zip(MENTION, (document, *offsets_of_span(span), span.text, span.label_)))

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from html import escape
-from typing import Any, Dict, Iterable, List, Optional
+from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -29,10 +30,10 @@ _OF_ADDRESSES = ":/?#[]@!$&'()*+,;=%~"
 def to_displacy(
     doc: Doc,
     *,
-    kb_url_template: Optional[str] = None,
-    get_spans: Optional[SpanGetter] = None,
+    kb_url_template: str | None = None,
+    get_spans: SpanGetter | None = None,
     extension: str = "arbo",
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """A Doc as input for ``displacy.render(..., style="ent", manual=True)``.
 
     Each link shows the title, the id and the probability. displaCy itself draws "NIL" as a link
@@ -63,10 +64,10 @@ def to_displacy(
 def render_evidence(
     docs: Iterable[Doc],
     *,
-    kb_url_template: Optional[str] = None,
-    get_spans: Optional[SpanGetter] = None,
+    kb_url_template: str | None = None,
+    get_spans: SpanGetter | None = None,
     extension: str = "arbo",
-    threshold: Optional[float] = None,
+    threshold: float | None = None,
     page: bool = True,
 ) -> str:
     """Linked Docs as HTML. Each as displaCy draws it, and under it the evidence for each link.
@@ -77,7 +78,7 @@ def render_evidence(
     page: Whether the HTML is a complete page, which can be searched and sorted.
     """
     get_spans = get_spans or EntSpans()
-    about: Dict[str, Any] = {"get_spans": get_spans, "extension": extension}
+    about: dict[str, Any] = {"get_spans": get_spans, "extension": extension}
     shown = []
     for number, doc in enumerate(docs):
         drawn = to_displacy(doc, kb_url_template=kb_url_template, **about)
@@ -101,7 +102,7 @@ def render_evidence(
     return render("evidence", docs=shown, page=page)
 
 
-def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[str, Any]:
+def _entity(span: Span, kb_url_template: str | None, extension: str) -> dict[str, Any]:
     linked = span.kb_id_ not in ("", NIL)
     link = span._.get(extension) if Span.has_extension(extension) else None
     label = f"<bdi>{escaped(span.label_)}</bdi>"
@@ -126,7 +127,7 @@ def _entity(span: Span, kb_url_template: Optional[str], extension: str) -> Dict[
     }
 
 
-def _name(kb_id: str, link: Optional[Link]) -> str:
+def _name(kb_id: str, link: Link | None) -> str:
     """Render title, id and probability of an entity as HTML."""
     if link is None or link.kb_id != kb_id:
         return f"<bdi>{escaped(kb_id)}</bdi>"
@@ -143,9 +144,9 @@ def direction_of(doc: Doc) -> str:
     return str(doc.vocab.writing_system.get("direction", "ltr"))
 
 
-def without_overlap(spans: Iterable[Span]) -> List[Span]:
+def without_overlap(spans: Iterable[Span]) -> list[Span]:
     """Drop spans that begin before the previous one ends."""
-    kept: List[Span] = []
+    kept: list[Span] = []
     for span in spans:
         if not kept or span.start_char >= kept[-1].end_char:
             kept.append(span)

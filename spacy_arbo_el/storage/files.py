@@ -12,8 +12,9 @@ import re
 import shutil
 import sys
 import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import BinaryIO
 
 import numpy as np
 
@@ -40,14 +41,14 @@ def write_array(path: Path, array: np.ndarray) -> None:
         np.save(file, array, allow_pickle=False)
 
 
-def pack_arrays(arrays: Dict[str, np.ndarray]) -> bytes:
+def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
     """Arrays as the bytes of an uncompressed .npz file."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
-def unpack_arrays(data: bytes) -> Dict[str, np.ndarray]:
+def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
     """The arrays that ``pack_arrays`` packed, read without unpickling."""
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
@@ -97,7 +98,7 @@ def temporary(target: Path, make: Callable[[Path], int]) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _make_and_lock(target: Path, make: Callable[[Path], int]) -> Tuple[Path, int]:
+def _make_and_lock(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
     while True:
         path = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
         descriptor = make(path)
@@ -138,7 +139,7 @@ def _remove(path: Path) -> None:
             path.unlink()
 
 
-def leftovers(target: Path) -> List[Path]:
+def leftovers(target: Path) -> list[Path]:
     """Temporary files and folders beside ``target``. They may be in use."""
     name = re.compile(re.escape(f".{target.name}.") + r"[0-9a-f]{32}\.tmp")
     try:
@@ -151,7 +152,7 @@ def leftovers(target: Path) -> List[Path]:
 @contextlib.contextmanager
 def abandoned(path: Path) -> Iterator[bool]:
     """Lock an abandoned temporary file or folder for the block; False if it is used."""
-    descriptor: Optional[int] = None
+    descriptor: int | None = None
     if CAN_LOCK:
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -11,9 +11,9 @@ import re
 import shutil
 import stat
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterator, List, Optional
 
 from filelock import FileLock, Timeout
 
@@ -40,10 +40,10 @@ class FolderKind:
     """
 
     noun: str
-    names: Callable[[Path], Optional[str]]
+    names: Callable[[Path], str | None]
     nested: bool = False
 
-    def strangers(self, folder: Path) -> List[str]:
+    def strangers(self, folder: Path) -> list[str]:
         """The names in a folder that don't belong there. Symbolic links never belong there.
 
         All names, where the folder is not of this kind.

@@ -7,31 +7,25 @@ import gzip
 import io
 import json
 import zlib
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import (
     Any,
     BinaryIO,
-    Callable,
-    Dict,
-    Iterator,
-    List,
     NamedTuple,
-    Optional,
-    Tuple,
-    Union,
     cast,
 )
 
 from ..base.errors import ArboError, Errors
 
-PathLike = Union[str, Path]
+PathLike = str | Path
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
 OnBad = Callable[[ValueError], None]
 # The default limit is too small for long texts.
 csv.field_size_limit(1 << 30)
 # Functions that open packed files, by their endings.
-OPENERS: Dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 # Characters of what an error says about a line.
 MAX_PROBLEM = 500
 
@@ -75,7 +69,7 @@ class Lines(NamedTuple):
     """
 
     start: int = 0
-    stop: Optional[int] = None
+    stop: int | None = None
     offset: int = 0
 
 
@@ -89,7 +83,7 @@ def read_lines(
     lines: Lines = WHOLE,
     encoding: str = "utf8",
     ends: bool = False,
-) -> Iterator[Tuple[int, str]]:
+) -> Iterator[tuple[int, str]]:
     """Yield numbered lines of a file. From 1, without the ends; packed or not (.gz, .bz2).
 
     Only a line feed ends a line, with or without a carriage return before it. Other characters at
@@ -164,7 +158,7 @@ def check_encoding(encoding: str) -> bool:
         raise ArboError(Errors.E108.format(encoding=encoding)) from None
 
 
-def _wide_lines(path: Path, encoding: str) -> Iterator[Tuple[int, str]]:
+def _wide_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Read lines of a wide encoding such as UTF-16. Excel writes in it."""
     number = 0
     with _open(path) as file:
@@ -180,7 +174,7 @@ def _open(path: Path) -> BinaryIO:
     return cast(BinaryIO, OPENERS.get(path.suffix, open)(path, "rb"))
 
 
-def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[Tuple[int, bytes]]:
+def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a part of a file. Numbers begin at 1."""
     number = lines.start
     count = None if lines.stop is None else lines.stop - lines.start
@@ -208,7 +202,7 @@ def read_records(
     bad: OnBad = throw,
     lines: Lines = WHOLE,
     encoding: str = "utf8",
-) -> Iterator[Tuple[int, Dict[str, Any]]]:
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line numbers and JSON objects, skipping empty lines. Numbers begin at 1.
 
     Raises ValueError with file and line if a line is not a JSON object.
@@ -240,7 +234,7 @@ def read_records(
 
 def read_cells(
     path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8"
-) -> Iterator[Tuple[int, List[str]]]:
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of CSV, empty rows too, with their first line's number.
 
     bad: What to do with the error of an invalid row, which is then left out.

@@ -3,8 +3,9 @@
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Dict, Iterator, Protocol, Tuple
+from typing import Any, Protocol
 
 from ..base.errors import Errors
 
@@ -26,7 +27,7 @@ class ForkableLock:
         self._lock = threading.RLock()
         _locks.add(self)
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return ForkableLock, ()
 
     def __enter__(self) -> "ForkableLock":
@@ -58,12 +59,12 @@ class SharedLock:
     def _reset(self) -> None:
         self._condition = threading.Condition(threading.Lock())
         # How often each thread has the lock as a reader.
-        self._readers: Dict[int, int] = {}
+        self._readers: dict[int, int] = {}
         self._writer = 0
         self._depth = 0
         self._waiting = 0
 
-    def __reduce__(self) -> Tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         # A copy in another process has its own readers and writers.
         return SharedLock, ()
 

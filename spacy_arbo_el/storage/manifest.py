@@ -2,8 +2,9 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping
+from typing import Any
 
 import srsly
 
@@ -50,7 +51,7 @@ class Manifest:
     def from_bytes(cls, data: bytes, format: str, version: int) -> "Manifest":
         """Load the result of ``to_bytes``; ValueError if invalid. It is something else."""
         try:
-            content: Dict[str, Any] = dict(srsly.json_loads(data.decode("utf8")))
+            content: dict[str, Any] = dict(srsly.json_loads(data.decode("utf8")))
             if (content.get("format"), content.get("version")) != (format, version):
                 raise ValueError(f"format version {content.get('version')!r:.20}")
             if content.pop("checksum") != _checksum(content):

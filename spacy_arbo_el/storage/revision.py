@@ -1,7 +1,8 @@
 """Names of a store's states, and values derived once."""
 
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Hashable, Iterable, List, Optional, Set, Tuple, TypeVar
+from typing import Any, TypeVar
 
 from .locks import ForkableLock
 
@@ -33,7 +34,7 @@ class ChangeLog:
 
     def __init__(self) -> None:
         self.total = 0
-        self._items: List[Any] = []
+        self._items: list[Any] = []
 
     def add(self, items: Iterable[Any]) -> None:
         """Note that items have changed."""
@@ -43,7 +44,7 @@ class ChangeLog:
         if len(self._items) > 2 * self.LIMIT:
             del self._items[: -self.LIMIT]
 
-    def since(self, total: int) -> Optional[Set[Any]]:
+    def since(self, total: int) -> set[Any] | None:
         """Changes since there were ``total``. None where they are forgotten."""
         count = self.total - total
         if count > len(self._items):
@@ -55,7 +56,7 @@ class RevisionCache:
     """Values derived from a store, built once per revision."""
 
     def __init__(self) -> None:
-        self._values: Dict[Hashable, Tuple[Any, Any]] = {}
+        self._values: dict[Hashable, tuple[Any, Any]] = {}
         self._lock = ForkableLock()
 
     def get(
@@ -63,7 +64,7 @@ class RevisionCache:
         name: Hashable,
         revision: Any,
         build: Callable[[], T],
-        update: Callable[[T], Optional[T]] = lambda value: None,
+        update: Callable[[T], T | None] = lambda value: None,
     ) -> T:
         """Get the value of a name, rebuilt for new revisions.
 

@@ -5,7 +5,7 @@ line encloses the lines up to the one that closes it, if these make a row, and a
 """
 
 import re
-from typing import Iterator, List, Optional, Tuple
+from collections.abc import Iterator
 
 from .lines import OnBad, PathLike, read_lines, throw
 
@@ -17,15 +17,15 @@ MOST_LINES = 1000
 
 
 def read_tab_cells(
-    path: PathLike, bad: OnBad = throw, encoding: str = "utf8", width: Optional[int] = None
-) -> Iterator[Tuple[int, List[str]]]:
+    path: PathLike, bad: OnBad = throw, encoding: str = "utf8", width: int | None = None
+) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of its first line and the cells of each row.
 
     bad, encoding: See ``read_lines``.
     width: How many cells a row has; None for that of the first one.
     """
     lines = read_lines(path, bad, encoding=encoding, ends=True)
-    waiting: List[Tuple[int, str]] = []
+    waiting: list[tuple[int, str]] = []
     while waiting or (waiting := list(_next(lines))):
         number, line = waiting.pop(0)
         row = _cells(line)
@@ -37,7 +37,7 @@ def read_tab_cells(
         yield number, row
 
 
-def _next(lines: Iterator[Tuple[int, str]]) -> Iterator[Tuple[int, str]]:
+def _next(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     line = next(lines, None)
     if line is not None:
         yield line
@@ -45,9 +45,9 @@ def _next(lines: Iterator[Tuple[int, str]]) -> Iterator[Tuple[int, str]]:
 
 def _lines_of_row(
     line: str,
-    waiting: List[Tuple[int, str]],
-    lines: Iterator[Tuple[int, str]],
-    width: Optional[int],
+    waiting: list[tuple[int, str]],
+    lines: Iterator[tuple[int, str]],
+    width: int | None,
 ) -> int:
     """Count the lines behind that belong to a row with an open quote. They join ``waiting``."""
     for count in range(1, MOST_LINES):
@@ -69,7 +69,7 @@ def _bare(line: str) -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def _cells(line: str) -> List[str]:
+def _cells(line: str) -> list[str]:
     cells, at, line = [], 0, _bare(line)
     while at <= len(line):
         found = _CELL.match(line, at)

@@ -2,7 +2,8 @@
 
 import random
 from collections import defaultdict
-from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -15,7 +16,7 @@ from ..mentions.record import gold_ids
 # In ``user_data`` of a reference: the offsets of the mentions to train on.
 _CHOSEN = "arbo_train_on"
 
-Batcher = Callable[[Iterable[Example]], Iterator[List[Example]]]
+Batcher = Callable[[Iterable[Example]], Iterator[list[Example]]]
 
 
 class CorpusMention(NamedTuple):
@@ -27,12 +28,12 @@ class CorpusMention(NamedTuple):
     """
 
     example: int
-    offsets: Tuple[int, int]
-    concept: Tuple[str, ...]
+    offsets: tuple[int, int]
+    concept: tuple[str, ...]
 
 
 @registry.batchers("spacy-arbo-el.batch_by_mention.v1")
-def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
+def batch_by_mention(size: int, getter: SpanGetter | None = None) -> Batcher:
     """Batches of mentions drawn at random (paper, §A.1). They are of all documents.
 
     Mentions of one document repeat its entities, so that a batch of few documents has few different
@@ -49,7 +50,7 @@ def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
     """
     check_count("batcher.size", size, least=1)
 
-    def batches(examples: Iterable[Example]) -> Iterator[List[Example]]:
+    def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         corpus = list(examples)
         mentions = labelled_mentions(corpus, getter)
         random.shuffle(mentions)
@@ -59,7 +60,7 @@ def batch_by_mention(size: int, getter: Optional[SpanGetter] = None) -> Batcher:
     return batches
 
 
-def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
+def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> list[Span]:
     """The mentions of a reference that a batcher has chosen. All where none has."""
     chosen = doc.user_data.get(_CHOSEN)
     if chosen is None:
@@ -67,9 +68,7 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> List[Span]:
     return [span for span in mentions if offsets_of_span(span) in chosen]
 
 
-def labelled_mentions(
-    corpus: Sequence[Example], getter: Optional[SpanGetter]
-) -> List[CorpusMention]:
+def labelled_mentions(corpus: Sequence[Example], getter: SpanGetter | None) -> list[CorpusMention]:
     """The mentions of a corpus that have gold ids.
 
     getter: As in ``batch_by_mention``.
@@ -83,9 +82,9 @@ def labelled_mentions(
     ]
 
 
-def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> List[Example]:
+def examples_of(mentions: Sequence[CorpusMention], corpus: Sequence[Example]) -> list[Example]:
     """Examples of mentions, each once; their references name the mentions."""
-    offsets: Dict[int, List[Tuple[int, int]]] = defaultdict(list)
+    offsets: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for mention in mentions:
         offsets[mention.example].append(mention.offsets)
     examples = []

@@ -2,7 +2,7 @@
 mentions.
 """
 
-from typing import Any, Dict, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class EmbeddingCache:
     def __init__(self, similarity: Similarity, texts: np.ndarray, mentions: np.ndarray):
         self.similarity = similarity
         self.refreshes = 0
-        self.kept: Dict[str, Renumbered] = {}
+        self.kept: dict[str, Renumbered] = {}
         self.load(texts, mentions)
 
     def load(self, texts: np.ndarray, mentions: np.ndarray) -> None:

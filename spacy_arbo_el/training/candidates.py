@@ -5,8 +5,9 @@ beside one of the same string and entity. With these exemplars, the first candid
 right, and nothing is learned. So candidates come without the exemplars of the mention's document.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -65,7 +66,7 @@ class TrainingCandidates:
         _, probabilities = softmax(scores.astype(np.float64))
         return np.where(self.correct, probabilities, 0.0).sum(axis=1)
 
-    def with_gold(self) -> Tuple[np.ndarray, "TrainingCandidates"]:
+    def with_gold(self) -> tuple[np.ndarray, "TrainingCandidates"]:
         """Mentions with a gold entity in the KB, with candidates.
 
         A gold entity that is not among them takes the place of the last one.
@@ -84,7 +85,7 @@ class TrainingCandidates:
         return rows, replace(chosen, candidates=candidates, scores=scores)
 
 
-def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> List[MentionBatch]:
+def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> list[MentionBatch]:
     """The annotated mentions of documents in batches, not encoded."""
     return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
 
@@ -124,13 +125,13 @@ class ExemplarDocuments(NamedTuple):
     counts: (d,) int64, how many exemplars each document has.
     """
 
-    numbers: Dict[str, int]
+    numbers: dict[str, int]
     of_exemplar: np.ndarray
     counts: np.ndarray
 
     @classmethod
     def of(cls, datastore: Datastore) -> "ExemplarDocuments":
-        numbers: Dict[str, int] = {}
+        numbers: dict[str, int] = {}
         keys = (record.key[0] for record in datastore.exemplars.records)
         of_exemplar = [numbers.setdefault(key, len(numbers)) for key in keys]
         array = np.array(of_exemplar, dtype=np.int64)
@@ -139,7 +140,7 @@ class ExemplarDocuments(NamedTuple):
 
 def neighbours_for_training(
     stages: LinkingStages, batch: MentionBatch, documents: ExemplarDocuments
-) -> Tuple[Neighbours, Neighbours]:
+) -> tuple[Neighbours, Neighbours]:
     """The neighbours of encoded mentions of a training corpus.
 
     RETURNS: Those without exemplars of the mention's own document, and with them.
@@ -168,7 +169,7 @@ def neighbours_for_training(
     return without, found.narrowed(found.entities.width, width)
 
 
-def _recall(candidates: np.ndarray, gold: np.ndarray) -> List[float]:
+def _recall(candidates: np.ndarray, gold: np.ndarray) -> list[float]:
     """Recall of gold entities, at first and anywhere."""
     correct = is_gold(candidates, gold)[(gold >= 0).any(axis=1)]
     if not len(correct):

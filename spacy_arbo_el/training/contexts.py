@@ -1,7 +1,6 @@
 """Training of contexts: the text around a mention approaches the description of its entity."""
 
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 from spacy.util import registry
@@ -71,7 +70,7 @@ class ContextObjective:
         cache: EmbeddingCache,
         kb: ArboKB,
         encoder: Encoder,
-    ) -> Optional[ContextBatch]:
+    ) -> ContextBatch | None:
         """Read the contexts of mentions, with the descriptions that they are compared with.
 
         mentions: (b,) int64, their rows in the exemplar store.

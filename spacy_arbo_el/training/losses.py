@@ -10,8 +10,9 @@ valid: (b, n) bool, which targets exist; the others are padding.
 It gives the loss of each query, (b,), and its gradient with respect to the logits, (b, n).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, Protocol, Tuple, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -19,7 +20,7 @@ from thinc.api import Model
 
 from ..base.settings import check_positive
 
-LossAndGradient = Tuple[np.ndarray, np.ndarray]
+LossAndGradient = tuple[np.ndarray, np.ndarray]
 Backward = Callable[[np.ndarray], np.ndarray]
 
 
@@ -51,7 +52,7 @@ class LearnsScale(Protocol):
 
     def begin_update(
         self, model: Model, number: int, similarities: np.ndarray
-    ) -> Tuple[np.ndarray, Backward]:
+    ) -> tuple[np.ndarray, Backward]:
         """Return logits, and a function from their gradient to that of the similarities.
 
         The function leaves the gradients of the parameters in the model.
@@ -176,7 +177,7 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
     return losses, p - p_positive
 
 
-def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray]:
+def set_loss(scores: np.ndarray, correct: np.ndarray) -> tuple[float, np.ndarray]:
     """Mean cross entropy over candidate sets, with gradient. The softmax is over the candidates of
     each mention.
 
@@ -190,7 +191,7 @@ def set_loss(scores: np.ndarray, correct: np.ndarray) -> Tuple[float, np.ndarray
     return float(loss), ((probabilities - target) / len(scores)).astype(scores.dtype)
 
 
-def softmax(scores: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+def softmax(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The softmax of scores (b, n) with log normalizers (b,); 0 for rows of -inf."""
     top = scores.max(axis=1, keepdims=True, initial=-np.inf)
     exp = np.exp(scores - np.where(np.isfinite(top), top, 0.0))

@@ -1,7 +1,8 @@
 """Nodes that queries of a step should avoid."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 from spacy.util import registry

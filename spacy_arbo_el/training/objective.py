@@ -1,7 +1,8 @@
 """The objective of training."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional, Protocol, Sequence, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -32,10 +33,10 @@ class TrainingObjective(Protocol):
     def terms(self) -> Sequence["Objective"]: ...
 
     @property
-    def refresh(self) -> Optional[CacheRefresh]: ...
+    def refresh(self) -> CacheRefresh | None: ...
 
     @property
-    def contexts(self) -> Optional[ContextObjective]: ...
+    def contexts(self) -> ContextObjective | None: ...
 
 
 @registry.misc("spacy-arbo-el.Objective.v1")
@@ -67,10 +68,10 @@ class Objective:
     positives: Positives
     negatives: Negatives
     loss: Loss
-    queries: Optional[Queries] = None
+    queries: Queries | None = None
     weight: float = 1.0
-    refresh: Optional[CacheRefresh] = None
-    contexts: Optional[ContextObjective] = None
+    refresh: CacheRefresh | None = None
+    contexts: ContextObjective | None = None
 
     def __post_init__(self) -> None:
         check_positive("objective.weight", self.weight)
@@ -106,8 +107,8 @@ class ObjectiveSum:
     """
 
     terms: Sequence[Objective]
-    refresh: Optional[CacheRefresh] = None
-    contexts: Optional[ContextObjective] = None
+    refresh: CacheRefresh | None = None
+    contexts: ContextObjective | None = None
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -120,8 +121,8 @@ class ObjectiveSum:
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
 def objective_sum(
     *objectives: TrainingObjective,
-    refresh: Optional[CacheRefresh] = None,
-    contexts: Optional[ContextObjective] = None,
+    refresh: CacheRefresh | None = None,
+    contexts: ContextObjective | None = None,
 ) -> ObjectiveSum:
     """A weighted sum of objectives, optimized in one step. They are encoded together.
 

@@ -1,8 +1,8 @@
 """Nodes that queries of a step should approach."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Callable, Tuple
 
 import numpy as np
 from spacy.util import registry
@@ -158,7 +158,7 @@ def gold_texts(mentions: np.ndarray, table: GoldTable, cache: EmbeddingCache) ->
 
 def nearest_gold_texts(
     mentions: np.ndarray, offsets: np.ndarray, table: GoldTable, cache: EmbeddingCache
-) -> Tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray]:
     """The most similar text of each mention's gold entities.
 
     mentions: (m,) int64, in groups that share their gold ids.

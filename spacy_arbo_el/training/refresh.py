@@ -1,7 +1,7 @@
 """Refreshes of cached vectors, which encode again what may be a candidate or a negative."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 from spacy.util import registry

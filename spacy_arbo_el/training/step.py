@@ -1,7 +1,8 @@
 """A training step from nodes to gradients."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -101,8 +102,8 @@ def train_step(
     text_inputs: SpanInputs,
     mention_inputs: SpanInputs,
     similarity: Similarity,
-    revised: Optional[RevisedInputs] = None,
-) -> Tuple[float, EncodedBatch]:
+    revised: RevisedInputs | None = None,
+) -> tuple[float, EncodedBatch]:
     """Compute a step's loss, leaving gradients in the model. ``finish_update`` uses them.
 
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
@@ -139,7 +140,7 @@ def train_step(
 
 def _loss_of(
     term: Term, model: Model, nodes: np.ndarray, vectors: np.ndarray, similarity: Similarity
-) -> Tuple[float, np.ndarray]:
+) -> tuple[float, np.ndarray]:
     """Weighted mean loss of an objective, with gradient. The gradient is with respect to all
     vectors.
 
@@ -168,7 +169,7 @@ def _loss_of(
     return term.weight * float(losses.mean()), gradient
 
 
-def _logits(term: Term, model: Model, similarities: np.ndarray) -> Tuple[np.ndarray, Backward]:
+def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndarray, Backward]:
     """Return the logits of similarities and their backprop."""
     loss = term.loss
     if isinstance(loss, LearnsScale):
@@ -178,7 +179,7 @@ def _logits(term: Term, model: Model, similarities: np.ndarray) -> Tuple[np.ndar
 
 def _begin_update(
     tower: Model, inputs: SpanInputs
-) -> Tuple[np.ndarray, Callable[[np.ndarray], None]]:
+) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
     """Encode spans; return vectors and backprop."""
     if not len(inputs):
         return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None

@@ -1,7 +1,8 @@
 """The gold labels of training. It says which mentions, entities and texts belong together."""
 
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Dict, Hashable, Iterable, Sequence, Tuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.sparse import csr_matrix, vstack
@@ -82,7 +83,7 @@ class GoldTable:
         """(clusters,) int64, the number of mentions of each."""
         return np.diff(self._offsets)
 
-    def members(self, clusters: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def members(self, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mentions of ``c`` clusters, cluster by cluster, with offsets (c + 1,)."""
         starts, lengths = self._offsets[clusters], self.cluster_sizes[clusters]
         return self._sorted[ragged_ranges(starts, lengths)], offsets_of(lengths)
@@ -110,14 +111,14 @@ class GoldTable:
         of_mentions = self.mention_entities[nodes[~is_text] - self.n_texts]
         return vstack([of_texts, of_mentions], format="csr")[np.argsort(order)]
 
-    def text_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def text_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pairs (i, text) with the text of node i's entity.
 
         A text is thus in a pair with itself.
         """
         return (self.entities_of(nodes) @ self.entity_texts).nonzero()
 
-    def mention_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def mention_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pairs (i, mention) sharing an entity with ``nodes[i]``.
 
         Mentions share a gold id even where no entity has it.
@@ -136,7 +137,7 @@ class GoldTable:
         ids = self.mention_ids[mentions]
         return (ids @ ids.T).toarray() > 0
 
-    def synonym_pairs(self, nodes: np.ndarray) -> Tuple[np.ndarray, np.ndarray]:
+    def synonym_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Pairs (i, text) with other texts of the same entity.
 
         Names that differ only in upper and lower case are the same. A mention has its normalized
@@ -170,7 +171,7 @@ class GoldTable:
         return np.unique(text[has_several[entity]])
 
 
-def _numbered(values: Iterable[T]) -> Dict[T, int]:
+def _numbered(values: Iterable[T]) -> dict[T, int]:
     """Distinct values, numbered in order of occurrence."""
     return {value: number for number, value in enumerate(dict.fromkeys(values))}
 

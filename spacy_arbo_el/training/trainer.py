@@ -3,19 +3,12 @@
 import hashlib
 import time
 import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import (
     Any,
-    Dict,
-    Hashable,
-    List,
-    Mapping,
-    Optional,
     Protocol,
-    Sequence,
-    Set,
-    Tuple,
     runtime_checkable,
 )
 
@@ -99,7 +92,7 @@ class Trainer:
         self.objective = objective
         self.seen = 0
         self.total = 0
-        self._data: Optional[_TrainingData] = None
+        self._data: _TrainingData | None = None
 
     @property
     def refresh(self) -> CacheRefresh:
@@ -111,7 +104,7 @@ class Trainer:
         """Return whether steps without mentions train nothing."""
         return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
 
-    def step(self, rows: np.ndarray, revised: Optional[RevisedInputs] = None) -> Tuple[float, int]:
+    def step(self, rows: np.ndarray, revised: RevisedInputs | None = None) -> tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
         rows: (b,) int64, their rows in the exemplar store. There may be none where the queries are
@@ -201,7 +194,7 @@ class Trainer:
         log.info(message, count, data.table.n_texts, seconds)
         release_memory()
 
-    def _terms(self, mentions: np.ndarray, data: _TrainingData) -> List[Term]:
+    def _terms(self, mentions: np.ndarray, data: _TrainingData) -> list[Term]:
         """The objectives that have queries in this step."""
         table, terms = data.table, []
         for number, objective in enumerate(self.objective.terms):
@@ -238,7 +231,7 @@ class Trainer:
         return data
 
     def _read_datastore(
-        self, earlier: Optional[_TrainingData] = None, keep: bool = False
+        self, earlier: _TrainingData | None = None, keep: bool = False
     ) -> _TrainingData:
         """The data of the present datastore.
 
@@ -273,7 +266,7 @@ class Trainer:
             digest.update(repr(value).encode("utf8", "surrogatepass"))
         return digest.hexdigest()
 
-    def state(self) -> Dict[str, int]:
+    def state(self) -> dict[str, int]:
         """State of training, for a checkpoint."""
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
@@ -310,7 +303,7 @@ class RevisesTraining(Protocol):
         trainer: Trainer,
         spans: Sequence[Sequence[Span]],
         rows: np.ndarray,
-    ) -> Tuple[np.ndarray, Optional[RevisedInputs]]:
+    ) -> tuple[np.ndarray, RevisedInputs | None]:
         """Mentions of a training step, with revised inputs. What some are encoded from.
 
         stages: Those of the linker.
@@ -325,7 +318,7 @@ class RevisesTraining(Protocol):
 # Transformers are fine-tuned with 1e-5 to 2e-4. spaCy's default is 1e-3.
 LIMIT = 5e-4
 # The identities of optimizers: they can be neither hashed by content nor referred to weakly.
-_warned_of: Set[int] = set()
+_warned_of: set[int] = set()
 
 
 def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:

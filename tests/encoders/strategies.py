@@ -1,7 +1,5 @@
 """Random spans of random passages, and what they hold as plain lists."""
 
-from typing import List, Tuple
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -9,12 +7,12 @@ from spacy_arbo_el.base.arrays import offsets_of
 from spacy_arbo_el.encoders.inputs import SpanInputs
 
 # The passage of a span, and its first, last and marker word piece.
-Place = Tuple[int, int, int, int]
+Place = tuple[int, int, int, int]
 
 passages_of_ids = st.lists(st.lists(st.integers(0, 99), max_size=6), max_size=8)
 
 
-def build_inputs(passages: List[List[int]], places: List[Place]) -> SpanInputs:
+def build_inputs(passages: list[list[int]], places: list[Place]) -> SpanInputs:
     """``SpanInputs`` of passages and of spans in them."""
     passage, first, last, marker = np.array(places, dtype=np.int64).reshape(-1, 4).T
     return SpanInputs(
@@ -38,12 +36,12 @@ def span_inputs(draw):
     return build_inputs(passages, places)
 
 
-def windows_of(passages: List[List[int]]) -> SpanInputs:
+def windows_of(passages: list[list[int]]) -> SpanInputs:
     """``SpanInputs`` of one span in each passage, at its start."""
     return build_inputs(passages, [(i, 0, 0, 0) for i in range(len(passages))])
 
 
-def passages_of(inputs: SpanInputs) -> List[List[int]]:
+def passages_of(inputs: SpanInputs) -> list[list[int]]:
     """The ids of each passage."""
     bounds = zip(inputs.offsets[:-1], inputs.offsets[1:])
     return [inputs.ids[start:end].tolist() for start, end in bounds]

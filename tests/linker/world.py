@@ -1,8 +1,8 @@
 """A small knowledge base and corpus with real ambiguity, for tests of the whole component."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -53,7 +53,7 @@ DEV = [
 ]
 
 
-def parse(marked: str) -> Tuple[str, List[Tuple[int, int, str]]]:
+def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
     """ "a [b|x]" -> "a b" and [(2, 3, "x")]."""
     text, mentions = "", []
     for part in re.split(r"(\[[^\]]*\])", marked):
@@ -82,7 +82,7 @@ def annotated(nlp: Language, marked: str, key: str = "", label: str = "THING") -
     return doc
 
 
-def docs_of(nlp: Language, texts: Sequence[str] = TRAIN) -> List[Doc]:
+def docs_of(nlp: Language, texts: Sequence[str] = TRAIN) -> list[Doc]:
     """Marked texts as documents with gold mentions."""
     return [annotated(nlp, text) for text in texts]
 
@@ -99,12 +99,12 @@ def without_links(doc: Doc, key: str = "") -> Doc:
     return copy
 
 
-def examples(nlp: Language, marked: List[str], key: str = "") -> List[Example]:
+def examples(nlp: Language, marked: list[str], key: str = "") -> list[Example]:
     docs = [annotated(nlp, text, key) for text in marked]
     return [Example(without_links(doc, key), doc) for doc in docs]
 
 
-def write_corpus(folder: Path) -> Dict[str, str]:
+def write_corpus(folder: Path) -> dict[str, str]:
     """Writes corpus and knowledge base to files. RETURNS: Overrides for a config's ``paths``."""
     nlp = spacy.blank("en")
     write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")

@@ -1,7 +1,6 @@
 """Average a passage's n-grams into the fields of Figure 1. Passages are of hashed tokens."""
 
 from dataclasses import dataclass
-from typing import List, Tuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -28,7 +27,7 @@ class Field:
     offsets: np.ndarray
 
 
-def mention_fields(inputs: SpanInputs, near: int) -> List[Field]:
+def mention_fields(inputs: SpanInputs, near: int) -> list[Field]:
     """Fields of a mention: itself, left, right, sentence. The sentence has ``PLACE`` instead of the
     mention.
 
@@ -44,7 +43,7 @@ def mention_fields(inputs: SpanInputs, near: int) -> List[Field]:
     return [*(_cut(inputs.ids, *part) for part in parts), Field(*sentence)]
 
 
-def entity_fields(inputs: SpanInputs) -> List[Field]:
+def entity_fields(inputs: SpanInputs) -> list[Field]:
     """The names, the description and the types."""
     start, end = inputs.offsets[inputs.passage], inputs.offsets[inputs.passage + 1]
     low, high, types = start + inputs.first, start + inputs.last + 1, start + inputs.marker
@@ -56,7 +55,7 @@ def _cut(ids: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Field:
     return Field(ids[ragged_ranges(starts, lengths)], offsets_of(lengths))
 
 
-def averages(field: Field, rows: int) -> Tuple[csr_matrix, csr_matrix]:
+def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     """Matrices that average a field's unigram and bigram vectors.
 
     Each is (n, rows). A product with the table of vectors gives the averages, zeros for none.

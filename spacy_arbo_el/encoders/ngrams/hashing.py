@@ -4,8 +4,8 @@ A hash is that of a polynomial in the code points, modulo 2^64. With the sums of
 first character on, the hash of any substring is the difference of two of them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class Tokens:
         return len(self.starts)
 
 
-def tokenize(texts: Sequence[str], cuts: Optional[np.ndarray] = None) -> Tokens:
+def tokenize(texts: Sequence[str], cuts: np.ndarray | None = None) -> Tokens:
     """The tokens of texts.
 
     cuts: Characters of the joined texts at which a token ends in any case, such as the borders of
@@ -154,7 +154,7 @@ def _powers(base: int, count: int) -> np.ndarray:
 
 def number_tokens(
     tokens: Tokens, with_subwords: np.ndarray, longest: int, breaks: np.ndarray
-) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Numbers that stand for tokens.
 
     with_subwords: (tokens,) bool, tokens whose character n-grams follow them.

@@ -1,7 +1,8 @@
 """Texts -> passages of hashed tokens. What the n-gram encoder reads of mentions and entities."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 

@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 import safetensors.numpy
@@ -22,7 +22,7 @@ FORMAT = 1
 WORD_PIECES = "embeddings.word_embeddings.weight"
 
 
-def _names_of_encoder(folder: Path) -> Optional[str]:
+def _names_of_encoder(folder: Path) -> str | None:
     names = (WEIGHTS, SETTINGS)
     is_encoder = all((folder / name).is_file() for name in names)
     return "|".join(map(re.escape, names)) if is_encoder else None
@@ -79,7 +79,7 @@ def starting_weights(model: Model) -> None:
         load_encoder(model, Path(start))
 
 
-def _rows_of_words(words: List[str], rows: int) -> np.ndarray:
+def _rows_of_words(words: list[str], rows: int) -> np.ndarray:
     """(n,) int64, the rows of words in the table."""
     tokens = tokenize(words)
     none = np.zeros(len(tokens), dtype=bool)
@@ -87,7 +87,7 @@ def _rows_of_words(words: List[str], rows: int) -> np.ndarray:
     return unigram_rows(numbers[tokens.bounds[:-1]], rows)
 
 
-def word_piece_vectors(name: str, width: int) -> Tuple[List[str], np.ndarray]:
+def word_piece_vectors(name: str, width: int) -> tuple[list[str], np.ndarray]:
     """Whole words of a transformer's vocabulary with their vectors.
 
     The vectors are those of its first layer without their mean, projected onto their principal
@@ -128,7 +128,7 @@ def _word_piece_table(path: Path) -> np.ndarray:
 # Folders of `arbo distill`
 
 
-def settings_of(model: Model) -> Dict[str, Any]:
+def settings_of(model: Model) -> dict[str, Any]:
     """Settings that an encoder's weights depend on."""
     mention = model.get_ref("mention")
     table, reader = mention.get_ref("table"), mention.attrs["reader"]
@@ -144,7 +144,7 @@ def settings_of(model: Model) -> Dict[str, Any]:
     }
 
 
-def _parameters(model: Model) -> Dict[str, Tuple[Model, str]]:
+def _parameters(model: Model) -> dict[str, tuple[Model, str]]:
     """The towers' nodes with the names of their parameters."""
     nodes = [*model.get_ref("mention").walk(), *model.get_ref("entity").walk()]
     distinct = {node.id: node for node in nodes}.values()

@@ -1,7 +1,8 @@
 """Two towers over one table of n-gram vectors (DEER, Figure 1)."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -32,7 +33,7 @@ def build_ngram_encoder(
     near: int = 5,
     window: int = 32,
     subwords: int = 0,
-    start: Optional[str] = None,
+    start: str | None = None,
 ) -> Model[SpanInputs, Floats2d]:
     """Two towers that average n-gram vectors, without a transformer (DEER, §4.1).
 
@@ -79,7 +80,7 @@ def build_ngram_encoder(
     return model
 
 
-def init(model: Model, X: Optional[SpanInputs] = None, Y: Optional[Floats2d] = None) -> None:
+def init(model: Model, X: SpanInputs | None = None, Y: Floats2d | None = None) -> None:
     """Set all weights, unless the model has some."""
     towers = [model.get_ref(name) for name in ("mention", "entity")]
     model.set_dim("nO", towers[0].get_dim("nO"))
@@ -100,7 +101,7 @@ def _table(rows: int, vectors: int) -> Model:
     )
 
 
-def _pass_on(model: Model, X: Any, is_train: bool) -> Tuple[Any, Callable]:
+def _pass_on(model: Model, X: Any, is_train: bool) -> tuple[Any, Callable]:
     return X, lambda dX: dX
 
 
@@ -142,9 +143,9 @@ def _tower(
 class _Parts:
     """The layers of a tower by what they do."""
 
-    fields: List[Model]
-    context: List[Model]
-    top: List[Model]
+    fields: list[Model]
+    context: list[Model]
+    top: list[Model]
 
     @classmethod
     def of(cls, tower: Model) -> "_Parts":
@@ -174,7 +175,7 @@ def _set_layer(layer: Model, weights: np.ndarray) -> None:
     layer.set_param("b", ops.alloc1f(len(weights)))
 
 
-def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
     """One vector per span. Zeros for spans that can't be read, see ``SpanInputs.readable``.
 
     Dropout sets numbers of the averages to zero.
@@ -187,7 +188,7 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Back
     return model.ops.xp.concatenate(vectors), lambda dY: None
 
 
-def _forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Backprop]:
+def _forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
     parts, table = _Parts.of(model), model.get_ref("table")
     ops: Any = model.ops
     vectors, rate = ops.to_numpy(table.get_param("E")), model.attrs["dropout_rate"]
@@ -208,7 +209,7 @@ def _forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Bac
     def backprop(d_output: Floats2d) -> None:
         d_name, d_context = backprop_top(d_output * readable)
         gradients = [d_name, *backprop_context(d_context)]
-        sums: List[Tuple[csr_matrix, np.ndarray]] = []
+        sums: list[tuple[csr_matrix, np.ndarray]] = []
         for both, mask, gradient, backward in zip(matrices, masks, gradients, backprops):
             halves = np.hsplit(ops.to_numpy(backward(gradient) * mask), 2)
             sums.extend(zip(both, halves))
@@ -217,7 +218,7 @@ def _forward(model: Model, X: SpanInputs, is_train: bool) -> Tuple[Floats2d, Bac
     return output * readable, backprop
 
 
-def _fields(tower: Model, X: SpanInputs) -> List[Field]:
+def _fields(tower: Model, X: SpanInputs) -> list[Field]:
     if tower.attrs["kind"] == "entity":
         return entity_fields(X)
     return mention_fields(X, tower.attrs["reader"].near)
@@ -225,13 +226,13 @@ def _fields(tower: Model, X: SpanInputs) -> List[Field]:
 
 def _compound(
     layers: Sequence[Model], inputs: Sequence[Floats2d], is_train: bool
-) -> Tuple[Floats2d, Callable[[Floats2d], List[Floats2d]]]:
+) -> tuple[Floats2d, Callable[[Floats2d], list[Floats2d]]]:
     """Concatenated inputs through two layers (Figure 1d)."""
     xp = layers[0].ops.xp
     first, backprop_first = layers[0](xp.hstack(inputs), is_train)
     second, backprop_second = layers[1](first, is_train)
 
-    def backprop(d_output: Floats2d) -> List[Floats2d]:
+    def backprop(d_output: Floats2d) -> list[Floats2d]:
         gradient = backprop_first(backprop_second(d_output))
         parts = xp.split(gradient, len(inputs), axis=1)
         return [xp.ascontiguousarray(part) for part in parts]
@@ -239,7 +240,7 @@ def _compound(
     return second, backprop
 
 
-def _add_gradient(table: Model, parts: Sequence[Tuple[csr_matrix, np.ndarray]]) -> None:
+def _add_gradient(table: Model, parts: Sequence[tuple[csr_matrix, np.ndarray]]) -> None:
     """Add gradients of averages to the rows of the table."""
     ops: Any = table.ops
     if not table.has_grad("E"):

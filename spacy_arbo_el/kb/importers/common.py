@@ -4,16 +4,17 @@ import ast
 import re
 import warnings
 from collections import Counter
+from collections import Counter as CounterType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
-from typing import Counter as CounterType
+from typing import Any
 
 from ...base.errors import ArboError, Errors, Warnings
 from ...storage.lines import PathLike, is_storable, line_error
 from ..entity import OPTIONAL, Entity, is_missing
 
-Records = Union[Entity, Mapping[str, Any], Iterable[Union[Entity, Mapping[str, Any]]]]
+Records = Entity | Mapping[str, Any] | Iterable[Entity | Mapping[str, Any]]
 FIELDS = ("id", *OPTIONAL)
 LISTS = ("aliases", "types")
 # Names of fields, without regard to case. Names, types and descriptions under several are joined.
@@ -47,14 +48,14 @@ _PRINTED_LIST = re.compile(rf"\[\s*(?:{_QUOTED}(?:\s*,\s*|\s+|(?=\])))*\]")
 SHOWN_KEYS = 8
 
 
-def fields_of(keys: Sequence[str]) -> Dict[str, List[int]]:
+def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
     """The places of keys by their field; the first title is "title", others are ``NAMES``.
 
     "label" is a title where nothing else names the entity, and a type in a pattern. Raises
     ValueError for keys of annotated documents.
     """
     lower = [key.lower() for key in keys]
-    found: Dict[str, List[int]] = {}
+    found: dict[str, list[int]] = {}
     for field, names in OTHER_NAMES.items():
         places = [place for name in names for place in _places(name, keys, lower)]
         if places:
@@ -72,7 +73,7 @@ def fields_of(keys: Sequence[str]) -> Dict[str, List[int]]:
     return {field: places for field, places in found.items() if places}
 
 
-def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> List[int]:
+def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
     """The places of a key, that in lower case first."""
     places = [place for place, key in enumerate(lower) if key == name]
     return sorted(places, key=lambda place: keys[place] != name)
@@ -86,12 +87,12 @@ def _check_no_document(keys: Sequence[str]) -> None:
 
 def values_of(
     values: Sequence[Any], fields: Mapping[str, Sequence[int]], separator: str = "|"
-) -> Dict[str, Any]:
+) -> dict[str, Any]:
     """The fields of an entity from values by their places, see ``fields_of``.
 
     separator: Separates aliases and types in a string.
     """
-    found: Dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for field, places in fields.items():
         here = [values[place] for place in places]
         if field in LISTS:
@@ -127,7 +128,7 @@ def _is_plain(value: Any) -> bool:
     return is_list and all(isinstance(part, str) for part in value)
 
 
-def _parts(value: Any, separator: str) -> List[Any]:
+def _parts(value: Any, separator: str) -> list[Any]:
     """The texts in a value. separator: Where a string is split; "" for nowhere."""
     if not isinstance(value, str):
         return list(value) if hasattr(value, "__iter__") else [value]
@@ -149,9 +150,9 @@ class RecordReader:
     def __init__(self) -> None:
         self.total = self.unnamed = 0
         self.others: CounterType[str] = Counter()
-        self._fields: Dict[Tuple[str, ...], Dict[str, List[int]]] = {}
+        self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
 
-    def read(self, record: Mapping[Any, Any]) -> Dict[str, Any]:
+    def read(self, record: Mapping[Any, Any]) -> dict[str, Any]:
         """Convert a record to a dict with the entity's fields; other keys stay.
 
         Values that are missing are left out, a whole number as an id becomes a string, and a single
@@ -221,8 +222,8 @@ class ImportReport:
     def __init__(self) -> None:
         self.count = 0
         self.skipped: CounterType[str] = Counter()
-        self.redirects: Dict[str, str] = {}
-        self.places: List[str] = []
+        self.redirects: dict[str, str] = {}
+        self.places: list[str] = []
 
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""
@@ -273,9 +274,9 @@ class Entries:
     report: Gets the other ids of entities.
     """
 
-    def __init__(self, path: PathLike, report: Optional[ImportReport]):
+    def __init__(self, path: PathLike, report: ImportReport | None):
         self.path, self.report = path, report or ImportReport()
-        self._lines: Dict[str, int] = {}
+        self._lines: dict[str, int] = {}
 
     def check_new(self, entity_id: str, number: int) -> None:
         """Write down the line of an id; raise ValueError where it occurred before."""

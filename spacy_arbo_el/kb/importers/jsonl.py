@@ -1,7 +1,8 @@
 """The format of this project: JSONL, one entity per line."""
 
 import json
-from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from ...storage.files import replacing
 from ...storage.formats import entity_formats
@@ -20,7 +21,7 @@ from .common import Entries, ImportReport, RecordReader, at_line, entity_of
 @entity_formats("jsonl")
 def read_entities_jsonl(
     path: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
     unique: bool = True,
     encoding: str = "utf8",
@@ -47,7 +48,7 @@ def read_entities_jsonl(
 
 @entity_formats("json")
 def read_entities_json(
-    path: PathLike, report: Optional[ImportReport] = None, *, bad: OnBad = throw
+    path: PathLike, report: ImportReport | None = None, *, bad: OnBad = throw
 ) -> Iterator[Entity]:
     """Yield the entities of a JSON file. A list of objects as in ``read_entities_jsonl``.
 
@@ -64,7 +65,7 @@ def read_entities_json(
 
 
 def entities_of_records(
-    records: Iterable[Tuple[int, Dict[str, Any]]], path: PathLike, *, unique: bool, bad: OnBad
+    records: Iterable[tuple[int, dict[str, Any]]], path: PathLike, *, unique: bool, bad: OnBad
 ) -> Iterator[Entity]:
     """The entities of records with their line numbers, see ``read_entities_jsonl``."""
     entries, reader = Entries(path, None), RecordReader()

@@ -1,7 +1,8 @@
 """Ontologies in OBO format, such as the Disease Ontology."""
 
 import re
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from collections.abc import Iterator
+from typing import Any
 
 from ...storage.formats import entity_formats
 from ...storage.lines import OnBad, PathLike, line_error, read_lines, throw
@@ -25,9 +26,9 @@ _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
 @entity_formats("obo")
 def read_obo(
     path: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
-    scopes: Tuple[str, ...] = ("EXACT",),
+    scopes: tuple[str, ...] = ("EXACT",),
     encoding: str = "utf8",
     bad: OnBad = throw,
 ) -> Iterator[Entity]:
@@ -65,8 +66,8 @@ def read_obo(
 
 
 def _read_term(
-    entries: Entries, number: int, tags: Dict[str, List[str]], scopes: Tuple[str, ...], kind: str
-) -> Optional[Entity]:
+    entries: Entries, number: int, tags: dict[str, list[str]], scopes: tuple[str, ...], kind: str
+) -> Entity | None:
     """The entity of a term. None where it is left out."""
     id_, title, report = _one(tags, "id"), _one(tags, "name"), entries.report
     if not id_ or "|" in id_:
@@ -87,7 +88,7 @@ def _read_term(
         text, scope = _quoted(value)
         if text:
             synonyms.append([text, scope if scope in SCOPES else "RELATED"])
-    meta: Dict[str, Any] = {
+    meta: dict[str, Any] = {
         "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
         "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
         "subsets": tags.get("subset", []),
@@ -105,10 +106,10 @@ def _read_term(
 
 def _stanzas(
     path: PathLike, encoding: str, bad: OnBad
-) -> Iterator[Tuple[int, str, Dict[str, List[str]]]]:
+) -> Iterator[tuple[int, str, dict[str, list[str]]]]:
     """(first line, kind, values by tag) of each stanza. The header of the file comes first."""
     start, kind = 1, "header"
-    tags: Dict[str, List[str]] = {}
+    tags: dict[str, list[str]] = {}
     for number, line in read_lines(path, bad, encoding=encoding):
         line = line.strip()
         if not line or line.startswith("!"):
@@ -138,7 +139,7 @@ def _plain(value: str, tag: str) -> str:
     return _unescaped(re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0])
 
 
-def _quoted(value: str) -> Tuple[str, str]:
+def _quoted(value: str) -> tuple[str, str]:
     """Split a value into leading quoted text and next word."""
     match = _QUOTED.match(value)
     return (_unescaped(match[1]), match[2]) if match else ("", "")
@@ -148,6 +149,6 @@ def _unescaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text).strip()
 
 
-def _one(tags: Dict[str, List[str]], name: str) -> str:
+def _one(tags: dict[str, list[str]], name: str) -> str:
     """First value of a tag; "" without one."""
     return tags.get(name, [""])[0]

@@ -1,8 +1,9 @@
 """Thesauri in SKOS, such as ESCO, and ontologies in OWL. It needs rdflib."""
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any
 
 from ...base.errors import ArboError, Errors
 from ...storage.formats import entity_formats
@@ -24,15 +25,15 @@ OBO = "http://www.geneontology.org/formats/oboInOwl#"
 IAO = "http://purl.obolibrary.org/obo/IAO_"
 
 # Texts by language, in order.
-Texts = Dict[str, List[str]]
+Texts = dict[str, list[str]]
 
 
 @entity_formats("skos")
 def read_skos(
     path: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
-    languages: Tuple[str, ...] = ("en",),
+    languages: tuple[str, ...] = ("en",),
 ) -> Iterator[Entity]:
     """Yield the concepts of a SKOS file or the classes of an OWL file.
 
@@ -88,7 +89,7 @@ def _graph(path: PathLike) -> Any:
 class _Thesaurus:
     """Labels and texts of the concepts of a graph, in some languages."""
 
-    def __init__(self, graph: Any, languages: Tuple[str, ...]) -> None:
+    def __init__(self, graph: Any, languages: tuple[str, ...]) -> None:
         from rdflib import DCTERMS, OWL, RDF, RDFS, SKOS, Namespace
 
         obo, iao = Namespace(OBO), Namespace(IAO)
@@ -110,11 +111,11 @@ class _Thesaurus:
         values = self.graph.objects(concept, self._deprecated)
         return any(str(value).lower() in ("true", "1") for value in values)
 
-    def replacements(self, concept: Any) -> List[str]:
+    def replacements(self, concept: Any) -> list[str]:
         values = (one for kind in self._replaced for one in self.graph.objects(concept, kind))
         return sorted(map(str, values))
 
-    def names(self, concept: Any) -> List[str]:
+    def names(self, concept: Any) -> list[str]:
         """The names in the languages asked for; preferred ones first, in the first language."""
         by_kind = [self._by_language(concept, kinds) for kinds in self._names]
         # The preferred labels of all languages would come before the other ones of the first.
@@ -131,7 +132,7 @@ class _Thesaurus:
         """Texts by the language asked for, sorted: those without a tag of a region come first."""
         from rdflib import Literal
 
-        found: Dict[str, List[Tuple[bool, str]]] = defaultdict(list)
+        found: dict[str, list[tuple[bool, str]]] = defaultdict(list)
         values = (value for kind in kinds for value in self.graph.objects(concept, kind))
         for value in values:
             # A label or a definition may be a resource that has the text.
@@ -146,7 +147,7 @@ class _Thesaurus:
             list, {one: [text for _, text in sorted(texts)] for one, texts in found.items()}
         )
 
-    def _texts_of(self, resource: Any) -> List[Any]:
+    def _texts_of(self, resource: Any) -> list[Any]:
         from rdflib import Literal
 
         values = (one for kind in self._texts for one in self.graph.objects(resource, kind))

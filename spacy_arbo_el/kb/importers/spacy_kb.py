@@ -2,8 +2,8 @@
 
 import struct
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
 
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
@@ -17,7 +17,7 @@ from .common import ImportReport
 
 
 @entity_formats("spacy")
-def read_spacy_kb(path: PathLike, report: Optional[ImportReport] = None) -> Iterator[Entity]:
+def read_spacy_kb(path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
     """Yield the entities of a folder that ``InMemoryLookupKB.to_disk`` wrote.
 
     ValueError where it is incomplete or damaged.
@@ -84,9 +84,9 @@ def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
     mean of its priors for the aliases that it shares with others, or for all where it shares none.
     spaCy's own frequency is kept in ``meta["count"]``.
     """
-    aliases: Dict[str, List[Tuple[float, str]]] = defaultdict(list)
-    shared: Dict[str, List[float]] = defaultdict(list)
-    counts: Dict[str, float] = {}
+    aliases: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    shared: dict[str, list[float]] = defaultdict(list)
+    counts: dict[str, float] = {}
     for alias in kb.get_alias_strings():
         candidates = kb.get_alias_candidates(alias)
         for candidate in candidates:

@@ -1,10 +1,11 @@
 """Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Set, Tuple, Union
+from typing import Any
 
 from ...storage.formats import entity_formats
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
@@ -32,10 +33,10 @@ EXCEL = re.compile(r"sep=([,;|\t])")
 @entity_formats("table")
 def read_table(
     path: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
-    columns: Optional[Mapping[str, Union[str, Sequence[str]]]] = None,
-    where: Optional[Mapping[str, Union[str, Sequence[str]]]] = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     header: Sequence[str] = (),
     separator: str = "|",
     delimiter: str = "",
@@ -69,7 +70,7 @@ def read_table(
     with at_line(path, 1):
         fields = _fields(table.header, _lists(columns or {}))
     reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
-    merged: Dict[str, Tuple[int, Dict]] = {}
+    merged: dict[str, tuple[int, dict]] = {}
     for number, row in table.rows(bad, report):
         try:
             with at_line(path, number):
@@ -107,8 +108,8 @@ class _Table:
         path: PathLike,
         delimiter: str,
         encoding: str,
-        header: List[str],
-        where: Dict[str, List[str]],
+        header: list[str],
+        where: dict[str, list[str]],
     ):
         self.path, self.encoding, self.width = path, encoding, len(header) or None
         first = next((line for _, line in self._lines(ignore)), None)
@@ -128,8 +129,8 @@ class _Table:
         self._where = {header.index(column): values for column, values in where.items()}
 
     def rows(
-        self, bad: OnBad, report: Optional[ImportReport] = None
-    ) -> Iterator[Tuple[int, List[str]]]:
+        self, bad: OnBad, report: ImportReport | None = None
+    ) -> Iterator[tuple[int, list[str]]]:
         """Nonempty rows behind the header: (line, cells). report: Counts rows that are left out."""
         for number, row in islice(self._split(bad), self._first, None):
             if not any(cell.strip() for cell in row):
@@ -146,10 +147,10 @@ class _Table:
             elif report is not None:
                 report.skip(f"another value in {self.header[column]!r}")
 
-    def _lines(self, bad: OnBad) -> Iterator[Tuple[int, str]]:
+    def _lines(self, bad: OnBad) -> Iterator[tuple[int, str]]:
         return read_lines(self.path, bad, encoding=self.encoding)
 
-    def _split(self, bad: OnBad) -> Iterator[Tuple[int, List[str]]]:
+    def _split(self, bad: OnBad) -> Iterator[tuple[int, list[str]]]:
         """(first line, cells) of each row."""
         if self.delimiter == "\t":
             return read_tab_cells(self.path, bad, self.encoding, self.width)
@@ -168,19 +169,19 @@ def _delimiter_of(path: PathLike, line: str) -> str:
 
 
 def _repeated(
-    rows: Iterator[Tuple[int, List[str]]], fields: Mapping[str, Sequence[int]]
-) -> Set[str]:
+    rows: Iterator[tuple[int, list[str]]], fields: Mapping[str, Sequence[int]]
+) -> set[str]:
     """The ids that several rows have."""
     place = fields["id"][0]
-    seen: Set[str] = set()
-    repeated: Set[str] = set()
+    seen: set[str] = set()
+    repeated: set[str] = set()
     for _, row in rows:
         id_ = row[place].partition("|")[0].strip()
         (repeated if id_ in seen else seen).add(id_)
     return repeated
 
 
-def _merge(line: int, known: Dict, record: Dict) -> None:
+def _merge(line: int, known: dict, record: dict) -> None:
     """Add another row of an entity. ValueError where its description is another one.
 
     line: That of the first row.
@@ -203,12 +204,12 @@ def _merge(line: int, known: Dict, record: Dict) -> None:
     known["meta"] = {**record["meta"], **known["meta"]}
 
 
-def _lists(values: Mapping[str, Union[str, Sequence[str]]]) -> Dict[str, List[str]]:
+def _lists(values: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     """Values as lists: those of options that may be given once or several times."""
     return {key: [one] if isinstance(one, str) else list(one) for key, one in values.items()}
 
 
-def _fields(header: List[str], columns: Mapping[str, List[str]]) -> Dict[str, List[int]]:
+def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, list[int]]:
     """Map fields to the places of their columns. ValueError where one does not exist."""
     unknown = [field for field in columns if field not in FIELDS or field == "meta"]
     if unknown:
@@ -231,7 +232,7 @@ def _fields(header: List[str], columns: Mapping[str, List[str]]) -> Dict[str, Li
     return fields
 
 
-def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> None:
+def _check_columns(columns: Mapping[str, Sequence[str]], header: list[str]) -> None:
     """Raise ValueError for a column that does not exist.
 
     columns: The columns by field, or those of rows.
@@ -250,7 +251,7 @@ def _check_columns(columns: Mapping[str, Sequence[str]], header: List[str]) -> N
 FURTHER_IDS = ("alt_ids", "alt_id", "other_ids", "further_ids", "equivalent_ids")
 
 
-def _further_ids(meta: Dict[str, Any], separator: str) -> List[str]:
+def _further_ids(meta: dict[str, Any], separator: str) -> list[str]:
     """Take the other ids of an entity out of its further columns."""
     columns = [column for column in meta if column.lower() in FURTHER_IDS]
     ids = [one.strip() for column in columns for one in meta.pop(column).split(separator)]
@@ -258,8 +259,8 @@ def _further_ids(meta: Dict[str, Any], separator: str) -> List[str]:
 
 
 def _record(
-    row: List[str], header: List[str], fields: Mapping[str, Sequence[int]], separator: str
-) -> Dict[str, Any]:
+    row: list[str], header: list[str], fields: Mapping[str, Sequence[int]], separator: str
+) -> dict[str, Any]:
     cells = list(map(str.strip, row))
     record = values_of(cells, fields, separator)
     if "frequency" in record:

@@ -1,8 +1,8 @@
 """UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
 
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...storage.formats import entity_formats
 from ...storage.lines import PathLike, check_exists, line_error, read_lines
@@ -14,16 +14,16 @@ MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL
 MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
 MRSTY = "CUI TUI STN STY ATUI CVF"
 
-Row = Dict[str, str]
+Row = dict[str, str]
 
 
 @entity_formats("umls")
 def read_umls(
     folder: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
-    languages: Tuple[str, ...] = ("ENG",),
-    sources: Tuple[str, ...] = (),
+    languages: tuple[str, ...] = ("ENG",),
+    sources: tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
     """Yield concepts of UMLS from a folder of its RRF files.
@@ -82,15 +82,15 @@ class _OptionalFile:
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())
-        self._next: Optional[Tuple[int, str, List[Row]]] = next(self._groups, None)
+        self._next: tuple[int, str, list[Row]] | None = next(self._groups, None)
 
-    def of(self, concept: str) -> List[Row]:
+    def of(self, concept: str) -> list[Row]:
         while self._next is not None and self._next[1] < concept:
             self._next = next(self._groups, None)
         return self._next[2] if self._next is not None and self._next[1] == concept else []
 
 
-def _concepts(path: Path, columns: str) -> Iterator[Tuple[int, str, List[Row]]]:
+def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Row]]]:
     """(first line, concept, rows) of each concept."""
     before = ""
     for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
@@ -102,7 +102,7 @@ def _concepts(path: Path, columns: str) -> Iterator[Tuple[int, str, List[Row]]]:
         yield group[0][0], concept, [row for _, row in group]
 
 
-def _rows(path: Path, columns: List[str]) -> Iterator[Tuple[int, Row]]:
+def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Row]]:
     for number, line in read_lines(path):
         if not line:
             continue

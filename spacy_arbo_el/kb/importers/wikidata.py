@@ -1,10 +1,11 @@
 """Wikidata as JSON: a dump with an item in each line, or entity data."""
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 from ...storage.formats import entity_formats
 from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
@@ -18,10 +19,10 @@ ALL = "mul"
 @entity_formats("wikidata")
 def read_wikidata(
     path: PathLike,
-    report: Optional[ImportReport] = None,
+    report: ImportReport | None = None,
     *,
-    languages: Tuple[str, ...] = ("en",),
-    types: Tuple[str, ...] = (),
+    languages: tuple[str, ...] = ("en",),
+    types: tuple[str, ...] = (),
     type_names: bool = False,
 ) -> Iterator[Entity]:
     """Yield the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
@@ -51,7 +52,7 @@ def read_wikidata(
             yield entity
 
 
-def _items(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Items of a file with their line numbers."""
     for number, line in _lines(path):
         line = line.strip().rstrip(",")
@@ -77,7 +78,7 @@ def _as_item(path: Path, number: int) -> Iterator[None]:
         raise line_error(path, number, problem) from None
 
 
-def _lines(path: Path) -> Iterator[Tuple[int, str]]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines of a file. Indented entity data is one line."""
     lines = read_lines(path)
     for number, line in lines:
@@ -86,12 +87,12 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
 
 
 def _entity(
-    item: Dict[str, Any],
+    item: dict[str, Any],
     report: ImportReport,
-    languages: Tuple[str, ...],
-    types: Tuple[str, ...],
-    names: Optional[Dict[str, str]],
-) -> Optional[Entity]:
+    languages: tuple[str, ...],
+    types: tuple[str, ...],
+    names: dict[str, str] | None,
+) -> Entity | None:
     """Make an item's entity; None if it is left out.
 
     names: The names of classes, by their ids.
@@ -125,7 +126,7 @@ def _entity(
     return Entity(id_, title, about, aliases, tuple(kinds), articles)
 
 
-def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
+def _in_languages(values: Any, languages: tuple[str, ...]) -> list[Any]:
     """Values of the first language with any, plus ``mul``."""
     # In the dumps an empty object is a list.
     values = values or {}
@@ -133,15 +134,15 @@ def _in_languages(values: Any, languages: Tuple[str, ...]) -> List[Any]:
     return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
 
 
-def _classes(item: Dict[str, Any]) -> List[str]:
+def _classes(item: dict[str, Any]) -> list[str]:
     """Ids of the classes of an item. The item is an instance or a subclass of them."""
     claims = item.get("claims") or {}
     return [*_values(claims, "P31"), *_values(claims, "P279")]
 
 
-def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
+def _names_of_classes(path: Path, languages: tuple[str, ...]) -> dict[str, str]:
     """Names by id of all items that are subclasses of others."""
-    names: Dict[str, str] = {}
+    names: dict[str, str] = {}
     for number, item in _items(path):
         with _as_item(path, number):
             if _values(item.get("claims") or {}, "P279"):
@@ -150,9 +151,9 @@ def _names_of_classes(path: Path, languages: Tuple[str, ...]) -> Dict[str, str]:
     return names
 
 
-def _values(claims: Dict[str, Any], of: str) -> List[str]:
+def _values(claims: dict[str, Any], of: str) -> list[str]:
     """The items of a property. Of preferred rank if there are any, otherwise of normal rank."""
-    by_rank: Dict[str, List[str]] = {}
+    by_rank: dict[str, list[str]] = {}
     for claim in claims.get(of, []):
         value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")
         if value:

@@ -16,9 +16,10 @@ heart disease [CHD]", "coronary heart disease, or CHD", and "CHD: coronary heart
 """
 
 import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Callable, Collection, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.util import registry
@@ -50,7 +51,7 @@ class ExpandAbbreviations:
         @misc = "spacy-arbo-el.ExpandAbbreviations.v1"
     """
 
-    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+    def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
         long_forms = find_abbreviations(text) if len(offsets) else {}
         if not long_forms:
             return text, offsets
@@ -63,7 +64,7 @@ class ExpandAbbreviations:
         return replace(text, offsets, edits)
 
 
-def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int, bool]]:
+def _occurrences(text: str, shorts: Collection[str]) -> Iterator[tuple[int, int, bool]]:
     """Places of abbreviations, with a mark for following numbers.
 
     Not by one regular expression of all abbreviations: it would try each at each word, which takes
@@ -84,14 +85,14 @@ def _occurrences(text: str, shorts: Collection[str]) -> Iterator[Tuple[int, int,
                 break
 
 
-def find_abbreviations(text: str) -> Dict[str, str]:
+def find_abbreviations(text: str) -> dict[str, str]:
     """Find abbreviations and the long forms that the text defines them by, as {short: long}.
 
     Of several definitions of one abbreviation the first counts. What only follows from the
     definition of another abbreviation, such as that of a part, never replaces a definition.
     """
-    defined: Dict[str, str] = {}
-    implied: Dict[str, str] = {}
+    defined: dict[str, str] = {}
+    implied: dict[str, str] = {}
     for short, find in _possible_definitions(text):
         if short in defined or not _is_short_form(short):
             continue
@@ -112,7 +113,7 @@ def _capitals(short: str) -> int:
 
 
 # What may be a short form, and a function that finds its long form.
-Possible = Tuple[str, Callable[[], "Optional[_LongForm]"]]
+Possible = tuple[str, Callable[[], "_LongForm | None"]]
 
 
 def _possible_definitions(text: str) -> Iterator[Possible]:
@@ -139,11 +140,11 @@ def _before(text: str, end: int) -> str:
     return _BREAK.split(text[max(end - MAX_DISTANCE, 0) : end].rstrip())[-1]
 
 
-def _long_form_before(short: str, text: str, end: int) -> "Optional[_LongForm]":
+def _long_form_before(short: str, text: str, end: int) -> "_LongForm | None":
     return _long_form(short, _before(text, end))
 
 
-def _long_form_by_initials(short: str, text: str, end: int) -> "Optional[_LongForm]":
+def _long_form_by_initials(short: str, text: str, end: int) -> "_LongForm | None":
     """The words before a place, if they have the initials of the short form."""
     before = _before(text, end)
     characters = [c.lower() for c in short if c.isalnum()]
@@ -153,7 +154,7 @@ def _long_form_by_initials(short: str, text: str, end: int) -> "Optional[_LongFo
     return _LongForm(before[starts[0] :], len(before) - starts[0])
 
 
-def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "Optional[_LongForm]":
+def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm | None":
     """Words as a long form: all, or the first with the initials.
 
     more_words: How many more words than characters all of them may be.
@@ -181,7 +182,7 @@ class _LongForm(NamedTuple):
     end: int
 
 
-def _long_form(short: str, before: str) -> Optional[_LongForm]:
+def _long_form(short: str, before: str) -> _LongForm | None:
     """Find the long form at the end of ``before``. All characters of the short form occur in it
     in order.
     """
@@ -198,7 +199,7 @@ def _long_form(short: str, before: str) -> Optional[_LongForm]:
     return _by_characters(short, characters, before) or (by_words if reordered else None)
 
 
-def _by_characters(short: str, characters: List[str], before: str) -> Optional[_LongForm]:
+def _by_characters(short: str, characters: list[str], before: str) -> _LongForm | None:
     """Match characters in order (Schwartz & Hearst). The first of them at a word's start."""
     at = last = len(before)
     for i in range(len(characters) - 1, -1, -1):
@@ -221,7 +222,7 @@ def _by_characters(short: str, characters: List[str], before: str) -> Optional[_
     return _LongForm(long_form, last - at + (rest.end() if rest else 0))
 
 
-def _implied(short: str, long_form: str) -> Iterator[Tuple[str, str]]:
+def _implied(short: str, long_form: str) -> Iterator[tuple[str, str]]:
     """Other abbreviations that a definition defines: the singular, and parts."""
     if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
         yield short[:-1], long_form

@@ -2,8 +2,9 @@
 
 import re
 import unicodedata
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable, ClassVar, Dict, List, Tuple
+from typing import ClassVar
 
 import numpy as np
 from spacy.util import registry
@@ -14,7 +15,7 @@ from ...encoders.stretches import UNCUT, stretches_of
 # the end exclusive, to the text to read instead and the offsets there. A normalizer changes
 # nothing outside of mentions. It is a frozen dataclass. One that looks no further than at the words
 # around a mention has ``is_local = True`` as an attribute: it gets stretches of long texts.
-Normalizer = Callable[[str, np.ndarray], Tuple[str, np.ndarray]]
+Normalizer = Callable[[str, np.ndarray], tuple[str, np.ndarray]]
 
 # Characters of the longest mentions that are changed.
 MAX_LENGTH = 1000
@@ -24,9 +25,9 @@ MAX_LENGTH = 1000
 class NormalizerChain:
     """One normalizer after the other, in the order given."""
 
-    normalizers: Tuple[Normalizer, ...]
+    normalizers: tuple[Normalizer, ...]
 
-    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+    def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
         for normalizer in self.normalizers:
             text, offsets = normalized(normalizer, text, offsets)
         return text, offsets
@@ -48,7 +49,7 @@ def normalizer_chain(*normalizers: Normalizer) -> NormalizerChain:
     return NormalizerChain(normalizers)
 
 
-def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
     """Apply a normalizer. A local one gets stretches of a long text."""
     if len(text) <= UNCUT or not len(offsets) or not getattr(normalizer, "is_local", False):
         return normalizer(text, offsets)
@@ -67,7 +68,7 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> Tuple[
 
 def keep(
     normalizer: Normalizer, text: str, offsets: np.ndarray, kept: np.ndarray
-) -> Tuple[str, np.ndarray]:
+) -> tuple[str, np.ndarray]:
     """Normalize a text, but for some of its mentions.
 
     offsets: (n, 2) int64 start and end character of all mentions.
@@ -99,8 +100,8 @@ def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
 
 
 def replace(
-    text: str, offsets: np.ndarray, edits: List[Tuple[int, int, str]]
-) -> Tuple[str, np.ndarray]:
+    text: str, offsets: np.ndarray, edits: list[tuple[int, int, str]]
+) -> tuple[str, np.ndarray]:
     """Replace parts of a text, moving mention offsets along.
 
     An offset inside a replaced part moves to the border of the replacement: a start to its start,
@@ -145,7 +146,7 @@ _LATIN = "ª²³¹º¼½¾"
 _GREEK = "Ͱ-Ͽἀ-῿"
 
 
-def _greek_names() -> Dict[str, str]:
+def _greek_names() -> dict[str, str]:
     """Names of Greek letters, without accents."""
     names = {}
     for code in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA)):
@@ -184,7 +185,7 @@ class PlainCharacters:
 
     is_local: ClassVar[bool] = True
 
-    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+    def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
         matches = list(_EDITS.finditer(text)) if len(offsets) else []
         if not matches:
             return text, offsets
@@ -269,7 +270,7 @@ class AmericanSpelling:
 
     is_local: ClassVar[bool] = True
 
-    def __call__(self, text: str, offsets: np.ndarray) -> Tuple[str, np.ndarray]:
+    def __call__(self, text: str, offsets: np.ndarray) -> tuple[str, np.ndarray]:
         matches = list(_STEM.finditer(text))
         if not matches or not len(offsets):
             return text, offsets

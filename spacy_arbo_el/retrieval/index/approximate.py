@@ -7,10 +7,11 @@ there are so many that they are added to it.
 """
 
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class ApproximateIndex:
         index: Any,
         rows: VectorRows,
         similarity: Similarity,
-        about: Dict[str, Any],
+        about: dict[str, Any],
         rescore: float,
     ):
         self.index, self.rows, self.similarity = index, rows, similarity
@@ -70,7 +71,7 @@ class ApproximateIndex:
             add_rows(index, rows, similarity)
         late = np.arange(index.ntotal, len(rows))
         self._tail = FlatIndex(similarity.prepare(rows.take(late)), similarity)
-        self.attached: Optional[AttachedIndex] = AttachedIndex(
+        self.attached: AttachedIndex | None = AttachedIndex(
             {**about, "rows": index.ntotal, "suffix": SUFFIX}, FaissWriter(index)
         )
 
@@ -81,7 +82,7 @@ class ApproximateIndex:
         """Bytes of the index, as it is saved."""
         return len(faiss.serialize_index(self.index))
 
-    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
         """Nearest rows of queries among FAISS's candidates. See ``Index``."""
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
@@ -90,7 +91,7 @@ class ApproximateIndex:
         candidates = self._candidates(queries, wanted, allowed)
         return self._rescored(queries, candidates, k).resized(k)
 
-    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> np.ndarray:
+    def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
         """(m, c) int64 rows, each once, -1 for none."""
         late = self.index.ntotal
         tail = self._tail.search(queries, k, None if allowed is None else allowed[late:]).ids
@@ -119,7 +120,7 @@ class ApproximateIndex:
         return self._on_gpu is not False
 
     def _candidates_on_gpu(  # pragma: no cover - needs a GPU
-        self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None
     ) -> np.ndarray:
         # FAISS on a GPU returns at most 2048 rows and can't leave any out.
         wide = min(k if allowed is None else 4 * k, 2048, self.index.ntotal)
@@ -173,7 +174,7 @@ def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
         index.add(np.ascontiguousarray(similarity.prepare(block)))
 
 
-def read_attached(attached: Optional[AttachedIndex], about: Dict[str, Any]) -> Any:
+def read_attached(attached: AttachedIndex | None, about: dict[str, Any]) -> Any:
     """The FAISS index that is saved beside the rows. None if there is no such index."""
     if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
         return None
@@ -259,7 +260,7 @@ def similarities(
 @numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
 def _score(  # pragma: no cover - compiled
     vectors: np.ndarray,
-    table: Optional[np.ndarray],
+    table: np.ndarray | None,
     valid: np.ndarray,
     queries: np.ndarray,
     normalize: bool,

@@ -1,7 +1,8 @@
 """Exact nearest-neighbour search by matrix products. They run in torch, or in NumPy without it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any
 
 import numpy as np
 from spacy.util import registry
@@ -47,7 +48,7 @@ class FlatIndex:
 
     def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
         self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
-        self.attached: Optional[AttachedIndex] = None
+        self.attached: AttachedIndex | None = None
         self._on_device: Any = None
 
     @property
@@ -70,7 +71,7 @@ class FlatIndex:
         index._use(self._rows.with_rows(vectors), self.similarity, largest)
         return index
 
-    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
         """The k nearest rows of each query, see ``Index``.
 
         Similarities are computed pair by pair, so that the result of a query does not depend on
@@ -95,8 +96,8 @@ class FlatIndex:
         return found
 
     def _search(
-        self, queries: np.ndarray, wide: int, k: int, allowed: Optional[np.ndarray]
-    ) -> Tuple[TopK, np.ndarray]:
+        self, queries: np.ndarray, wide: int, k: int, allowed: np.ndarray | None
+    ) -> tuple[TopK, np.ndarray]:
         """The k nearest of ``wide`` candidates. The similarity of the last candidate is returned
         too.
 
@@ -108,7 +109,7 @@ class FlatIndex:
         inner = self.similarity.metric == "ip"
         return rescore(wide_nearest, queries, self.vectors, inner, k), last
 
-    def _candidates(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray]) -> TopK:
+    def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> TopK:
         metric = self.similarity.metric
         if torch is None:
             return nearest_in_numpy(queries, self.vectors, k, metric, allowed)
@@ -133,8 +134,8 @@ class Flat:
         self,
         rows: VectorRows,
         similarity: Similarity,
-        attached: Optional[AttachedIndex] = None,
-        previous: Optional[Index] = None,
+        attached: AttachedIndex | None = None,
+        previous: Index | None = None,
     ) -> FlatIndex:
         if not isinstance(previous, FlatIndex):
             return FlatIndex(rows.array(similarity.prepare), similarity)
@@ -147,7 +148,7 @@ def nearest(
     vectors: Any,
     k: int,
     metric: str,
-    forbid: Optional[Forbid] = None,
+    forbid: Forbid | None = None,
 ) -> TopK:
     """The k nearest rows of queries, without forbidden ones.
 
@@ -162,8 +163,8 @@ def nearest(
         return TopK.empty(len(queries), max(k, 0))
     step = max(BLOCK.get(vectors.device.type, BLOCK["cpu"]) // len(vectors), 1)
     squares = None if metric == "ip" else (vectors * vectors).sum(1)
-    scores: List[Any] = []
-    rows: List[Any] = []
+    scores: list[Any] = []
+    rows: list[Any] = []
     for start in range(0, len(queries), step):
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + step]))
         similarities = _similarities(block.to(vectors.device), vectors, squares)
@@ -180,7 +181,7 @@ def nearest_in_numpy(
     vectors: np.ndarray,
     k: int,
     metric: str,
-    allowed: Optional[np.ndarray] = None,
+    allowed: np.ndarray | None = None,
 ) -> TopK:
     """Search without torch, in NumPy. See ``nearest``.
 
@@ -207,7 +208,7 @@ def nearest_in_numpy(
     return best_rows(rows, scores, k)
 
 
-def _similarities(queries: Any, vectors: Any, squares: Optional[Any]) -> Any:
+def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:
     product = queries @ vectors.T
     if squares is None:
         return product

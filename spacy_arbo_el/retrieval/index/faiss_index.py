@@ -3,9 +3,10 @@
 import math
 import re
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Iterator, Optional
+from typing import Any
 
 from spacy.util import registry
 
@@ -79,8 +80,8 @@ class FaissIndex:
         self,
         rows: VectorRows,
         similarity: Similarity,
-        attached: Optional[AttachedIndex] = None,
-        previous: Optional[Index] = None,
+        attached: AttachedIndex | None = None,
+        previous: Index | None = None,
     ) -> Index:
         """An index over rows. Exact where they are few, else the attached one or a new one."""
         if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():

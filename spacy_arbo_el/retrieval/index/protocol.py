@@ -1,6 +1,6 @@
 """Protocols of indexes over vectors and their builders."""
 
-from typing import Optional, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -17,11 +17,11 @@ class Index(Protocol):
         once and not saved.
     """
 
-    attached: Optional[AttachedIndex]
+    attached: AttachedIndex | None
 
     def __len__(self) -> int: ...
 
-    def search(self, queries: np.ndarray, k: int, allowed: Optional[np.ndarray] = None) -> TopK:
+    def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
         """The k nearest rows of each query.
 
         queries: (m, width) float32, prepared.
@@ -45,6 +45,6 @@ class BuildIndex(Protocol):
         self,
         rows: VectorRows,
         similarity: Similarity,
-        attached: Optional[AttachedIndex] = None,
-        previous: Optional[Index] = None,
+        attached: AttachedIndex | None = None,
+        previous: Index | None = None,
     ) -> Index: ...

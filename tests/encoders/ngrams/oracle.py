@@ -1,14 +1,13 @@
 """The tokens, numbers and fields of n-gram encoders, written out for one text at a time."""
 
 import unicodedata
-from typing import List, Tuple
 
 from spacy_arbo_el.encoders.ngrams.characters import _WITHOUT_SPACES
 from spacy_arbo_el.encoders.ngrams.fields import BIGRAM
 from spacy_arbo_el.encoders.ngrams.hashing import BASE, FIRST_SUBWORD, FIRST_WORD, HASH_BITS
 
 MASK = (1 << 64) - 1
-Token = Tuple[int, int]
+Token = tuple[int, int]
 
 
 def kind(character: str) -> str:
@@ -21,9 +20,9 @@ def kind(character: str) -> str:
     return "single" if any(a <= code < b for a, b in _WITHOUT_SPACES) else "word"
 
 
-def tokens_of(text: str, cuts=()) -> List[Token]:
+def tokens_of(text: str, cuts=()) -> list[Token]:
     """First character and end of each token."""
-    tokens: List[Token] = []
+    tokens: list[Token] = []
     for place, character in enumerate(text):
         if kind(character) == "space":
             continue
@@ -63,7 +62,7 @@ def word(text: str) -> int:
     return FIRST_WORD + hashed(text)
 
 
-def subwords(text: str, longest: int) -> List[int]:
+def subwords(text: str, longest: int) -> list[int]:
     numbers = []
     for size in range(3, longest + 1):
         for start in range(len(text) - size + 1) if len(text) > size else ():
