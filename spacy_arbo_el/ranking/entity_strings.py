@@ -1,4 +1,4 @@
-"""The strings of a datastore's entities, updated edit by edit, and how similar mentions are to them.
+"""The strings of a datastore's entities, updated edit by edit, and their similarity to mentions.
 
 A dual encoder confuses what differs in a character (C6 and C7 deficiency). TF-IDF over character
 n-grams, which BioSyn has beside its dense vectors, does not. Numbers have a separate feature,
