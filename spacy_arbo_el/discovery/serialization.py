@@ -11,8 +11,7 @@ from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
 from ..kb.vectors import check_vectors
-from ..mentions.record import MentionRecord
-from ..mentions.validation import are_texts, check_records
+from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity
 from .store import Clusters, Unlinked

@@ -12,6 +12,7 @@ from typing import (
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from ..base.arrays import TopK, resized_table
 from ..base.calibration import Calibration, fit_logistic, fit_offset
@@ -94,6 +95,19 @@ def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]
     parts = [list(items[i::folds]) for i in range(folds)]
     for i, part in enumerate(parts):
         yield [item for j, other in enumerate(parts) if j != i for item in other], part
+
+
+def fitted_parts(
+    linker: ArboLinker, examples: Sequence[Example], folds: int, stages: LinkingStages
+) -> Iterator[tuple[LinkingStages, list[Doc], list[Example]]]:
+    """Yield each part of annotated examples with stages that were fitted on the others.
+
+    RETURNS: The stages, the references of the other parts, and the part.
+    """
+    for others, part in divided(examples, folds):
+        docs = [example.reference for example in others]
+        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+        yield replace(stages, **fitted._asdict()), docs, part
 
 
 def fit_calibration(

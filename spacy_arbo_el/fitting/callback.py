@@ -1,7 +1,7 @@
 """Callback that calibrates, tunes and scores before saving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
-from .calibrate import annotated_docs, divided, fit_calibration, install
+from .calibrate import annotated_docs, fit_calibration, fitted_parts, install
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 FOLDS = 3
@@ -125,18 +125,18 @@ def score_held_out(
     if folds < 2:
         return linker.threshold, {}
     stages = stages or linker.keeping_stages()
-    # Each part with stages that were fitted on the others.
-    fitted_on_others = []
-    for others, part in divided(docs, folds):
-        fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
-        fitted_on_others.append((part, replace(stages, **fitted._asdict())))
+    fitted = fitted_parts(linker, unlinked_examples(docs), folds, stages)
+    parts = [(one, part) for one, _, part in fitted]
     threshold = linker.threshold
     if tune_by:
-        sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]
+        sweeps = [
+            sweep_linking(linker, [example.reference for example in part], stages=one)
+            for one, part in parts
+        ]
         row = cautious_row(sweeps, tune_by, threshold)
         threshold = float(sweeps[0].rows[row]["threshold"])
     results = []
-    for part, one in fitted_on_others:
-        results += linked_outcomes(linker, one, unlinked_examples(part), threshold)
+    for one, part in parts:
+        results += linked_outcomes(linker, one, part, threshold)
     errors = standard_errors(results, seen_by(linker))
     return threshold, {**scores_of(linker, results), ERRORS: errors}

@@ -12,10 +12,9 @@ from ..evaluation.outcomes import Outcome
 from ..evaluation.report import CONFIGURED, linked_outcomes
 from ..linker import find_linker
 from ..linking.stages import LinkingStages
-from ..ranking.decisions import Inference
-from ..ranking.independent import Independent
+from ..ranking.decisions import Independent, Inference
 from ..ranking.ranking import BestEvidence
-from .calibrate import divided, fit_calibration
+from .calibrate import fitted_parts
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 # From the stages of a linker to variants of them, by name.
@@ -84,14 +83,10 @@ def outcomes_of_stages(
         if folds < 2:
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
-    parts = divided(examples, folds) if folds else [([], examples)]
-    results: dict[str, list[Outcome]] = {}
     keeping = linker.keeping_stages()
-    for rest, part in parts:
-        stages, others = keeping, [example.reference for example in rest]
-        if folds:
-            fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
-            stages = replace(stages, **fitted._asdict())
+    fitted = fitted_parts(linker, examples, folds, keeping) if folds else [(keeping, [], examples)]
+    results: dict[str, list[Outcome]] = {}
+    for stages, others, part in fitted:
         for name, variant in variants(stages).items():
             threshold = linker.threshold
             if tune_by:

@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from ..base.calibration import (
+    MOST_CERTAIN,
+    PRIOR,
+    fit_presence,
+    fit_temperature,
+    log_odds_of,
+    log_softmax,
+)
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
-from .probabilities import MOST, PRIOR, fit_presence, fit_temperature, log_odds_of, log_softmax
 
 HIDDEN = 16
 # The mean of so many networks is used, which begin with other weights: it varies less.
@@ -278,7 +285,7 @@ def train_networks(
         begins = [_start(x.shape[2], seed) for seed in range(networks)]
         fitted = [_fitted(begin, data, penalty, centred=False) for begin in begins]
     linear, hidden, bias, out = zip(*fitted)
-    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST], dtype=np.float32)
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(
         *standards,
         np.mean(linear, axis=0),

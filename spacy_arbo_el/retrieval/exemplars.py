@@ -13,8 +13,7 @@ from ..encoders.inputs import SpanInputs
 from ..encoders.validation import check_inputs
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
-from ..mentions.record import MentionKey, MentionRecord
-from ..mentions.validation import check_records
+from ..mentions.record import MentionKey, MentionRecord, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.revision import Revision
 
