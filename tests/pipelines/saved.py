@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import spacy
 from tqdm import tqdm
 
 from spacy_arbo_el.kb.entity import Entity
@@ -19,6 +20,8 @@ from spacy_arbo_el.ranking.ranker_weights import HIDDEN, SIGNS, RankerWeights
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated, without_links
 
+NAME = "arbo_linker"
+PARTS = ("model", "exemplars", "reranker", "corrections", "new_entities")
 NEW = ["They met [Quorn Ltd|x] there.", "Shares of [Quorn Ltd|x] fell.", "A [zorb|x] was seen."]
 
 
@@ -45,6 +48,18 @@ def _weights():
     sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 2)
     arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
     return RankerWeights(*arrays)
+
+
+def empty_linker(nlp):
+    """A linker with the settings of a pipeline's, and nothing in it."""
+    config = nlp.config.interpolate()["components"][NAME]
+    config = {key: value for key, value in config.items() if key != "factory"}
+    return spacy.blank("en").add_pipe(NAME, config=config)
+
+
+def load_component(folder, nlp):
+    """What a fresh linker with the settings of a pipeline reads from a component's folder."""
+    return empty_linker(nlp).from_disk(folder, exclude=["vocab"])
 
 
 def change(nlp):
