@@ -28,7 +28,7 @@ from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
-from ..ranking.examples import ranked
+from .examples import ranked
 from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
