@@ -18,7 +18,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.storage import restore
 from spacy_arbo_el.kb.store import COLUMNS, checksum
-from spacy_arbo_el.kb.text_rows import TextRows, file_of
+from spacy_arbo_el.kb.texts import TextRows, file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify

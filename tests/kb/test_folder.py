@@ -19,7 +19,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.text_rows import file_of
+from spacy_arbo_el.kb.texts import file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
@@ -376,7 +376,7 @@ def test_a_folder_whose_replacement_was_killed_comes_back(tmp_path, opening):
 
 
 def test_a_forked_process_does_not_remove_the_copy_that_its_parent_edits(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_arbo_el.kb.storage.IN_MEMORY", 0)
+    monkeypatch.setattr("spacy_arbo_el.kb.database.IN_MEMORY", 0)
     kb = ArboKB.for_reading(build(tmp_path / "kb"))
     kb.add(Entity("new", "new"))
     copy = kb.database.path
