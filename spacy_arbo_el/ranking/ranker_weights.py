@@ -151,8 +151,9 @@ def fit_weights(
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
     shares: (m,) float, how much each mention counts; None for all alike.
-    start: Weights that few mentions change little. They are used if held-out mentions are at least
-        as likely by them as by weights that begin with nothing.
+    start: Weights that few mentions change little. The mean of their scores and of those by weights
+        that were fitted from them is used, if held-out mentions are at least as likely by it as
+        by weights that were fitted from nothing.
     presence: (2, m) float, how much each mention counts for the probability that any candidate is
         right, as it is and as if the knowledge base lacked its entity; None for shares of both.
     RETURNS: None where there is too little to learn from.
@@ -166,12 +167,19 @@ def fit_weights(
     # Every fifth group is in one fold; every fifth mention where all are of one group.
     numbers = np.unique(groups, return_inverse=True)[1]
     fold = (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
-    starts = [None] if start is None else [start, None]
-    scored = [_held_out(candidates, absent, correct, fold, shares, one) for one in starts]
     gold = correct.any(axis=1)
-    fits = [fit_temperature(one[gold], correct[gold], shares[gold]) for one, _ in scored]
+    labels = correct[gold], shares[gold]
+    ways = [_held_out(candidates, absent, correct, fold, shares, None)]
+    halves = (0.5, 0.5)
+    if start is not None:
+        moved = _held_out(candidates, absent, correct, fold, shares, start)
+        kept = _masked(start.scores(candidates), start.scores(absent), candidates, absent)
+        both = [fit_temperature(one[gold], *labels)[0] for one, _ in (kept, moved)]
+        halves = (both[0] / 2, both[1] / 2)
+        ways.insert(0, _sum_of(kept, moved, halves))
+    fits = [fit_temperature(one[gold], *labels) for one, _ in ways]
     chosen = int(np.argmax([likelihood for _, likelihood in fits]))
-    held_out, without = scored[chosen]
+    held_out, without = ways[chosen]
     temperature = fits[chosen][0]
     parts = ((candidates, held_out), (absent, without))
     evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
@@ -186,8 +194,12 @@ def fit_weights(
         return None
     best = held_out.argmax(axis=1)[:, None]
     hit = np.take_along_axis(correct, best, axis=1)[:, 0]
+    if start is not None and chosen == 0:
+        weights = sum_of_networks(start, train_networks(candidates, correct, shares, start), halves)
+    else:
+        weights = train_networks(candidates, correct, shares)
     return replace(
-        train_networks(candidates, correct, shares, starts[chosen]),
+        weights,
         curve=np.array([temperature, *curve], dtype=np.float32),
         accuracy=float(np.average(hit[gold], weights=shares[gold])),
     )
@@ -213,9 +225,46 @@ def _held_out(
             trained = train_networks(*some, start, networks=1)
             held_out[part] = trained.scores(candidates.take(part))
             without[part] = trained.scores(absent.take(part))
+    return _masked(held_out, without, candidates, absent)
+
+
+def _masked(
+    scores: np.ndarray,
+    without: np.ndarray,
+    candidates: CandidateFeatures,
+    absent: CandidateFeatures,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of candidates, and of those without the correct ones; -inf where there is none."""
     return (
-        np.where(candidates.valid, held_out, -np.inf),
+        np.where(candidates.valid, scores, -np.inf),
         np.where(absent.valid, without, -np.inf),
+    )
+
+
+def _sum_of(
+    one: tuple[np.ndarray, np.ndarray],
+    other: tuple[np.ndarray, np.ndarray],
+    factors: tuple[float, float],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sum of two results of ``_held_out``, each times its factor."""
+    first, second = (factors[0] * a + factors[1] * b for a, b in zip(one, other))
+    return first, second
+
+
+def sum_of_networks(
+    one: RankerWeights, other: RankerWeights, factors: tuple[float, float]
+) -> RankerWeights:
+    """The network whose scores are the sum of two networks' scores, each times its factor.
+
+    Both standardise inputs alike, as weights do that were fitted from others.
+    """
+    a, b = (np.float32(factor) for factor in factors)
+    return replace(
+        other,
+        linear=a * one.linear + b * other.linear,
+        hidden=np.concatenate([one.hidden, other.hidden], axis=1),
+        bias=np.concatenate([one.bias, other.bias]),
+        out=np.concatenate([a * one.out, b * other.out]),
     )
 
 

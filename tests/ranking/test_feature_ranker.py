@@ -22,7 +22,14 @@ from spacy_arbo_el.ranking.features import (
     gather_features,
 )
 from spacy_arbo_el.ranking.independent import Independent
-from spacy_arbo_el.ranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
+from spacy_arbo_el.ranking.ranker_weights import (
+    ABSENT,
+    SIGNS,
+    RankerWeights,
+    fit_weights,
+    sum_of_networks,
+    train_networks,
+)
 from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.entity_search import AllowedEntities
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -348,6 +355,20 @@ def test_its_repr_names_its_settings_not_its_weights():
     settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
     assert repr(ranker) == f"FeatureRanker({settings})"
     assert ranker != feature_ranker()
+
+
+def test_weights_fitted_from_others_are_the_mean_of_both():
+    """Each at its temperature, so that the surer one does not outvote the other."""
+    rng = np.random.default_rng(3)
+    candidates, some = random_candidates(rng, 300), random_candidates(rng, 120)
+    start = fit_weights(candidates, first_feature_decides(candidates), np.arange(300))
+    labels = np.eye(6, dtype=bool)[some.features[..., 1].argmax(axis=1)]
+    moved = train_networks(some, labels, np.ones(120), start)
+    both = sum_of_networks(start, moved, (0.25, 0.5))
+    expected = 0.25 * start.scores(candidates) + 0.5 * moved.scores(candidates)
+    np.testing.assert_allclose(both.scores(candidates), expected, atol=1e-4)
+    again = RankerWeights.from_bytes(both.to_bytes())
+    np.testing.assert_array_equal(again.scores(some), both.scores(some))
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():
