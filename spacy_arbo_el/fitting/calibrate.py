@@ -13,19 +13,18 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..base.arrays import TopK
+from ..base.arrays import TopK, resized_table
 from ..base.calibration import Calibration, fit_logistic, fit_offset
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
-from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of
+from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import MentionBatch
 from ..ranking.feature_ranker import FeatureRanker
 from ..ranking.ranking import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
-from .evidence import fit_evidence
 
 T = TypeVar("T")
 # Similarities of edges (n,) and whether the edges are correct (n,) bool.
@@ -110,9 +109,9 @@ def fit_calibration(
     Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
     edges between mentions is fitted on pairs whose best candidates differ, since only there such an
     edge can change a link. Most other edges join mentions of the same entity: fitted on all edges,
-    the curve would be much too confident. The curves of texts and of exemplars are fitted together,
-    so that they say which of two candidates is right: see ``fit_evidence``. The curves of new
-    entities are fitted on the nearest mentions of the whole corpus.
+    the curve would be much too confident. For the curves of texts and of exemplars see
+    ``fit_evidence``. The curves of new entities are fitted on the nearest mentions of the whole
+    corpus.
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
@@ -154,6 +153,43 @@ def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> Linki
     curve = fit_logistic(*edges) or fit_offset(*edges, slope)
     change: dict[str, Any] = {} if curve is None else {kind: curve}
     return replace(stages, calibration=replace(stages.calibration, **change))
+
+
+def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibration) -> Calibration:
+    """Fit the curves of texts and of exemplars on annotated mentions (Platt, 1999).
+
+    Each is fitted on the nearest of its kind. A third curve, of the better evidence of a mention,
+    brings both to the scale of how often the best candidate is right, which leaves the order of
+    candidates as it is.
+
+    gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+    RETURNS: Where a kind has too few neighbours, the order of candidates stays as it is. Where all
+        best candidates are right, the curve "entity" stays. A kind without neighbours keeps its
+        curve, and so do both where nothing is right.
+    """
+    before = calibration.entity, calibration.exemplar
+    nearest = [table.resized(1).scores for table in (neighbours.entities, neighbours.exemplars)]
+    owners = neighbours.entities.resized(1).ids, resized_table(neighbours.exemplar_entities, 1, -1)
+    scores, right = np.hstack(nearest).astype(np.float64), is_gold(np.hstack(owners), gold)
+    kinds = np.flatnonzero(np.isfinite(scores).any(axis=0)).tolist()
+    if not right.any():
+        return calibration
+    edges = {kind: (scores[:, kind], right[:, kind]) for kind in kinds}
+    fits = {k: fit_logistic(*edges[k]) or fit_offset(*edges[k], before[k][0]) for k in kinds}
+    fitted = {k: curve for k, curve in fits.items() if curve is not None}
+    curves = fitted if len(fitted) == len(kinds) else {k: before[k] for k in kinds}
+    log_odds = np.stack([curves[k][0] * scores[:, k] + curves[k][1] for k in kinds], axis=1)
+    best = log_odds.argmax(axis=1)[:, None]
+    correct = np.take_along_axis(right[:, kinds], best, axis=1)
+    scale = fit_logistic(np.take_along_axis(log_odds, best, axis=1)[:, 0], correct[:, 0])
+    if scale is None:
+        slope = before[kinds[0]][0] / curves[kinds[0]][0]
+        scale = slope, before[kinds[0]][1] - slope * curves[kinds[0]][1]
+    scaled: Any = {
+        ("entity", "exemplar")[kind]: (scale[0] * slope, scale[0] * offset + scale[1])
+        for kind, (slope, offset) in curves.items()
+    }
+    return replace(calibration, **scaled)
 
 
 def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity]) -> LabelledEdges:

@@ -12,8 +12,7 @@ from ..kb.entity import Entity
 from ..mentions.normalization.text import Normalizer
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
-from .entity_strings import normalized_names
-from .strings import StringIndex
+from .entity_strings import StringIndex, normalized_names
 
 # What stands behind each name in a list of names.
 SEPARATOR = ";"

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, fit_logistic, probability
-from spacy_arbo_el.fitting.evidence import WIDTH, NearestEvidence, fit_evidence
+from spacy_arbo_el.fitting.calibrate import fit_evidence
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
@@ -49,30 +49,6 @@ def accuracy(calibration, neighbours, gold):
     return is_gold(best.ids, gold).mean()
 
 
-@given(st.integers(0, 1 << 30), st.integers(1, 4))
-def test_evidence_is_the_nearest_text_and_exemplar_of_each_entity(seed, m):
-    rng = np.random.default_rng(seed)
-    owners = rng.integers(-1, 5, (m, 12))
-    scores = -np.sort(-rng.random((m, 12)), axis=1).astype(np.float32)
-    order = rng.permuted(np.tile(np.arange(14), (m, 1)), axis=1)[:, :12]
-    exemplars = TopK(np.where(owners >= 0, order, -1), np.where(owners >= 0, scores, -np.inf))
-    names = rng.permuted(np.tile(np.arange(6), (m, 1)), axis=1)
-    texts = TopK(names, scores[:, :6])
-    evidence = NearestEvidence.of(Neighbours(texts, exemplars, TopK.empty(m), owners))
-    for row in range(m):
-        of_text = dict(zip(names[row].tolist(), scores[row].tolist()))
-        of_exemplar = {}
-        for owner, score in zip(owners[row, :WIDTH].tolist(), scores[row].tolist()):
-            if owner >= 0:
-                of_exemplar[owner] = max(score, of_exemplar.get(owner, score))
-        found = [e for e in evidence.entities[row].tolist() if e >= 0]
-        assert len(found) == len(set(found)) and set(found) == {*of_text, *of_exemplar}
-        for column, entity in enumerate(evidence.entities[row].tolist()):
-            if entity >= 0:
-                assert evidence.texts[row, column] == of_text.get(entity, -np.inf)
-                assert evidence.exemplars[row, column] == of_exemplar.get(entity, -np.inf)
-
-
 @pytest.mark.slow
 @few_examples
 @given(st.integers(0, 1 << 30), st.sampled_from([-0.3, -0.1, 0.0, 0.1, 0.3]))
@@ -84,17 +60,6 @@ def test_the_better_evidence_is_chosen_whatever_its_scale(seed, shift):
     fitted = fit_evidence(neighbours, gold, Calibration())
     known = replace(Calibration(), exemplar=(12.0, -6.0 - 12.0 * shift))
     assert accuracy(fitted, neighbours, gold) >= accuracy(known, neighbours, gold) - 0.02
-
-
-@pytest.mark.parametrize("shift", [-0.3, 0.0, 0.3])
-@pytest.mark.parametrize("seed", [5666, 0, 1, 2, 3])
-def test_the_search_for_curves_stays_finite(seed, shift):
-    """A step without bounds overflowed on some of these."""
-    texts, exemplars, gold = world(seed, shift=shift)
-    with np.errstate(over="raise", invalid="raise"):
-        fitted = fit_evidence(neighbours_of(texts, exemplars), gold, Calibration())
-    assert np.isfinite([*fitted.entity, *fitted.exemplar]).all()
-    assert fitted.entity[0] > 0 and fitted.exemplar[0] > 0
 
 
 def test_less_reliable_evidence_counts_less():
@@ -126,7 +91,6 @@ def test_probabilities_are_how_often_the_best_candidate_is_right(seed):
 
 
 @given(st.integers(0, 1 << 30), st.floats(0.1, 30), st.floats(-5, 5))
-@example(28358541, 1.125, 4.0)  # The search stopped at an edge of the loss.
 def test_another_unit_of_similarity_changes_nothing(seed, scale, shift):
     texts, exemplars, gold = world(seed)
     one = fit_evidence(neighbours_of(texts, exemplars), gold, Calibration())

@@ -7,7 +7,7 @@ from spacy.vocab import Vocab
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.ranking.strings import StringIndex
+from spacy_arbo_el.ranking.entity_strings import StringIndex
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from spacy_arbo_el.ranking.ngrams import count_ngrams
+from spacy_arbo_el.ranking.string_features import count_ngrams
 
 texts = st.text(alphabet=st.sampled_from("abc é\n\t\u3000\U00020000🙂ab "), max_size=12)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from spacy_arbo_el.base.words import NEGATING, numbers_among, words_of
+from spacy_arbo_el.ranking import entity_strings as strings_module
 from spacy_arbo_el.ranking import string_features
-from spacy_arbo_el.ranking import strings as strings_module
 
 from ..threads import run_in_threads
 from .strings import index_of
