@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import sqlite3
 import struct
 from dataclasses import replace
@@ -13,7 +12,6 @@ import numpy as np
 import pytest
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import vector_cache
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.storage import restore
@@ -267,24 +265,6 @@ def test_verify_names_files_that_do_not_belong_and_a_writer_removes_its_own(kb, 
         opened.add(Entity("new", "new"))
     assert [problem.split()[0] for problem in verify(kb)] == sorted(others)
     assert len(ArboKB.for_reading(kb)) == 9
-
-
-@pytest.mark.parametrize("place", ["_write_at", "zlib"])
-def test_an_encoding_that_is_killed_leaves_what_was_there(kb, place):
-    child = os.fork()
-    if not child:
-        try:
-            opened = ArboKB.for_reading(kb)
-            setattr(vector_cache, place, None)
-            vector_cache._write_at = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-            opened.sync(Names(), encode, "another")
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
-    assert verify(kb) == [] and ArboKB.for_reading(kb).fingerprint == "x"
-    assert ArboKB.for_reading(kb).sync(Names(), encode, "x") == 0
-    assert ArboKB.for_reading(kb).sync(Names(), encode, "another") == 9
-    assert ArboKB.for_reading(kb).sync(Names(), encode, "another") == 0
 
 
 def test_an_encoding_that_fails_leaves_nothing(kb):

@@ -1,16 +1,9 @@
 """A small pipeline whose linker has something in every part, and what it holds, to compare."""
 
-import os
-import random
-import signal
-import sys
-import threading
-import time
 from dataclasses import replace
 
 import numpy as np
 import spacy
-from tqdm import tqdm
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
@@ -87,94 +80,3 @@ def contents(linker):
         "reranker": linker.reranker.to_bytes(),
         "encoder": linker.encoder.fingerprint,
     }
-
-
-# What may be interrupted: calls that read or write files.
-CALLS = {
-    *("open", "write", "close", "flush", "fsync", "replace", "rename", "unlink", "remove"),
-    *("mkdir", "rmdir", "chmod", "lstat", "stat", "scandir", "listdir", "flock", "execute"),
-    *("executemany", "backup", "touch", "truncate", "tofile", "writelines"),
-}
-
-
-# A lock of tqdm is shared with forked processes: killed while it holds the lock, one would leave
-# this process waiting for ever. A lock of threads is not shared, and nothing holds it at a fork.
-tqdm.monitor_interval = 0
-tqdm.set_lock(threading.RLock())
-
-
-def run_and_kill(action, number):
-    """Run an action in a forked process that is killed before its n-th call that uses files.
-
-    RETURNS: Whether it was killed; False where it had come to its end before.
-    """
-
-    def child():
-        left = number
-
-        def count(frame, event, function):
-            nonlocal left
-            if event == "c_call" and function.__name__ in CALLS:
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        sys.setprofile(count)
-        action()
-        sys.setprofile(None)
-
-    return _forked(child, None)
-
-
-def run_and_kill_after(action, seconds):
-    """Run an action in a forked process that is killed after a time. RETURNS: Whether it was."""
-    return _forked(action, seconds)
-
-
-def _forked(action, seconds):
-    process = os.fork()
-    if not process:
-        try:
-            action()
-            os._exit(0)
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-            os._exit(1)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(process, signal.SIGKILL)
-    _, status = os.waitpid(process, 0)
-    assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0, "the action itself failed"
-    return os.WIFSIGNALED(status)
-
-
-def count_calls(action):
-    """How many calls that use files an action makes."""
-    reading, writing = os.pipe()
-
-    def child():
-        calls = 0
-
-        def count(frame, event, function):
-            nonlocal calls
-            calls += event == "c_call" and function.__name__ in CALLS
-
-        sys.setprofile(count)
-        action()
-        sys.setprofile(None)
-        os.write(writing, str(calls).encode())
-
-    assert not _forked(child, None)
-    os.close(writing)
-    with os.fdopen(reading) as file:
-        return int(file.read())
-
-
-def some_of(count, wanted):
-    """Numbers from 1 to count: all, or as many as wanted, the first and the last among them."""
-    if wanted >= count:
-        return list(range(1, count + 1))
-    chosen = random.Random(0).sample(range(2, count), wanted - 2)
-    return [1, *sorted(chosen), count]

@@ -3,12 +3,9 @@
 import json
 import os
 import random
-import select
 import shutil
-import signal
-import sys
 import threading
-import time
+from functools import partial
 
 import pytest
 
@@ -18,6 +15,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.review.review import Review
 
+from ..kills import in_process
 from ..serve.world import documents, pipeline
 
 pytestmark = [
@@ -59,7 +57,7 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
     rng = random.Random(seed)
     with changing_pipeline(model) as owner:
         review = Review(load_pipeline(model), model, found, save=owner.save)
-        os.write(say, b"\n")
+        say()
         saving = None
         while True:
             before = len(review.journal.entries)
@@ -68,39 +66,10 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
             except (ValueError, KeyError, IndexError):
                 continue
             for entry in review.journal.entries[before:]:
-                os.write(
-                    say, f"{json.dumps([entry['n'], entry['action'], entry['at']])}\n".encode()
-                )
+                say(json.dumps([entry["n"], entry["action"], entry["at"]]).encode())
             if rng.random() < 0.15 and (saving is None or not saving.is_alive()):
                 saving = threading.Thread(target=review.save, daemon=True)
                 saving.start()
-
-
-def run_and_kill(model, found, seed, rng):
-    """Kill a review while it decides, or at times while it starts.
-
-    RETURNS: What was acknowledged before the kill, and the status of the process.
-    """
-    read, say = os.pipe()
-    child = os.fork()
-    if not child:  # pragma: no cover - another process
-        try:
-            os.close(read)
-            work(model, found, seed, say)
-        except BaseException as error:
-            print(repr(error), file=sys.stderr, flush=True)
-        os._exit(3)
-    os.close(say)
-    if rng.random() < 0.8:
-        select.select([read], [], [], 60)
-    time.sleep(rng.uniform(0, 0.5))
-    os.kill(child, signal.SIGKILL)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    said = b""
-    while select.select([read], [], [], 0)[0] and (part := os.read(read, 1 << 16)):
-        said += part
-    os.close(read)
-    return [json.loads(line) for line in said.splitlines() if line], code
 
 
 def state(path):
@@ -136,9 +105,11 @@ def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, at
         for _ in range(KILLS):
             # The file is gone or another one at times: what was taken up is in the journal.
             found = rng.choice([folder / "new.jsonl", None])
-            said, code = run_and_kill(model, found, rng.random(), rng)
-            assert code == -signal.SIGKILL, "the review has failed before it was killed"
-            known, kills = known + said, kills + 1
+            action = partial(work, model, found, rng.random())
+            # While it decides, or at times while it starts.
+            run = in_process(action, kill_after=rng.uniform(0, 0.5), wait=rng.random() < 0.8)
+            assert run.killed, "the review has ended before it was killed"
+            known, kills = known + [json.loads(line) for line in run.said if line], kills + 1
             entries = [[e["n"], e["action"], e["at"]] for e in Journal(model).entries]
             assert [one for one in known if one not in entries] == []
         # All that the journal has, made on the pipeline as it was, is what is there.

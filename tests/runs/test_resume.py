@@ -1,24 +1,28 @@
 """Training that is killed, wherever that is, and resumed."""
 
+import io
 import json
-import os
 import random
 import shutil
-import subprocess
 import sys
-from pathlib import Path
+import time
+import warnings
 
 import numpy as np
 import pytest
 import spacy
+from spacy.training.initialize import init_nlp
+from spacy.util import registry
 from thinc.api import Adam, Linear, chain
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
+from spacy_arbo_el.runs.loop import train
 
+from ..kills import STEP, Points, in_process
 from ..linker.world import TRAIN, annotated, write_corpus
+from ..systems import load_system
 
-ROOT = Path(__file__).parents[2]
 # Documents without mentions and entities with one mention give batches without gradients.
 TEXTS = [
     *TRAIN[:6],
@@ -29,39 +33,27 @@ TEXTS = [
 ]
 
 
-class Worker:
-    """The program ``killable.py``, which trains in processes that can be killed."""
-
-    def __init__(self, errors):
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.runs.killable"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            cwd=ROOT,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
-        )
-
-    def train(self, output, settings, *, resume=False, kill_at=0, kill_after=0.0):
-        """Train. RETURNS: The log and the number of points; None if training was killed."""
-        job = [str(output), settings, resume, kill_at, kill_after]
-        print(json.dumps(job), file=self._process.stdin, flush=True)
-        answer = json.loads(self._process.stdout.readline())
-        assert not answer.get("error"), answer["error"]
-        return answer or None
-
-    def close(self):
-        self._process.stdin.close()
-        self._process.wait()
+@registry.callbacks("arbo_tests.step.v1")
+def count_steps():
+    return lambda nlp, info: sys.audit(STEP)
 
 
-@pytest.fixture(scope="module")
-def worker(tmp_path_factory):
-    with (tmp_path_factory.mktemp("worker") / "errors").open("w") as errors:
-        worker = Worker(errors)
-        yield worker
-        worker.close()
+def train_in_process(output, settings, resume=False, **kill):
+    """Train in a forked process. RETURNS: The log and the number of points; None if killed."""
+
+    def work(say):
+        config = load_system("in_batch", settings["overrides"])
+        config["components"].update(settings.get("components", {}))
+        config["nlp"]["pipeline"] = settings.get("pipeline", config["nlp"]["pipeline"])
+        config["training"]["before_update"] = {"@callbacks": "arbo_tests.step.v1"}
+        log = io.StringIO()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            train(init_nlp(config), output, resume=resume, stdout=log)
+        say(json.dumps(log.getvalue()).encode())
+
+    run = in_process(work, watch=Points.at_changes, **kill)
+    return None if run.killed else (json.loads(run.said[-1]), run.points)
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +87,7 @@ def settings_of(kind, overrides):
         }
         return {"overrides": {**overrides, **more}}
     if kind == "another component":
-        ner = {"nlp.pipeline": ["ner", "arbo_linker"], "components.ner": {"factory": "ner"}}
+        ner = {"pipeline": ["ner", "arbo_linker"], "components": {"ner": {"factory": "ner"}}}
         return {"overrides": overrides, **ner}
     return {"overrides": overrides}
 
@@ -119,13 +111,13 @@ def without_losses(meta):
     return {name: s for name, s in meta["performance"].items() if not name.endswith("_loss")}
 
 
-def resume_until_it_ends(worker, output, settings, kills):
+def resume_until_it_ends(output, settings, kills):
     """Train, and resume after each kill. RETURNS: The last log, and the number of kills."""
     resume = False
     for number, kill in enumerate([*kills, {}]):
-        answer = worker.train(output, settings, resume=resume, **kill)
+        answer = train_in_process(output, settings, resume, **kill)
         if answer is not None:
-            return answer["log"], number
+            return answer[0], number
         resume = True
     raise AssertionError("it was killed without a reason")
 
@@ -139,15 +131,16 @@ def resume_until_it_ends(worker, output, settings, kills):
         *(pytest.param(kind, marks=pytest.mark.nightly) for kind in VARIANTS),
     ],
 )
-def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, tmp_path, kind):
+def test_killed_and_resumed_training_loses_nothing(overrides, attacks, tmp_path, kind):
     """A kill loses the steps since the last evaluation, and both folders are whole.
 
     Nothing is drawn at random here, so that the weights are those of a run without a break. But a
     named entity recognizer draws random numbers: batches have another order after the break.
     """
     settings = settings_of(kind, overrides)
-    whole = worker.train(tmp_path / "whole", settings)
-    rows, points = rows_of(whole["log"]), whole["points"]
+    start = time.monotonic()
+    log, points = train_in_process(tmp_path / "whole", settings)
+    rows, seconds = rows_of(log), time.monotonic() - start
     weights, records, meta = trained(tmp_path / "whole" / "model-last")
     rng, killed, rounds, wanted = random.Random(kind), 0, 0, attacks(1, 25)
     # Kills round the last evaluation, when the best model, the last one and the checkpoint are
@@ -156,11 +149,11 @@ def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, t
     while killed < wanted:
         kills = [{"kill_at": chosen.pop() if chosen else rng.randrange(1, points)}]
         kills.append({"kill_at": rng.randrange(1, points)})
-        kills.append({"kill_after": rng.uniform(0.2, whole["seconds"])})
+        kills.append({"kill_after": rng.uniform(0.2, seconds)})
         kills = kills[: min(3, wanted - killed)]
         rounds += 1
         output = tmp_path / f"killed{rounds}"
-        log, count = resume_until_it_ends(worker, output, settings, kills)
+        log, count = resume_until_it_ends(output, settings, kills)
         killed += count
         best = trained(output / "model-best")
         new_weights, new_records, new_meta = trained(output / "model-last")
@@ -179,20 +172,20 @@ def test_killed_and_resumed_training_loses_nothing(worker, overrides, attacks, t
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_training_that_has_ended_is_not_repeated(worker, overrides, tmp_path):
+def test_training_that_has_ended_is_not_repeated(overrides, tmp_path):
     settings = settings_of("plain", {**overrides, "training.max_epochs": 1})
-    worker.train(tmp_path, settings)
+    train_in_process(tmp_path, settings)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    log = worker.train(tmp_path, settings, resume=True)["log"]
+    log, _ = train_in_process(tmp_path, settings, resume=True)
     assert "has ended after step 7: nothing is left to do" in " ".join(log.split())
     assert times == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     # With other settings it is another training.
     settings["overrides"]["training.dropout"] = 0.2
-    log = worker.train(tmp_path, settings, resume=True)["log"]
+    log, _ = train_in_process(tmp_path, settings, resume=True)
     assert len(rows_of(log)) == 3
     # So it is without its result.
     shutil.rmtree(tmp_path / "model-last")
-    assert len(rows_of(worker.train(tmp_path, settings, resume=True)["log"])) == 3
+    assert len(rows_of(train_in_process(tmp_path, settings, resume=True)[0])) == 3
 
 
 class Pipe:

@@ -2,12 +2,9 @@
 
 import json
 import os
-import signal
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 
@@ -17,6 +14,8 @@ from spacy_arbo_el.pipelines import PIPELINE
 from spacy_arbo_el.storage import folders
 from spacy_arbo_el.storage.files import replacing, write_file
 from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
+
+from ..kills import in_process
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
@@ -142,65 +141,12 @@ def renaming(request, monkeypatch):
     return request.param
 
 
-EVENTS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.listdir"}
-
-
-def killed_at(number, work):
-    """Run a function in a process that is killed before its nth change; whether it was killed."""
-    child = os.fork()
-    if not child:
-        left = [number]
-
-        def count(event, arguments):
-            if event in EVENTS:
-                left[0] -= 1
-                if not left[0]:
-                    os.kill(os.getpid(), signal.SIGKILL)
-
-        exchange = folders.exchange
-
-        def counted_exchange(*folders):
-            count("os.rename", ())
-            done = exchange(*folders)
-            count("os.rename", ())
-            return done
-
-        folders.exchange = counted_exchange
-        sys.addaudithook(count)
-        work()
-        os._exit(0)
-    return os.waitpid(child, 0)[1] != 0
-
-
-def write_letter(path, text):
-    write_file(path, text.encode())
-
-
-@pytest.mark.parametrize("write", [fill, write_letter])
-def test_what_is_killed_at_any_step_of_writing_is_the_old_or_the_new(tmp_path, renaming, write):
-    path, results, number, before = tmp_path / "x", set(), 0, "0"
-    write(path, "0")
-    names = set(contents(tmp_path))
-    while True:
-        number += 1
-        was_killed = killed_at(number, partial(write, path, str(number)))
-        restore(path)  # as a reader does
-        (found,) = {text for name, text in contents(tmp_path).items() if name in names}
-        assert found in (before, str(number))
-        results.add(found == str(number))
-        before = found
-        if not was_killed:
-            break
-    assert number > (15 if write is fill else 4) and results == {True, False}
-    assert set(contents(tmp_path)) == names, "no temporary file is left"
-
-
 def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     path = tmp_path / "x"
     for number in range(1, 60):
         fill(path, "old")
-        killed_at(number, lambda: fill(path))
+        in_process(lambda say: fill(path), kill_at=number)
         if not path.exists():
             break
     else:
