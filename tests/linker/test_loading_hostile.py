@@ -400,7 +400,7 @@ def test_new_entities_that_would_crash_the_process(world, arrays):
 
 
 def test_spans_that_lead_outside_are_refused():
-    from spacy_arbo_el.encoders.validation import check_inputs
+    from spacy_arbo_el.encoders.inputs import check_inputs
 
     ids, places = np.arange(6, dtype=np.int32), np.array([0, 1], dtype=np.int32)
     good = SpanInputs.one_span_each(ids, np.array([0, 3, 6]), places, places, places)

@@ -24,8 +24,7 @@ from spacy_arbo_el.ranking.features import (
 from spacy_arbo_el.ranking.independent import Independent
 from spacy_arbo_el.ranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
 from spacy_arbo_el.ranking.ranking import BestEvidence
-from spacy_arbo_el.retrieval.entity_search import AllowedEntities
-from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
 from ..ranking.examples import ranked
