@@ -8,6 +8,7 @@ import spacy_arbo_el
 from .default import MENTIONS, TEXT, marked
 
 ROOT = Path(spacy_arbo_el.__file__).parent
+# Where 8-bit layers are fast, ``encoders/quantized.py`` is one file more.
 FILES, CALLS = 50, 1_240
 
 
