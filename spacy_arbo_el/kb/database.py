@@ -248,7 +248,10 @@ class Database:
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
     def copy(self, path: Path | None = None) -> "Database":
-        """A copy in a new file, or a private one: in memory, or in a temporary file if large."""
+        """A copy in a new file; without a path, in memory.
+
+        One without a path that would be large is in a temporary file.
+        """
         is_private = path is None
         if is_private and self.is_large:
             path = Path(tempfile.mkdtemp()) / "entities.sqlite"

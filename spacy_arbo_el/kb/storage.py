@@ -1,4 +1,4 @@
-"""What a knowledge base consists of at present: a database, and the folder that it came from."""
+"""The present database of a knowledge base, and the folder that it came from."""
 
 import uuid
 from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.errors import ArboError, Errors
 from ..storage.lines import is_storable
-from ..storage.revision import ChangeLog
+from ..storage.locks import ChangeLog
 from .database import IN, Database
 from .entity import Entity
 

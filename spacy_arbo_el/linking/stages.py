@@ -20,8 +20,7 @@ from ..mentions.record import MentionBatch
 from ..ranking.decisions import Decisions, Inference
 from ..ranking.ranking import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
-from ..retrieval.entity_search import AllowedEntities
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
 from .links import Wording, make_links, numbers_within
 

@@ -15,8 +15,7 @@ from ..base.log import log
 from ..base.settings import check_count
 from ..encoders.protocol import Encoder
 from ..mentions.record import MentionBatch, MentionRecord
-from ..retrieval.entity_search import AllowedEntities
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import AllowedEntities, Neighbours
 from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import read_contexts

@@ -8,7 +8,8 @@ import spacy_arbo_el
 from ..default import MENTIONS, TEXT, marked
 
 ROOT = Path(spacy_arbo_el.__file__).parent
-FILES, CALLS = 57, 1_260
+# Where 8-bit layers are fast, ``encoders/quantized.py`` is one file more.
+FILES, CALLS = 50, 1_240
 
 
 def test_a_document_with_four_mentions_enters_no_more_files_than_before(default_nlp):

@@ -31,8 +31,7 @@ from spacy_arbo_el.ranking.ranker_weights import (
     train_networks,
 )
 from spacy_arbo_el.ranking.ranking import BestEvidence
-from spacy_arbo_el.retrieval.entity_search import AllowedEntities
-from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
 from .examples import ranked

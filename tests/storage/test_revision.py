@@ -1,6 +1,6 @@
 """Values that are derived from a store: built once for each revision."""
 
-from spacy_arbo_el.storage.revision import Revision, RevisionCache
+from spacy_arbo_el.storage.locks import Revision, RevisionCache
 
 
 def test_a_value_is_built_once_while_the_revision_stays():
