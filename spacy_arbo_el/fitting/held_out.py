@@ -15,7 +15,7 @@ from ..linking.stages import LinkingStages
 from ..ranking.decisions import Inference
 from ..ranking.independent import Independent
 from ..ranking.ranking import BestEvidence
-from .calibrate import divided, fit_calibration
+from .calibrate import divided, fit_in_parts
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 # From the stages of a linker to variants of them, by name.
@@ -84,14 +84,16 @@ def outcomes_of_stages(
         if folds < 2:
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
-    parts = divided(examples, folds) if folds else [([], examples)]
     results: dict[str, list[Outcome]] = {}
     keeping = linker.keeping_stages()
-    for rest, part in parts:
-        stages, others = keeping, [example.reference for example in rest]
-        if folds:
-            fitted = fit_calibration(linker, others, stages=stages, from_scratch=True)
-            stages = replace(stages, **fitted._asdict())
+    parts: list[Any] = [(([], examples), keeping)]
+    if folds:
+        references = [example.reference for example in examples]
+        _, fits = fit_in_parts(linker, references, folds, stages=keeping)
+        fitted = (replace(keeping, **one._asdict()) for one in fits)
+        parts = list(zip(divided(examples, folds), fitted))
+    for (rest, part), stages in parts:
+        others = [example.reference for example in rest]
         for name, variant in variants(stages).items():
             threshold = linker.threshold
             if tune_by:

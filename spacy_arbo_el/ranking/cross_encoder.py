@@ -216,7 +216,35 @@ class CrossEncoder:
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
         ranker = self.ranker.fit(batch, neighbours, gold, context)
-        plain = replace(self, ranker=ranker, fitted=CrossEncoderFit())
+        return replace(self, ranker=ranker)._fit_scores(batch, neighbours, gold, context)
+
+    def cross_fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+        part_of: np.ndarray,
+        parts: int,
+    ) -> list["CrossEncoder"]:
+        """Fit on all mentions, and without each part: see ``Reranker``."""
+        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, part_of, parts)
+        fitted = []
+        for part, ranker in enumerate(rankers, -1):
+            rows = np.flatnonzero(part_of != part)
+            some = batch.take(rows), neighbours.take(rows), gold[rows]
+            fitted.append(replace(self, ranker=ranker)._fit_scores(*some, context))
+        return fitted
+
+    def _fit_scores(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "CrossEncoder":
+        """Fit how the scores count, beside a ranker that is fitted."""
+        plain = replace(self, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
             return plain
         scored = replace(plain, sure=1.0).score(batch, neighbours, context)

@@ -8,7 +8,8 @@ from ..base.arrays import TopK
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
 from .probabilities import fit_presence, fit_temperature, log_odds_of
-from .ranker_weights import RankerWeights, fit_weights
+from .ranker_fit import fit_weights
+from .ranker_weights import RankerWeights
 
 # Raw scores of a cross-encoder, until a curve is fitted: one of the candidates is right.
 PLAIN = (1.0, 0.0, 4.0)

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, fit_offset, probability
-from spacy_arbo_el.fitting.calibrate import fit_calibration, mention_edges
+from spacy_arbo_el.fitting.calibrate import (
+    divided,
+    fit_calibration,
+    fit_in_parts,
+    mention_edges,
+)
 from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
@@ -56,3 +61,21 @@ def test_edges_that_are_never_right_are_hardly_believed():
     one = np.ones(1)
     assert probability(fitted.calibration.logits("mention", one)) < 0.3
     assert probability(before.logits("mention", one)) > 0.9
+
+
+def curves_of(fitted):
+    return np.concatenate(list(vars(fitted.calibration).values()))
+
+
+def test_fits_without_each_part_are_those_of_the_other_documents():
+    """Also where documents without annotated mentions stand between them."""
+    nlp = build(train=TRAIN[:8])
+    linker = nlp.get_pipe("arbo_linker")
+    docs = [annotated(nlp, text) for text in TRAIN]
+    docs[2:2] = [nlp.make_doc("Nothing is here."), annotated(nlp, "[Mercury|] is not annotated.")]
+    whole, parts = fit_in_parts(linker, docs, 3)
+    used = [docs, *(rest for rest, _ in divided(docs, 3))]
+    found = [curves_of(fitted) for fitted in (whole, *parts)]
+    expected = [curves_of(fit_calibration(linker, some, from_scratch=True)) for some in used]
+    np.testing.assert_allclose(found, expected, rtol=2e-3)
+    assert len({tuple(curves) for curves in found}) == 4

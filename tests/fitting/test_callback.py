@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, score_held_out
+from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
 from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
 from spacy_arbo_el.runs.evaluation import create_evaluation
 
@@ -35,7 +35,7 @@ def dev(data, tmp_path):
 
 def test_scores_are_those_of_folds(nlp, data):
     docs = [eg.reference for eg in data]
-    threshold, scores = score_held_out(nlp.get_pipe("arbo_linker"), docs, "")
+    _, threshold, scores = fit_and_score(nlp.get_pipe("arbo_linker"), docs, "")
     assert threshold == 0.0
     expected = compare_inference(nlp, data, folds=FOLDS)["as configured"]
     assert {key: scores[key] for key in expected} == expected
@@ -43,9 +43,9 @@ def test_scores_are_those_of_folds(nlp, data):
 
 def test_the_threshold_is_the_best_on_the_held_out_parts(nlp, data):
     linker, docs = nlp.get_pipe("arbo_linker"), [eg.reference for eg in data]
-    threshold, scores = score_held_out(linker, docs, "arbo_acc")
+    _, threshold, scores = fit_and_score(linker, docs, "arbo_acc")
     assert 0.0 < threshold < 1.0, "unknown mentions are NIL"
-    _, linked = score_held_out(linker, docs, "")
+    linked = fit_and_score(linker, docs, "")[2]
     assert scores["arbo_acc"] > linked["arbo_acc"] and scores["arbo_nil_r"] > 0
     assert linker.threshold == 0.0, "the linker is unchanged"
 
@@ -58,7 +58,8 @@ def test_pooled_rows_are_those_of_all_mentions(nlp, data):
 
 def test_too_few_documents_leave_the_threshold(nlp, data):
     linker = nlp.get_pipe("arbo_linker")
-    assert score_held_out(linker, [data[0].reference], "arbo_acc") == (linker.threshold, {})
+    scored = fit_and_score(linker, [data[0].reference], "arbo_acc")[1:]
+    assert scored == (linker.threshold, {})
 
 
 def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
@@ -68,7 +69,7 @@ def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
     score, scores = create_evaluation(nlp, lambda nlp: data, settings)()
     linker = nlp.get_pipe("arbo_linker")
     docs = [eg.reference for eg in data]
-    threshold, expected = score_held_out(linker, docs, "nel_micro_f")
+    _, threshold, expected = fit_and_score(linker, docs, "nel_micro_f")
     assert linker.threshold == nlp.config["components"]["arbo_linker"]["threshold"] == threshold
     assert score == scores["arbo_acc"] == expected["arbo_acc"]
     assert scores["nel_micro_f"] == expected["nel_micro_f"]

@@ -3,7 +3,7 @@
 import pytest
 
 from spacy_arbo_el.encoders.dual import DualEncoder
-from spacy_arbo_el.fitting.callback import score_held_out
+from spacy_arbo_el.fitting.callback import fit_and_score
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking.pair_scorer import PairScorer
 
@@ -54,7 +54,7 @@ def test_folds_encode_each_mention_and_context_and_score_each_pair_once(nlp, mon
     monkeypatch.setattr(DualEncoder, "encode_mentions", counted_mentions)
     monkeypatch.setattr(DualEncoder, "encode_passages", counted_passages)
     monkeypatch.setattr(PairScorer, "_read", counted_pairs)
-    score_held_out(linker, [eg.reference for eg in data], "arbo_acc")
+    fit_and_score(linker, [eg.reference for eg in data], "arbo_acc")
     for kind, keys in read.items():
         assert keys and len(keys) == len(set(keys)), kind
 

@@ -8,7 +8,8 @@ import spacy
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking.features import FEATURES
-from spacy_arbo_el.ranking.ranker_weights import HIDDEN, SIGNS, RankerWeights
+from spacy_arbo_el.ranking.ranker_fit import HIDDEN
+from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated, without_links

@@ -13,10 +13,9 @@ import srsly
 
 from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.encoders.validation import check_inputs
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.saving import FORMAT, VERSION, ComponentFolder, Serializer
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays

@@ -22,14 +22,14 @@ from spacy_arbo_el.ranking.features import (
     gather_features,
 )
 from spacy_arbo_el.ranking.independent import Independent
-from spacy_arbo_el.ranking.ranker_weights import (
+from spacy_arbo_el.ranking.ranker_fit import (
     ABSENT,
-    SIGNS,
-    RankerWeights,
+    Labelled,
+    cross_fit,
     fit_weights,
-    sum_of_networks,
-    train_networks,
+    train_network,
 )
+from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
@@ -362,12 +362,36 @@ def test_weights_fitted_from_others_are_the_mean_of_both():
     candidates, some = random_candidates(rng, 300), random_candidates(rng, 120)
     start = fit_weights(candidates, first_feature_decides(candidates), np.arange(300))
     labels = np.eye(6, dtype=bool)[some.features[..., 1].argmax(axis=1)]
-    moved = train_networks(some, labels, np.ones(120), start)
-    both = sum_of_networks(start, moved, (0.25, 0.5))
+    labelled = Labelled(some, labels, np.ones(120))
+    moved = train_network(labelled, (start.mean, start.spread), start)
+    both = sum_of_networks([start, moved], [0.25, 0.5])
     expected = 0.25 * start.scores(candidates) + 0.5 * moved.scores(candidates)
     np.testing.assert_allclose(both.scores(candidates), expected, atol=1e-4)
     again = RankerWeights.from_bytes(both.to_bytes())
     np.testing.assert_array_equal(again.scores(some), both.scores(some))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_network_of_a_part_has_not_seen_it(begun):
+    """Other labels of its mentions change nothing but those of the other networks."""
+    rng = np.random.default_rng(5)
+    candidates, part_of = random_candidates(rng, 240), np.arange(240) % 3
+    correct = first_feature_decides(candidates)
+    start = fit_weights(
+        random_candidates(rng, 90), np.eye(6, dtype=bool)[np.zeros(90, int)], np.arange(90)
+    )
+    other = np.where((part_of == 1)[:, None], correct[:, ::-1], correct)
+    one, two = (
+        cross_fit(Labelled(candidates, labels, np.ones(240)), part_of, 3, start if begun else None)
+        for labels in (correct, other)
+    )
+    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.parts, two.parts)]
+    assert same == [False, True, False] and not np.array_equal(one.whole.hidden, two.whole.hidden)
+    rows = np.flatnonzero(part_of == 1)
+    right = one.parts[1].logits(candidates.take(rows)).argmax(axis=1) == correct[rows].argmax(
+        axis=1
+    )
+    assert right.mean() > 0.8
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():
