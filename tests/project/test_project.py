@@ -26,15 +26,6 @@ ROOT = Path(__file__).parents[2]
 IDS = {entity.id: f"D00000{i}" for i, entity in enumerate(ENTITIES)}
 
 
-def run_workflow(name, folder, **variables):
-    command = [sys.executable, "-m", "spacy", "project", "run", name, str(folder)]
-    for variable, value in variables.items():
-        command += [f"--vars.{variable}", str(value)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
-    return result.stdout
-
-
 def read_project(folder, **variables):
     project = srsly.read_yaml(folder / "project.yml")
     return substitute_project_variables(project, {f"vars.{n}": v for n, v in variables.items()})
@@ -107,7 +98,7 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
         (data / f"{name}.jsonl").write_text(to_jsonl(texts))
     write_entities_jsonl(ENTITIES, data / "entities.jsonl")
     settings = {"dataset": "tiny", "data_dir": "mine", "encoder": str(tiny_bert)}
-    run_workflow("config", tmp_path, **settings)
+    run_in_process("config", tmp_path, **settings)
     run_in_process("convert", tmp_path, **settings)
     printed = run_in_process("demo", tmp_path, **settings)
     assert "model-best: as configured" in printed and "←" in printed
@@ -120,6 +111,7 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_unlabelled_workflow_on_own_data(encoder, tmp_path):
     """A knowledge base and raw text become a calibrated pipeline that has all names."""
     shutil.copy(ROOT / "project.yml", tmp_path)
@@ -183,6 +175,7 @@ def experiments(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_workflow_of_the_linker_on_a_corpus(experiments, encoder):
     settings = {"dataset": "ncbi", "data_dir": "small", "encoder": str(encoder)}
     printed = run_in_process("linker", experiments, **settings)
