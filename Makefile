@@ -1,4 +1,4 @@
-# make demo: the main job on the demo data. make test: all tests.
+# make demo: the main job on the demo data. make test: make lint, and all tests.
 # make attacks: the tests of tests/README.md and those on random inputs in full, which take long.
 # Both do the set-up themselves, once.
 PYTHON ?= python3
@@ -11,6 +11,8 @@ PYTEST_ARGS ?=
 # Test files that run at a time, each in one thread.
 JOBS ?= 2
 
+PYTEST := ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q
+
 export HF_HUB_OFFLINE ?= 1
 export TOKENIZERS_PARALLELISM ?= false
 # Tests start many processes, which would each compile all modules anew.
@@ -22,18 +24,18 @@ demo: $(READY)
 	@start=$$(date +%s); . $(BIN)/activate && python -m spacy project run demo \
 		&& echo "The demo took $$(($$(date +%s) - start)) seconds."
 
-test: $(READY)
-	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
-		-n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+test: lint
+	$(PYTEST) -n $(JOBS) --dist loadfile --ignore tests/lint $(PYTEST_ARGS)
 
 attacks: $(READY)
-	ARBO_DATA_DIR=$(DATA_DIR) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q \
-		-m "attack or hypothesis or nightly" --attacks all --hypothesis-profile nightly $(PYTEST_ARGS)
+	$(PYTEST) -m "attack or hypothesis or nightly" --attacks all --hypothesis-profile nightly $(PYTEST_ARGS)
 
+# What reads code and docs, tests of these among it.
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy spacy_arbo_el
+	$(PYTEST) tests/lint
 
 # Lines of each package against its budget.
 size:

@@ -33,10 +33,10 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build as build_kb
 from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
-from spacy_arbo_el.retrieval.entity_search import EntitySearch
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
+from spacy_arbo_el.retrieval.retriever import EntitySearch
 from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.storage.folders import replacing_folder
 from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes

@@ -39,6 +39,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.contexts import (
     CONTEXT_PIECES,
     DESCRIPTION_PIECES,
@@ -47,13 +48,15 @@ from spacy_arbo_el.ranking.contexts import (
 )
 from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, FeatureRanker, PretrainedWeights
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
-from spacy_arbo_el.ranking.ranker_weights import RankerWeights, fit_weights, train_networks
+from spacy_arbo_el.ranking.ranker_weights import RankerWeights, sum_of_networks
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import write_file
 
 FEW = 4
 # In about so many ways a mention is used.
 WAYS = 6
+# Networks whose mean is fitted where probabilities are not.
+NETWORKS = 3
 # How much the similarities of vectors of made namesakes differ.
 NOISE = 0.04
 EXACT = FEATURES.index("exact")
@@ -182,9 +185,12 @@ def fit(corpora: list[tuple[str, list[Labelled]]], *, whole: bool = True) -> Ran
         np.concatenate([part.correct for part in parts]),
     )
     if not whole:
-        return train_networks(*data, np.concatenate(shares))
+        labelled = ranker_fit.Labelled(*data, np.concatenate(shares))
+        standards = ranker_fit.standards_of(labelled.candidates)
+        networks = [ranker_fit.train_network(labelled, standards, n) for n in range(NETWORKS)]
+        return sum_of_networks(networks, [1 / NETWORKS] * NETWORKS)
     documents = np.concatenate([part.documents for part in parts])
-    weights = fit_weights(
+    weights = ranker_fit.fit_weights(
         *data, documents, np.concatenate(shares), presence=np.concatenate(presence, axis=1)
     )
     if weights is None:

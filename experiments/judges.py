@@ -6,7 +6,7 @@
 
 ``train`` withholds a tenth of the entities, chosen by a hash: their mentions are neither trained on
 nor stored. It keeps the weights at each evaluation. ``score`` fits the ranker on DEV for each of
-them and scores the first candidate of DEV (in three parts, held out), of the withheld mentions and
+them and scores the first candidate of DEV (in five parts, held out), of the withheld mentions and
 of the other corpus. ``table`` prints the scores with paired intervals over documents.
 """
 
@@ -34,12 +34,12 @@ from spacy_arbo_el.corpora.docs import unlinked_examples
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.report import linked_outcomes, seen_by
 from spacy_arbo_el.evaluation.seen import Seen
-from spacy_arbo_el.fitting.calibrate import divided, fit_calibration
+from spacy_arbo_el.fitting.calibrate import divided, fit_in_parts
 from spacy_arbo_el.fitting.thresholds import best_row, pooled_rows, sweep_linking
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
 
-WITHHELD, FOLDS, SAMPLES = 10, 3, 2000
+WITHHELD, FOLDS, SAMPLES = 10, 5, 2000
 
 
 def is_withheld(kb_id: str) -> bool:
@@ -161,12 +161,11 @@ def _score(
 ) -> dict[str, Any]:
     seen, default = seen_by(linker), 0.3
     keeping = linker.keeping_stages()
-    fitted = fit_calibration(linker, dev, stages=keeping, from_scratch=True)
+    fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
     stages = replace(keeping, **fitted._asdict())
     found: list[Outcome] = []
     sweeps = []
-    for rest, part in divided(dev, FOLDS):
-        refitted = fit_calibration(linker, rest, stages=keeping, from_scratch=True)
+    for (_, part), refitted in zip(divided(dev, FOLDS), without):
         held_out = replace(keeping, **refitted._asdict())
         found += linked_outcomes(linker, held_out, unlinked_examples(part), default)
         sweeps.append(sweep_linking(linker, part, stages=held_out))

@@ -191,8 +191,7 @@ def _prepare(nlp: Language, path: Path) -> None:
     for name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             pipe.cfg.write_to(nlp, name)
-            storage = pipe.kb.storage
-            place = storage.path if storage.lock is not None else None
+            place = pipe.kb.storage.open_folder
             if place is not None and path.resolve() in place.resolve().parents:
                 raise ArboError(Errors.E055.format(path=place))
 

@@ -16,6 +16,7 @@ from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
 from .cost import Costs  # noqa: E402
 from .default import default_pipeline  # noqa: E402
+from .linker.conftest import build  # noqa: E402
 from .tiny import dual_encoder, save_tiny  # noqa: E402
 
 # The machine may be busy: a slow test is not a failure.
@@ -102,6 +103,12 @@ def tiny_bert(tmp_path_factory):
 def tiny(tiny_bert):
     """An initialized tiny encoder, whose weights a test may change."""
     return dual_encoder(str(tiny_bert))
+
+
+@pytest.fixture(scope="session")
+def shared_nlp():
+    """An untrained pipeline over the small world. Don't change it."""
+    return build()
 
 
 @pytest.fixture(scope="session")

@@ -387,10 +387,6 @@ class Errors(metaclass=_Coded):
         "{path} was written by a run that trained on other documents, or in another order. Restore "
         "the corpus of that run, or train without --resume."
     )
-    E604 = (
-        "The embedding cache can't be refreshed every {value} mentions. Give a number of mentions, "
-        "0 for once per epoch, or -1 for never."
-    )
     E607 = (
         "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "
         '(training.optimizer.learn_rate), a longer warmup, or precision = "float32".'

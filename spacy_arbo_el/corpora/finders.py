@@ -15,7 +15,7 @@ from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import warn_once
 from ..linker import ArboLinker
 from ..mentions.record import same_tokens, set_mentions
-from ..storage.revision import RevisionCache
+from ..storage.locks import RevisionCache
 from .names import Dictionary
 
 Finder = Callable[[Iterable[Doc]], Iterable[Doc]]

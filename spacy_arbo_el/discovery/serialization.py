@@ -8,8 +8,7 @@ import numpy as np
 import srsly
 
 from ..base.errors import ArboError, Errors
-from ..encoders.inputs import SpanInputs
-from ..encoders.validation import check_inputs
+from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays

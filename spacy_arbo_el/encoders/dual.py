@@ -1,10 +1,13 @@
-"""Two towers with one space of vectors: mentions and entities."""
+"""Two towers with one space of vectors, mentions and entities, also in forked worker processes."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import srsly
+import threadpoolctl
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
@@ -18,6 +21,10 @@ from .protocol import PassageTower, Text, TowerReader
 TOWERS = ("mention", "entity")
 # Texts of entities that are tokenized at a time.
 TEXT_BLOCK = 65536
+# The environment variable of the package tokenizers.
+PARALLELISM = "TOKENIZERS_PARALLELISM"
+_home = os.getpid()
+_parallelism: str | None = None
 
 
 @registry.architectures("spacy-arbo-el.DualEncoder.v1")
@@ -243,3 +250,55 @@ def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
                     yield f"{number} {name} {tensor.shape}", flat.view(torch.uint8).numpy()
+
+
+def resolve_entry_points(*registries: Any) -> None:
+    """Look up the entry points of registries once, instead of at each use.
+
+    srsly looks for encoders of other packages at each call of ``msgpack_dumps`` and ``loads``, of
+    which a Doc with user data needs three to be sent and three to be received: 0.4 ms each.
+    """
+    for one in registries:
+        if one.entry_points:
+            for name, function in one.get_entry_points().items():
+                one.register(name, func=function)
+            one.entry_points = False
+
+
+resolve_entry_points(srsly.msgpack_encoders, srsly.msgpack_decoders)
+
+
+def _before_fork() -> None:
+    """Tell tokenizers that children use one thread. They would warn of it in each of them."""
+    global _parallelism
+    _parallelism = os.environ.get(PARALLELISM)
+    if _parallelism is None:
+        os.environ[PARALLELISM] = "false"
+
+
+def _after_fork_in_parent() -> None:
+    if _parallelism is None:
+        os.environ.pop(PARALLELISM, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent)
+
+
+def one_thread_after_fork() -> None:
+    """Compute with one thread in a forked process. Do nothing in the process that loaded us.
+
+    OpenMP's threads do not survive a fork, and a child that asks for them waits for ever. One
+    thread for each worker also keeps workers from competing for the cores.
+    """
+    global _home
+    if os.getpid() == _home:
+        return
+    _home = os.getpid()
+    # For later imports.
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if torch is not None:
+        torch.set_num_threads(1)
+    # OpenMP, which faiss uses, and OpenBLAS, which NumPy uses and which starts its threads anew in
+    # each child: more threads than cores wait for each other by spinning.
+    threadpoolctl.threadpool_limits(1)

@@ -28,17 +28,6 @@ BUNDLED_SCALES = Path(__file__).with_name("bundled_scales.safetensors")
 Scales = Mapping[str, Tensor]
 
 
-def has_fast_int8(device: torch.device) -> bool:
-    """True where 8-bit layers are fast.
-
-    That is on CPUs with VNNI, with a torch that has the operation.
-    """
-    supported = (
-        getattr(torch.cpu, "_is_vnni_supported", bool)() and torch.backends.mkldnn.is_available()
-    )
-    return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
-
-
 def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
     """Copy a transformer with 8-bit linear layers; share other weights.
 

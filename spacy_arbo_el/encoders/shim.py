@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .quantization import find_scales
-from .quantized import Scales, has_fast_int8, quantize, scales_fit
+from .quantized import Scales, quantize, scales_fit
 from .serialization import dump_transformer, load_transformer
 from .word_pieces import WordPieceTokenizer
 
@@ -242,6 +242,17 @@ def has_fast_bfloat16(device: torch.device) -> bool:
     if device.type == "cuda":
         return torch.cuda.is_bf16_supported(including_emulation=False)
     return device.type == "cpu" and (_cpu_has("avx512_bf16") or _cpu_has("amx_tile"))
+
+
+def has_fast_int8(device: torch.device) -> bool:
+    """True where 8-bit layers are fast.
+
+    That is on CPUs with VNNI, with a torch that has the operation.
+    """
+    supported = (
+        getattr(torch.cpu, "_is_vnni_supported", bool)() and torch.backends.mkldnn.is_available()
+    )
+    return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
 
 def precision_kind(

@@ -12,9 +12,8 @@ from typing import (
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
-from ..base.arrays import TopK, resized_table
+from ..base.arrays import TopK, resized_table, take_or
 from ..base.calibration import Calibration, fit_logistic, fit_offset
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
@@ -81,6 +80,19 @@ class AnnotatedMentions(NamedTuple):
         gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
         return cls(batch, Neighbours.concat(neighbours), gold, identities)
 
+    def take(self, rows: np.ndarray) -> "AnnotatedMentions":
+        """Some of the mentions: all of each document, or none."""
+        number_of = np.full(len(self.batch), -1, dtype=np.int64)
+        number_of[rows] = np.arange(len(rows))
+        neighbours = self.neighbours.take(rows)
+        mentions = neighbours.mentions
+        return AnnotatedMentions(
+            self.batch.take(rows),
+            neighbours.with_mentions(TopK(take_or(number_of, mentions.ids, -1), mentions.scores)),
+            self.gold[rows],
+            [self.identities[row] for row in rows.tolist()],
+        )
+
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
     """The documents with an annotated mention."""
@@ -95,19 +107,6 @@ def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]
     parts = [list(items[i::folds]) for i in range(folds)]
     for i, part in enumerate(parts):
         yield [item for j, other in enumerate(parts) if j != i for item in other], part
-
-
-def fitted_parts(
-    linker: ArboLinker, examples: Sequence[Example], folds: int, stages: LinkingStages
-) -> Iterator[tuple[LinkingStages, list[Doc], list[Example]]]:
-    """Yield each part of annotated examples with stages that were fitted on the others.
-
-    RETURNS: The stages, the references of the other parts, and the part.
-    """
-    for others, part in divided(examples, folds):
-        docs = [example.reference for example in others]
-        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
-        yield replace(stages, **fitted._asdict()), docs, part
 
 
 def fit_calibration(
@@ -139,18 +138,60 @@ def fit_calibration(
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
     with stages.datastore.reading():
-        return _fit(stages, docs, batch_size)
+        mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
+        if mentions is None:
+            return Fitted(stages.calibration, stages.reranker)
+        stages = _with_evidence(stages, mentions)
+        reranker = stages.reranker.fit(*mentions[:3], stages.context)
+        return _fit_edges(replace(stages, reranker=reranker), mentions)
 
 
-def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
-    """The parts that fit documents. The datastore must not change meanwhile."""
-    mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
-    if mentions is None:
-        return Fitted(stages.calibration, stages.reranker)
-    batch, neighbours, gold, identities = mentions
-    stages = replace(stages, calibration=fit_evidence(neighbours, gold, stages.calibration))
-    reranker = stages.reranker.fit(batch, neighbours, gold, stages.context)
-    stages = replace(stages, reranker=reranker)
+def fit_in_parts(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    folds: int,
+    *,
+    stages: LinkingStages | None = None,
+    batch_size: int = 64,
+) -> tuple[Fitted, list[Fitted]]:
+    """Fit on documents, and without each part of them. The linker is unchanged.
+
+    All fits begin with nothing. They share the search, and a ``FeatureRanker`` its networks.
+
+    docs: Annotated documents that the linker was not trained on.
+    folds: The number of parts, which are those of ``divided``.
+    stages, batch_size: As in ``fit_calibration``.
+    RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
+    """
+    stages = replace(stages or linker.keeping_stages(), calibration=Calibration())
+    annotated = set(map(id, annotated_docs(linker, docs)))
+    numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
+    with stages.datastore.reading():
+        found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers], batch_size)
+        if found is None:
+            fitted = Fitted(stages.calibration, stages.reranker)
+            return fitted, [fitted] * folds
+        part_of = numbers[found.batch.documents] % folds
+        # What rerankers look at beside the mentions is fitted on all of them.
+        context = _with_evidence(stages, found).context
+        rerankers = stages.reranker.cross_fit(*found[:3], context, part_of, folds)
+        parts = [found, *(found.take(np.flatnonzero(part_of != part)) for part in range(folds))]
+        fits = [
+            _fit_edges(replace(_with_evidence(stages, part), reranker=reranker), part)
+            for part, reranker in zip(parts, rerankers)
+        ]
+        return fits[0], fits[1:]
+
+
+def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> LinkingStages:
+    """The stages with curves of texts and exemplars that fit."""
+    calibration = fit_evidence(mentions.neighbours, mentions.gold, stages.calibration)
+    return replace(stages, calibration=calibration)
+
+
+def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Fitted:
+    """Fit the curves between mentions, for stages whose reranker is fitted."""
+    batch, neighbours, _, identities = mentions
     ranked = stages.rerank(batch, neighbours)
     edges = mention_edges(ranked.ranking, ranked.neighbours.mentions, identities)
     stages = _with_curve(stages, "mention", edges)
@@ -159,7 +200,7 @@ def _fit(stages: LinkingStages, docs: Iterable[Doc], batch_size: int) -> Fitted:
         features = stages.discovery.features(batch.encoded, batch.normalized)
         edges = same_entity_edges(stages.discovery, features, similarity, identities)
         stages = _with_curve(stages, "same_new_entity", edges)
-    return Fitted(stages.calibration, reranker)
+    return Fitted(stages.calibration, stages.reranker)
 
 
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:

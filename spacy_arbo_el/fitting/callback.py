@@ -1,7 +1,7 @@
 """Callback that calibrates, tunes and scores before saving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,12 @@ from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
-from ..linking.stages import LinkingStages
 from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
-from .calibrate import annotated_docs, fit_calibration, fitted_parts, install
+from .calibrate import Fitted, annotated_docs, divided, fit_calibration, fit_in_parts, install
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
-FOLDS = 3
+FOLDS = 5
 
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
@@ -36,7 +35,7 @@ class Calibrate:
         path = ${paths.dev}
         tune_by = "nel_micro_f"
 
-    ``arbo train`` also calibrates before each evaluation. It scores each third of the dev set with
+    ``arbo train`` also calibrates before each evaluation. It scores each fifth of the dev set with
     curves and a ranker that were fitted on the others, prints and saves these scores, and chooses
     the best model by them. With ``spacy train``, an evaluation uses the calibration of the previous
     one.
@@ -45,7 +44,7 @@ class Calibrate:
     start_share: Transformers are saved with this share of the weights that they had before
         training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
         continues with the trained ones.
-    tune_by: Set the threshold by the score of this name on the held-out thirds; "" leaves it. It
+    tune_by: Set the threshold by the score of this name on the held-out fifths; "" leaves it. It
         moves from that of the config only as far as the documents show that another is better, see
         ``cautious_row``.
     """
@@ -86,57 +85,52 @@ class Calibrate:
         if self._last.get("state") != state:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
-            fitted, scored = {}, {}
+            fitted = {}
             for name, linker in linkers.items():
-                stages = linker.keeping_stages()
-                # As the parts that choose the threshold: the curves that a linker begins with are
-                # those of an encoder without training.
-                fitted[name] = fit_calibration(linker, docs, stages=stages, from_scratch=True)
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
-                scored[name] = score_held_out(linker, docs, self.tune_by, stages)
-            self._last.update(state=state, fitted=fitted, scored=scored)
+                fitted[name] = fit_and_score(linker, docs, self.tune_by)
+            self._last.update(state=state, fitted=fitted)
         for name, linker in linkers.items():
-            install(nlp, name, linker, self._last["fitted"][name])
+            fitted, threshold, _ = self._last["fitted"][name]
+            install(nlp, name, linker, fitted)
             if self.tune_by:
-                linker.threshold = self._last["scored"][name][0]
-                nlp.get_pipe_config(name)["threshold"] = linker.threshold
-        return nlp, next((scores for _, scores in self._last["scored"].values()), {})
+                linker.threshold = threshold
+                nlp.get_pipe_config(name)["threshold"] = threshold
+        return nlp, next((scores for _, _, scores in self._last["fitted"].values()), {})
 
 
-def score_held_out(
-    linker: ArboLinker,
-    docs: Sequence[Doc],
-    tune_by: str,
-    stages: LinkingStages | None = None,
-) -> tuple[float, dict[str, Any]]:
-    """Score each part with a linker calibrated on the others.
+def fit_and_score(
+    linker: ArboLinker, docs: Sequence[Doc], tune_by: str
+) -> tuple[Fitted, float, dict[str, Any]]:
+    """Fit on documents, and score each part of them with a linker fitted on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
-    stages: The stages to fit; by default ``linker.keeping_stages()``.
-    RETURNS: The threshold, and the scores with it, with their standard errors at ``ERRORS``. Where
-        there are fewer than two documents with annotated mentions, the present threshold and no
-        scores.
+    RETURNS: What fits all documents, the threshold, and the scores with it, with their standard
+        errors at ``ERRORS``. Where there are fewer than two documents with annotated mentions, the
+        present threshold and no scores.
     """
     docs = annotated_docs(linker, docs)
-    folds = min(FOLDS, len(docs))
+    folds, stages = min(FOLDS, len(docs)), linker.keeping_stages()
     if folds < 2:
-        return linker.threshold, {}
-    stages = stages or linker.keeping_stages()
-    fitted = fitted_parts(linker, unlinked_examples(docs), folds, stages)
-    parts = [(one, part) for one, _, part in fitted]
+        # The curves that a linker begins with are those of an encoder without training.
+        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
+        return fitted, linker.threshold, {}
+    fitted, without = fit_in_parts(linker, docs, folds, stages=stages)
+    # Each part with stages that were fitted on the others.
+    parts = (part for _, part in divided(docs, folds))
+    fitted_on_others = [
+        (part, replace(stages, **one._asdict())) for part, one in zip(parts, without)
+    ]
     threshold = linker.threshold
     if tune_by:
-        sweeps = [
-            sweep_linking(linker, [example.reference for example in part], stages=one)
-            for one, part in parts
-        ]
+        sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]
         row = cautious_row(sweeps, tune_by, threshold)
         threshold = float(sweeps[0].rows[row]["threshold"])
     results = []
-    for one, part in parts:
-        results += linked_outcomes(linker, one, part, threshold)
+    for part, one in fitted_on_others:
+        results += linked_outcomes(linker, one, unlinked_examples(part), threshold)
     errors = standard_errors(results, seen_by(linker))
-    return threshold, {**scores_of(linker, results), ERRORS: errors}
+    return fitted, threshold, {**scores_of(linker, results), ERRORS: errors}

@@ -1,17 +1,17 @@
 """The SQLite database of a knowledge base.
 
-Each process has one connection, and each edit is one transaction.
-
-Threads share the connection, one statement at a time: another thread never sees half an edit.
+Each process has one connection, and each edit is one transaction. Threads share the connection, one
+statement at a time: another thread never sees half an edit. ``store.py`` has the entities in it.
 """
 
 import json
 import os
+import shutil
 import sqlite3
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ CREATE INDEX redirect_new ON redirect (new);
 CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE INDEX changed_generation ON changed (generation);
 """
+FORMAT, VERSION = "spacy-arbo-el.kb", 5
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.
 IN = "IN (SELECT value FROM json_each(?))"
@@ -68,6 +69,9 @@ OLDEST = (3, 34, 0)
 
 # The size of the cache of pages, in KiB.
 CACHE = 65536
+
+# Databases of at most this many bytes are copied into memory, and larger ones into a file.
+IN_MEMORY = 1 << 26
 
 _databases: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
@@ -82,17 +86,15 @@ class Database:
     """
 
     def __init__(self, path: Path | None = None, *, writable: bool = True, schema: bool = True):
-        self.path = path
+        self.path, self.writable = path, writable
         # The file that errors name: of a copy in memory, that which it was read from.
         self.origin = path
-        self.writable = writable
         self.lock = threading.RLock()
         _databases.add(self)
         self._connection: sqlite3.Connection | None = None
         self._process = -1
         self._depth = 0
         self._closed = False
-        self._after: list[Callable[[], None]] = []
         if sqlite3.sqlite_version_info < OLDEST:
             raise ImportError(Errors.E027.format(found=sqlite3.sqlite_version))
         if path is None and schema:
@@ -112,9 +114,8 @@ class Database:
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
-        if self.path is None:
-            name = ":memory:"
-        else:
+        name = ":memory:"
+        if self.path is not None:
             # Even a reader may have to roll back what a killed writer left.
             mode = "rw" if os.access(self.path, os.W_OK) else "ro"
             name = f"{self.path.absolute().as_uri()}?mode={mode}"
@@ -122,14 +123,16 @@ class Database:
             connection = sqlite3.connect(
                 name, timeout=60, isolation_level=None, check_same_thread=False, uri=True
             )
-            connection.execute(f"PRAGMA cache_size = -{CACHE}")
-            # Otherwise a long edit would lock readers out before it is committed.
-            connection.execute("PRAGMA cache_spill = OFF")
-            # The file may come from strangers: its schema runs no functions that do harm.
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            if not self.writable:
-                connection.execute("PRAGMA query_only = ON")
+            for pragma in (
+                f"cache_size = -{CACHE}",
+                # Otherwise a long edit would lock readers out before it is committed.
+                "cache_spill = OFF",
+                # The file may come from strangers: its schema runs no functions that do harm.
+                "trusted_schema = OFF",
+                "cell_size_check = ON",
+                f"query_only = {not self.writable:d}",
+            ):
+                connection.execute(f"PRAGMA {pragma}")
         return connection
 
     def close(self) -> None:
@@ -178,56 +181,27 @@ class Database:
         Within another transaction it is a part of it, which may fail without the rest.
         """
         with self.lock:
-            outermost, name = not self._depth, f"part{self._depth}"
-            begin = "BEGIN IMMEDIATE" if outermost else f"SAVEPOINT {name}"
-            undo = "ROLLBACK" if outermost else f"ROLLBACK TO {name}"
+            name = f"part{self._depth}"
+            begin, commit, undo = (
+                (f"SAVEPOINT {name}", f"RELEASE {name}", f"ROLLBACK TO {name}")
+                if self._depth
+                else ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
+            )
             self.rows(begin)
-            waiting = len(self._after)
             self._depth += 1
             try:
                 yield
-                self.rows("COMMIT" if outermost else f"RELEASE {name}")
+                self.rows(commit)
             except BaseException:
-                del self._after[waiting:]
                 if self.connection.in_transaction:
                     self.connection.execute(undo)
                 raise
             finally:
                 self._depth -= 1
-            if outermost:
-                after, self._after = self._after, []
-                for call in after:
-                    call()
 
     @property
     def in_transaction(self) -> bool:
         return self._depth > 0
-
-    def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function after the present transaction is committed. Not if it fails."""
-        self._after.append(call)
-
-    def size(self) -> int:
-        """The size of all pages, in bytes."""
-        return self.value("PRAGMA page_count") * self.value("PRAGMA page_size")
-
-    @contextmanager
-    def hurrying(self) -> Iterator[None]:
-        """Write without waiting for the disk, and index names at the end.
-
-        Only for a new file, since a kill may damage it.
-        """
-        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
-            self.rows(f"PRAGMA {pragma}")
-        self.rows("DROP INDEX name_folded")
-        try:
-            yield
-            self.rows("CREATE INDEX name_folded ON name (folded)")
-        finally:
-            for pragma in ("journal_mode = DELETE", "synchronous = FULL", "cache_spill = OFF"):
-                self.rows(f"PRAGMA {pragma}")
-            # One last commit, which waits for the disk.
-            self.set(generation=self.get("generation"))
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -239,6 +213,27 @@ class Database:
                 yield
             finally:
                 self.connection.execute("ROLLBACK")
+
+    @contextmanager
+    def hurrying(self) -> Iterator[None]:
+        """Write without waiting for the disk, and index names at the end.
+
+        Only for a new file that is closed afterwards, since a kill may damage it.
+        """
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
+            self.rows(f"PRAGMA {pragma}")
+        self.rows("DROP INDEX name_folded")
+        yield
+        self.rows("CREATE INDEX name_folded ON name (folded)")
+
+    def size(self) -> int:
+        """The size of all pages, in bytes."""
+        return self.value("PRAGMA page_count") * self.value("PRAGMA page_size")
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether copies are files."""
+        return self.size() > IN_MEMORY
 
     def manifest(self) -> dict[str, Any]:
         """All values of the manifest."""
@@ -252,19 +247,24 @@ class Database:
         """Write values into the manifest."""
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
-    def empty(self, *tables: str) -> None:
-        """Delete all that is in tables."""
-        for table in tables:
-            self.many(f"DELETE FROM {table}", [()])
+    def copy(self, path: Path | None = None) -> "Database":
+        """A copy in a new file; without a path, in memory.
 
-    def copy(self, path: Path | None) -> "Database":
-        """A copy in a new file, or in memory."""
+        One without a path that would be large is in a temporary file.
+        """
+        is_private = path is None
+        if is_private and self.is_large:
+            path = Path(tempfile.mkdtemp()) / "entities.sqlite"
         if path is not None:
             path.touch(exist_ok=False)
         target = Database(path, schema=False)
+        if is_private and path is not None:
+            weakref.finalize(target, _remove_in, os.getpid(), path.parent)
         with self.lock, self.reading(), target.reading():
+            # Nobody reads a copy that is not complete.
+            target.connection.execute("PRAGMA synchronous = OFF")
             self.connection.backup(target.connection)
-        target.origin = target.path or self.origin
+        target.origin = self.origin if is_private else path
         return target
 
     def to_bytes(self) -> bytes:
@@ -276,16 +276,22 @@ class Database:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Database":
-        """Open a SQLite file's contents as a database in memory."""
+        """Open a SQLite file's contents as a private database."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "entities.sqlite"
             path.write_bytes(data)
             on_disk = cls(path, writable=False)
             on_disk.origin = None
             try:
-                return on_disk.copy(None)
+                return on_disk.copy()
             finally:
                 on_disk.close()
+
+
+def _remove_in(process: int, folder: Path) -> None:
+    """Remove a folder, except in a forked process."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,

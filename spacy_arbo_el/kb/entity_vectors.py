@@ -8,7 +8,6 @@ written; or in memory, where they are few or of an encoder in training.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .attached_index import AttachedIndex
 from .storage import Storage
-from .text_rows import TextRows, file_of, missing_texts
-from .texts import DistinctTexts
+from .texts import DistinctTexts, TextRows, file_of, missing_texts
 from .vector_cache import CACHE, VectorCache, VectorFolder, VectorKind, user_cache
 from .vectors import STEP, VectorRows
 from .verbalizations import Verbalization, verbalization_identity
@@ -107,17 +105,17 @@ class EntityVectors:
         """Return whether every entity's vectors are up to date."""
         self._look()
         is_empty = not len(self.storage.entities) and not len(self._texts.keys)
-        return is_empty or self._texts.is_current(self.storage.database)
+        return is_empty or not self.storage.entities.has_changed_since(self._texts.generation)
 
     def count_outdated(self) -> int:
         """The number of entities without up-to-date vectors."""
         self._look()
-        changed = self._texts.changed(self.storage.database)
+        changed = self.storage.entities.changed_since(self._texts.generation)
         return len(self.storage.entities.at_all(changed))
 
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
-        home = self.storage.home
+        home = self.storage.folder
         return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
 
     def are_of(
@@ -146,9 +144,10 @@ class EntityVectors:
 
         KeyError where there is no such entity, ValueError where its vector is not up to date.
         """
-        rows, position = self.rows, self.storage.entities.require(entity_id)
+        rows, entities = self.rows, self.storage.entities
+        position = entities.require(entity_id)
         own = np.flatnonzero(self._shown.owners == position)[:1]
-        if not len(own) or position in self._texts.changed(self.storage.database):
+        if not len(own) or position in entities.changed_since(self._texts.generation):
             raise ArboError(Errors.E006.format(id=entity_id))
         return rows.take(own)[0]
 
@@ -156,7 +155,7 @@ class EntityVectors:
         """Use the vectors in the folder that were used last, unless some are in use."""
         if self._cache is not None or self._has_looked:
             return
-        self._has_looked, home = True, self.storage.home
+        self._has_looked, home = True, self.storage.folder
         texts = self._saved_texts("texts-*")
         if home is None or texts is None:
             return
@@ -229,7 +228,7 @@ class EntityVectors:
 
     def _place(self, about: VectorKind) -> VectorFolder | None:
         """The folder that vectors are read from and written to; None for memory."""
-        home = self.storage.home
+        home = self.storage.folder
         folder = None if home is None else VectorFolder(home)
         if folder is not None and (can_write(folder) or folder.has(about)):
             return folder
@@ -270,14 +269,14 @@ class EntityVectors:
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
         """Return whether a verbalization gives the texts in use."""
-        if self._cache is None:
-            return False
+        if self._cache is None or verbalize is self._verbalize:
+            return self._cache is not None
         identity = verbalization_identity(verbalize)
-        return verbalize is self._verbalize or (identity != "" and identity == self._texts.identity)
+        return identity != "" and identity == self._texts.identity
 
     def _saved_texts(self, pattern: str) -> TextRows | None:
         """The texts in the folder, those used last; None without any of this database."""
-        home = self.storage.home
+        home = self.storage.folder
         if home is None:
             return None
         manifest = self.storage.database.manifest()
@@ -307,7 +306,7 @@ class EntityVectors:
         self.layout += not is_same
         self.epoch += not extends
         if not extends:
-            home = self.storage.home
+            home = self.storage.folder
             found = None if home is None else AttachedIndex.read(home, cache.about, texts.keys)
             self._index = found
 
@@ -315,12 +314,12 @@ class EntityVectors:
 
     def _save_texts(self, texts: TextRows) -> None:
         """Write the texts beside their vectors, so that they need not be read from the entities."""
-        home = self.storage.home
+        home = self.storage.folder
         if home is None or not texts.identity or not self.storage.is_in_home:
             return
         path = home / file_of(texts.identity)
         if self._saved[0] == path.name:
-            since = replace(texts, generation=self._saved[1]).changed(self.storage.database)
+            since = self.storage.entities.changed_since(self._saved[1])
             # The next program takes in a few edits by itself.
             if len(since) <= len(texts.keys) // FEW_EDITS:
                 return
@@ -332,7 +331,7 @@ class EntityVectors:
 
     def keep_index(self, index: AttachedIndex) -> None:
         """Store a search index beside its rows. It replaces an older one."""
-        home = self.storage.home
+        home = self.storage.folder
         if home is not None and self._cache is not None:
             self._saved = "", -1
             self._save_texts(self._texts)

@@ -27,7 +27,6 @@ from ..storage.folders import (
 )
 from ..storage.lines import check_exists, read_start
 from .database import Database
-from .manifest import Manifest
 
 DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
@@ -172,16 +171,16 @@ def state(path: Path) -> tuple[str, int] | None:
         check_files(path)
         database = Database(path / DATABASE, writable=False)
         try:
-            return identity(database.manifest())
+            return identity(database)
         finally:
             database.close()
     except (ValueError, OSError):
         return None
 
 
-def identity(manifest: Manifest) -> tuple[str, int]:
-    """The uuid in a manifest and the number of edits."""
-    return str(manifest.get("uuid")), manifest.get("generation", 0)
+def identity(database: Database) -> tuple[str, int]:
+    """A knowledge base's uuid and its number of edits."""
+    return str(database.get("uuid")), database.get("generation") or 0
 
 
 def foreign_names(path: Path) -> list[str]:

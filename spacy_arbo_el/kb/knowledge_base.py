@@ -1,7 +1,7 @@
 """The knowledge base. Entities that can be edited, in memory or in a folder.
 
-``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``editing.py`` the edits of
-entities, and ``entity_vectors.py`` their vectors.
+``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``store.py`` the entities in
+it, and ``entity_vectors.py`` their vectors.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,12 +24,11 @@ from ..storage.files import pack_arrays
 from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
-from .editing import EntityEditor
 from .entity import Entity
 from .entity_vectors import Encode, EntityVectors
 from .importers.common import Records, entities_from
 from .lookup import same_letters, similar_names
-from .storage import Contents, Storage, read_contents, restore
+from .storage import Home, Storage, open_home, restore
 from .store import EntityStore
 from .vectors import VectorRows
 from .verbalizations import Verbalization
@@ -74,13 +73,14 @@ class ArboKB(KnowledgeBase):
         path = folder.find(Path(path))
         check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
-        kb.storage.lock = folder.lock(path)
+        lock = folder.lock(path)
         try:
-            kb._read_folder(path, writable=True)
+            kb._use(*open_home(path, lock))
             folder.remove_leftovers(path)
             return kb
         except BaseException:
             kb.close()
+            lock.release()
             raise
 
     @classmethod
@@ -169,7 +169,8 @@ class ArboKB(KnowledgeBase):
         return iter(self.entities)
 
     def __repr__(self) -> str:
-        where = "in memory" if self.storage.path is None else f"from {str(self.storage.path)!r}"
+        path = self.storage.folder
+        where = "in memory" if path is None else f"from {str(path)!r}"
         try:
             state = "encoded" if self.fingerprint and self.in_sync else "not encoded yet"
             return f"ArboKB({counted(len(self), 'entity', 'entities')}, {where}, {state})"
@@ -208,48 +209,43 @@ class ArboKB(KnowledgeBase):
         """
         return self.entities.get(entity_id)
 
-    def transaction(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[Any]:
         """Group several edits: all are kept or none."""
-        return self.storage.transaction()
-
-    @property
-    def _editor(self) -> EntityEditor:
-        # Within a transaction only: it may begin with a copy of the database.
-        return EntityEditor(self.entities)
+        return self.storage.editing()
 
     def add(self, entities: Records) -> int:
         """Add entities or records of them, see ``entities_from``. ValueError for ids in use."""
-        with self.transaction():
-            return self._editor.add(entities_from(entities))
+        with self.storage.editing() as store:
+            return store.add(entities_from(entities))
 
     def update(self, entities: Records) -> int:
         """Replace the entities with the same ids. KeyError where an id does not exist."""
-        with self.transaction():
-            return self._editor.update(entities_from(entities))
+        with self.storage.editing() as store:
+            return store.update(entities_from(entities))
 
     def upsert(self, entities: Records) -> int:
         """Update the entities that exist and add the others."""
-        with self.transaction():
-            return self._editor.upsert(entities_from(entities))
+        with self.storage.editing() as store:
+            return store.upsert(entities_from(entities))
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
-        with self.transaction():
-            return self._editor.remove([ids] if isinstance(ids, str) else ids)
+        with self.storage.editing() as store:
+            return store.remove([ids] if isinstance(ids, str) else ids)
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
         """Redirect ids, such as merged ones, to the ids of entities."""
-        with self.transaction():
-            return self._editor.redirect(redirects)
+        with self.storage.editing() as store:
+            return store.redirect(redirects)
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
-        with self.transaction():
-            left, right = self.get(old), self.get(new)
+        with self.storage.editing() as store:
+            left, right = store.get(old), store.get(new)
             if left.id == right.id:
                 raise ArboError(Errors.E021.format(id=left.id))
             merged = right.merged_with(left)
-            self._editor.merge(left.id, right.id, merged)
+            store.merge(left.id, right.id, merged)
         return merged
 
     # Vectors
@@ -266,7 +262,7 @@ class ArboKB(KnowledgeBase):
     @property
     def has_changed_outside(self) -> bool:
         """Return whether another program has edited the folder."""
-        return self.storage.changed_folder() is not None
+        return self.storage.home is not None and self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it.
@@ -278,7 +274,7 @@ class ArboKB(KnowledgeBase):
         path = self.storage.changed_folder()
         if path is None:
             return False
-        self._read_folder(path, writable=False)
+        self._use(*open_home(path))
         return True
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
@@ -291,17 +287,16 @@ class ArboKB(KnowledgeBase):
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._read_folder(folder.find(Path(path)), writable=False)
+        return self._use(*open_home(folder.find(Path(path))))
 
-    def _read_folder(self, path: Path, *, writable: bool) -> "ArboKB":
-        return self._use(read_contents(path, writable=writable))
-
-    def _use(self, contents: Contents) -> "ArboKB":
+    def _use(
+        self, database: Database, home: Home | None = None, vectors: dict[str, Any] | None = None
+    ) -> "ArboKB":
         with self.guard.writing():
-            self.storage.replace(contents.database, contents.path, contents.followed)
+            self.storage.use(database, home)
             self.vectors.reloaded()
-            if contents.vectors is not None:
-                self.vectors.from_dict(contents.vectors)
+            if vectors is not None:
+                self.vectors.from_dict(vectors)
         return self
 
     def to_bytes(self, **kwargs: Any) -> bytes:
@@ -314,10 +309,10 @@ class ArboKB(KnowledgeBase):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        contents = restore(bytes_data)
+        database, vectors = restore(bytes_data)
         with self.guard.writing():
             self.close()
-            return self._use(contents)
+            return self._use(database, vectors=vectors)
 
     # The methods of spaCy's knowledge bases
 

@@ -14,12 +14,12 @@ from ..base.errors import ArboError, Errors, Warnings
 from ..storage.folders import restore
 from ..storage.formats import entity_format_of, entity_formats
 from ..storage.lines import check_exists
-from .editing import DuplicateId
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import ImportReport, entities_of, read_spacy_kb
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
+from .store import DuplicateId
 
 
 def import_into(

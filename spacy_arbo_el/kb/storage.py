@@ -1,9 +1,6 @@
-"""Storage of a knowledge base, and its write access. It is in memory, in a folder or in bytes."""
+"""The present database of a knowledge base, and the folder that it came from."""
 
-import os
-import tempfile
 import uuid
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,67 +14,56 @@ from ..base.errors import ArboError, Errors, code_of
 from ..storage.files import unpack_arrays
 from ..storage.locks import SharedLock
 from . import folder
-from .database import Database
-from .manifest import new_manifest
+from .database import FORMAT, VERSION, Database
 from .store import EntityStore
+from .vectors import check_dtype
 from .verification import check_version, database_problems, open_database
-
-# Databases of at most this many bytes are copied into memory when they are opened for reading.
-IN_MEMORY = 1 << 26
 
 
 @dataclass(frozen=True)
-class Followed:
-    """A folder opened for reading, with its state then.
+class Home:
+    """The folder that the entities of a knowledge base came from.
 
     path: The folder.
-    stamp: See ``folder.stamp``.
-    state: See ``folder.state``.
+    lock: The right to write to it; None for a reader.
+    stamp: See ``folder.stamp``; that of the folder as it was read.
+    state: The uuid and the number of edits that were read.
+    is_current: Whether the entities are still those in the folder. A reader's own edits are not.
     """
 
     path: Path
+    lock: FileLock | None
     stamp: tuple[int, ...] | None
-    state: tuple[str, int] | None
+    state: tuple[str, int]
+    is_current: bool = True
 
 
-@dataclass(frozen=True)
-class Contents:
-    """The content of a folder or from bytes.
+def open_home(path: Path, lock: FileLock | None = None) -> tuple[Database, Home]:
+    """Open a folder; ValueError where it is damaged.
 
-    database: The database, or a copy of it in memory.
-    path: The folder whose database stays in use; None where it is a copy.
-    followed: The folder whose later changes are of interest; None for a writer.
-    vectors: For ``EntityVectors.from_dict``, if they are not in the folder.
+    lock: The right to write; None to read. No writer is kept waiting by readers of a small database
+        then, which is copied, and nothing changes between two of their statements.
     """
-
-    database: Database
-    path: Path | None = None
-    followed: Followed | None = None
-    vectors: dict[str, Any] | None = None
-
-
-def read_contents(path: Path, *, writable: bool) -> Contents:
-    """Open a folder; ValueError where it is damaged."""
     stamp = folder.stamp(path)
-    database = open_database(path, writable=writable)
+    database = opened = open_database(path, writable=lock is not None)
     try:
-        with database.snapshot():
-            manifest = database.manifest()
-            small = not writable and database.size() <= IN_MEMORY
-            copy = database.copy(None) if small else None
+        with opened.snapshot():
+            state = folder.identity(opened)
+            if lock is None and not opened.is_large:
+                database = opened.copy()
     except BaseException:
-        database.close()
+        opened.close()
         raise
-    followed = None if writable else Followed(path, stamp, folder.identity(manifest))
-    if copy is None:
-        return Contents(database, path, followed)
-    # With a copy no writer is kept waiting, and nothing changes between two statements.
-    database.close()
-    return Contents(copy, None, followed)
+    if database is not opened:
+        opened.close()
+    return database, Home(path, lock, stamp, state)
 
 
-def restore(data: bytes) -> Contents:
-    """Load the result of ``ArboKB.to_bytes`` into memory. ValueError where it is damaged."""
+def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
+    """Load the result of ``ArboKB.to_bytes``. ValueError where it is damaged.
+
+    RETURNS: The database, and the vectors for ``EntityVectors.from_dict``.
+    """
     where = "the bytes given"
     try:
         parts = dict(srsly.msgpack_loads(data))
@@ -93,55 +79,55 @@ def restore(data: bytes) -> Contents:
     problems = database_problems(database)
     if problems:
         raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems)))
-    return Contents(database, vectors=vectors)
+    return database, vectors
 
 
 class Storage:
-    """The database of a knowledge base and its folder.
+    """The database of a knowledge base, in memory or in a file.
 
-    A knowledge base is in one of three states. In memory it has neither ``path`` nor ``lock``; this
-    is also the state of a small one that was read from a folder. A large one that was opened for
-    reading has a ``path`` only, and the first edit copies it. One that was opened for writing has
-    both, and each edit is in the folder when it is committed.
+    The file is that of ``home`` for a writer, whose edits are in it once they are committed, and
+    for a reader of a large one, whose first edit copies it. What has no home is in memory.
 
     database: The SQLite database.
     entities: The entities in it.
-    path: The folder whose database is in use; None in memory.
-    home: The folder that the entities came from; None where they came from none.
-    lock: The right to write to the folder; None without.
+    home: The folder that they came from; None where they came from none.
     edits: Grows with every change.
     guard: Threads that link have it as readers, edits as writers.
     """
 
     database: Database
     entities: EntityStore
+    home: Home | None
 
     def __init__(self, dtype: str):
-        self.path: Path | None = None
-        self.home: Path | None = None
-        self.lock: FileLock | None = None
         self.edits = 0
         self.guard = SharedLock()
-        self._followed: Followed | None = None
-        self._use(Database())
-        with self.database.transaction():
-            self.database.set(**new_manifest(dtype))
+        self._set(Database(), None)
+        self.database.set(
+            format=FORMAT,
+            version=VERSION,
+            uuid=uuid.uuid4().hex,
+            generation=0,
+            entities=0,
+            positions=0,
+            dtype=check_dtype(dtype),
+        )
 
-    def _use(self, database: Database) -> None:
-        self.database, self.entities = database, EntityStore(database)
+    def _set(self, database: Database, home: Home | None) -> None:
+        self.database, self.entities, self.home = database, EntityStore(database), home
         self.edits += 1
 
-    def replace(
-        self,
-        database: Database,
-        path: Path | None = None,
-        followed: Followed | None = None,
-    ) -> None:
+    def use(self, database: Database, home: Home | None = None) -> None:
         """Use another database from now on. The present one is closed."""
+        self.close()
+        self._set(database, home)
+
+    def close(self) -> None:
+        """Close the database and give up the right to write."""
         self.database.close()
-        self.path, self._followed = path, followed
-        self.home = followed.path if followed is not None else path
-        self._use(database)
+        if self.home is not None and self.home.lock is not None:
+            self.home.lock.release()
+            self.home = replace(self.home, lock=None, is_current=False)
 
     @property
     def dtype(self) -> str:
@@ -149,84 +135,65 @@ class Storage:
         return self.database.get("dtype")
 
     @property
-    def is_in_home(self) -> bool:
-        """Return whether the entities are those in ``home``."""
-        return self.lock is not None or self._followed is not None
+    def folder(self) -> Path | None:
+        """The folder that the entities came from."""
+        return None if self.home is None else self.home.path
 
-    def close(self) -> None:
-        """Close the database and give up the right to write."""
-        self.database.close()
-        if self.lock is not None:
-            self.lock.release()
-            self.lock = None
+    @property
+    def open_folder(self) -> Path | None:
+        """The folder that is open for writing."""
+        return None if self.home is None or self.home.lock is None else self.home.path
+
+    @property
+    def is_in_home(self) -> bool:
+        """Return whether the entities are those in the folder that they came from."""
+        return self.home is not None and self.home.is_current
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Several edits, all or none."""
+    def editing(self) -> Iterator[EntityStore]:
+        """The entities, to edit them: all edits in the block or none."""
         with self.guard.writing():
-            self._copy_if_read_only()
             outermost = not self.database.in_transaction
+            if outermost and self.open_folder is None:
+                self._leave_home()
             with self.database.transaction():
+                if outermost and not self.is_in_home:
+                    # What others save of the folder's state is not of this one.
+                    self.database.set(uuid=uuid.uuid4().hex)
+                yield self.entities
                 if outermost:
-                    self.database.after_commit(self._committed)
-                    if not self.is_in_home:
-                        # What others save of the folder's state is not of this one.
-                        self.database.set(uuid=uuid.uuid4().hex)
-                yield
-                if outermost:
-                    self.database.rows(
-                        "UPDATE manifest SET value = value + 1 WHERE key = 'generation'"
-                    )
+                    self.database.set(generation=self.database.get("generation") + 1)
+            self.edits += outermost
 
-    def _committed(self) -> None:
-        self.edits += 1
-
-    def _copy_if_read_only(self) -> None:
-        """Copy a read-only folder's data before edits."""
-        if self.lock is not None:
-            return
-        self.stop_following()
-        if self.path is None:
-            return
-        home = self.home
-        handle, name = tempfile.mkstemp(suffix=".sqlite")
-        os.close(handle)
-        target = Path(name)
-        target.unlink()
-        weakref.finalize(self, _unlink_in, os.getpid(), target)
-        self.replace(self.database.copy(target))
-        self.home = home
-
-    def stop_following(self) -> None:
-        """Have ``changed_folder`` find no changes any more."""
-        self._followed = None
+    def _leave_home(self) -> None:
+        """Have entities of one's own, which do not follow the folder any more."""
+        if self.home is not None:
+            self.home = replace(self.home, is_current=False)
+        if not self.database.writable:
+            self.use(self.database.copy(), self.home)
 
     def changed_folder(self) -> Path | None:
-        """The read folder if edited elsewhere since, else None.
-
-        A folder that was replaced by another knowledge base is not followed any more.
-        """
-        followed = self._followed
-        if followed is None:
+        """The folder that was read, if another program has edited it since; else None."""
+        home = self.home
+        if home is None or home.lock is not None or not home.is_current:
             return None
-        stamp = folder.stamp(followed.path)
-        if stamp is not None and stamp == followed.stamp:
+        stamp = folder.stamp(home.path)
+        if stamp is not None and stamp == home.stamp:
             return None
-        state = folder.state(followed.path)
-        if state == followed.state:
-            self._followed = replace(followed, stamp=stamp)
-            return None
-        if state is None or followed.state is None or state[0] != followed.state[0]:
-            self.stop_following()
-            return None
-        return followed.path
+        state = folder.state(home.path)
+        if state is not None and state != home.state and state[0] == home.state[0]:
+            return home.path
+        # A folder that was replaced by another knowledge base is not followed any more.
+        self.home = replace(home, stamp=stamp, is_current=state == home.state)
+        return None
 
     def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:
         """Write everything into a folder; see ``ArboKB.to_disk``.
 
         write_vectors: Writes the vectors into a folder, for a knowledge base of a uuid.
         """
-        if self.lock is not None and self.path and path.exists() and path.samefile(self.path):
+        place = self.open_folder
+        if place is not None and path.exists() and path.samefile(place):
             return  # Every change is in it already.
         with self.database.snapshot(), folder.replacing_kb(path) as target:
             copy = self.database.copy(target / folder.DATABASE)
@@ -237,9 +204,3 @@ class Storage:
                 copy.close()
             folder.carry_over(path, target)
             write_vectors(target, identity)
-
-
-def _unlink_in(process: int, path: Path) -> None:
-    """Remove a file, except in a forked process."""
-    if os.getpid() == process:
-        path.unlink(missing_ok=True)

@@ -1,17 +1,24 @@
-"""Entities in SQLite, found by id, position, name, type. ``editing.py`` changes them."""
+"""The entities in SQLite: found by id, position, name and type, and edited.
+
+Each edit is one transaction, or part of the surrounding one.
+"""
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base.errors import ArboError, Errors
-from ..storage.revision import ChangeLog
+from ..storage.lines import is_storable
+from ..storage.locks import ChangeLog
 from .database import IN, Database
 from .entity import Entity
+
+T = TypeVar("T")
 
 # The number of entities read or written at a time.
 BATCH = 2000
@@ -22,8 +29,20 @@ COLUMNS = "position, id, title, description, aliases, types, frequency, meta, cr
 EntityRow = tuple[Any, ...]
 
 
+class DuplicateId(ArboError):
+    """An id that is taken.
+
+    entity_id: The id.
+    where: Where it occurs, to be added to the message.
+    """
+
+    def __init__(self, entity_id: str, where: str = ""):
+        super().__init__(Errors.E002.format(id=entity_id, where=where))
+        self.id = entity_id
+
+
 class EntityStore:
-    """Entities in the order in which they were added.
+    """Entities in the order in which they were added, found and edited.
 
     Each entity has a position that stays its own: when it is removed, no other entity gets it.
 
@@ -65,12 +84,7 @@ class EntityStore:
 
     def position(self, entity_id: str) -> int:
         """Position of an id; -1 without such an entity. Redirects are followed."""
-        rows = self.database.rows("SELECT position FROM entity WHERE id = ?", (entity_id,))
-        if not rows:
-            rows = self.database.rows(
-                "SELECT position FROM redirect JOIN entity ON id = new WHERE old = ?", (entity_id,)
-            )
-        return rows[0][0] if rows else -1
+        return int(self.positions_of([entity_id])[0])
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:
         """(n,) int64, ``position`` of each id."""
@@ -109,10 +123,10 @@ class EntityStore:
 
     def at(self, position: int) -> Entity:
         """The entity at a position; KeyError if there is none."""
-        rows = self.database.rows(f"SELECT {COLUMNS} FROM entity WHERE position = ?", (position,))
-        if not rows:
+        found = self.at_all([position])
+        if not found:
             raise KeyError(Errors.E003.format(id=f"at position {position}"))
-        return self._entity(rows[0])[1]
+        return found[position]
 
     def at_all(self, positions: Iterable[int]) -> dict[int, Entity]:
         """Entities by position; positions without an entity are left out."""
@@ -198,6 +212,19 @@ class EntityStore:
         """The number of distinct names, whatever the case."""
         return self.database.value("SELECT count(DISTINCT folded) FROM name")
 
+    def changed_since(self, generation: int) -> list[int]:
+        """The entities that a later edit added, changed or removed, in order.
+
+        generation: The number of the edit.
+        """
+        statement = "SELECT position FROM changed WHERE generation > ? ORDER BY position"
+        return [position for (position,) in self.database.rows(statement, (generation,))]
+
+    def has_changed_since(self, generation: int) -> bool:
+        """Return whether a later edit changed an entity."""
+        statement = "SELECT 1 FROM changed WHERE generation > ? LIMIT 1"
+        return bool(self.database.rows(statement, (generation,)))
+
     def redirects(self) -> dict[str, str]:
         """The ids that lead to entities with another id."""
         return dict(self.database.rows("SELECT old, new FROM redirect"))
@@ -211,6 +238,172 @@ class EntityStore:
             return position, Entity(id_, title, description, *texts, frequency, json.loads(meta))
         except (ValueError, TypeError, RecursionError):
             raise ArboError(Errors.E017.format(where=self.database.where, id=id_)) from None
+
+    # Edits, each within a transaction
+
+    def add(self, entities: Iterable[Entity]) -> int:
+        """Add entities. Raises DuplicateId where an id is taken. RETURNS: How many."""
+        return self._in_batches(entities, self._add)
+
+    def update(self, entities: Iterable[Entity]) -> int:
+        """Replace the entities with the same ids. KeyError if there is none. RETURNS: How many."""
+        return self._in_batches(entities, self._update)
+
+    def upsert(self, entities: Iterable[Entity]) -> int:
+        """Update existing entities and add the others. RETURNS: How many there were.
+
+        Raises DuplicateId where an id that no entity had occurs twice.
+        """
+        return self._in_batches(entities, partial(self._upsert, self.positions))
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Remove entities. KeyError if an id is unknown. RETURNS: How many.
+
+        An id that leads to another entity is removed alone; the entity stays.
+        """
+        return self._in_batches(ids, self._remove)
+
+    def merge(self, old: str, new: str, entity: Entity) -> None:
+        """Replace two entities by one.
+
+        old: Id that leads to ``new`` from now on.
+        new: Id that stays.
+        entity: What replaces them; its id is ``new``.
+        """
+        redirects = self.database.rows("SELECT old FROM redirect WHERE new = ?", (old,))
+        self.remove([old])
+        self.update([entity])
+        self._redirect((name, new) for (name,) in [*redirects, (old,)])
+
+    def redirect(self, redirects: Mapping[str, str]) -> int:
+        """Let other ids lead to entities. RETURNS: How many.
+
+        ValueError where an id is an entity's own, or where there is no entity to lead to.
+        """
+        for old, new in redirects.items():
+            if not is_storable(old):
+                raise ArboError(Errors.E037.format(id=new, value=old))
+            found, problem = self._found([new]), ""
+            if not found:
+                problem = "there is no such entity"
+            elif self._own([old]):
+                problem = f"{old!r} is an entity itself"
+            if problem:
+                raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
+            self._redirect([(old, found[new][1])])
+        return len(redirects)
+
+    def _redirect(self, pairs: Iterable[tuple[str, str]]) -> None:
+        self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
+
+    def _in_batches(self, items: Iterable[T], edit: Callable[[list[T]], None]) -> int:
+        items, count = iter(items), 0
+        with self.database.transaction():
+            while batch := list(islice(items, BATCH)):
+                edit(batch)
+                count += len(batch)
+        return count
+
+    def _own(self, ids: Iterable[str]) -> dict[str, int]:
+        """The positions of ids that are an entity's own."""
+        statement = f"SELECT id, position FROM entity WHERE id {IN}"
+        return dict(self.database.rows_among(statement, ids))
+
+    def _add(self, batch: list[Entity]) -> None:
+        ids = [entity.id for entity in batch]
+        taken = set(self._own(ids))
+        for entity_id in ids:
+            if entity_id in taken:
+                raise DuplicateId(entity_id)
+            taken.add(entity_id)
+        statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
+        for old, new in self.database.rows_among(statement, ids):
+            raise ArboError(Errors.E016.format(old=old, new=new))
+        start, end = self.positions, self.positions + len(batch)
+        self._write(range(start, end), batch)
+        self.database.set(positions=end, entities=len(self) + len(batch))
+
+    def _update(self, batch: list[Entity]) -> None:
+        # Of several entities with the same id the last one counts.
+        latest = {entity.id: entity for entity in batch}
+        own = self._own(latest)
+        for entity_id in latest:
+            if entity_id not in own:
+                raise KeyError(Errors.E003.format(id=entity_id))
+        positions = [own[entity_id] for entity_id in latest]
+        self._delete_names(positions)
+        self._write(positions, list(latest.values()))
+
+    def _upsert(self, first_new: int, batch: list[Entity]) -> None:
+        """Update or add a batch of entities. first_new: Entities at this position and later ones
+        were added by earlier batches.
+        """
+        own = self._own([entity.id for entity in batch])
+        for entity_id, position in own.items():
+            if position >= first_new:
+                raise DuplicateId(entity_id)
+        self._add([entity for entity in batch if entity.id not in own])
+        self._update([entity for entity in batch if entity.id in own])
+
+    def _remove(self, batch: list[str]) -> None:
+        own = self._own(batch)
+        others = [entity_id for entity_id in dict.fromkeys(batch) if entity_id not in own]
+        for entity_id in others:
+            self.require(entity_id)
+        self.database.many("DELETE FROM redirect WHERE old = ?", [(one,) for one in others])
+        positions = list(own.values())
+        self._note(positions)
+        self._delete_names(positions)
+        self.database.many("DELETE FROM redirect WHERE new = ?", [(one,) for one in own])
+        self.database.many("DELETE FROM entity WHERE position = ?", [(p,) for p in positions])
+        self.database.set(entities=len(self) - len(own))
+
+    def _note(self, positions: Sequence[int]) -> None:
+        """Note that entities are added, changed or removed by the present edit."""
+        self.changes.add(positions)
+        generation = self.database.get("generation") + 1
+        self.database.many(
+            "INSERT OR REPLACE INTO changed VALUES (?, ?)",
+            ((position, generation) for position in positions),
+        )
+
+    def _delete_names(self, positions: Sequence[int]) -> None:
+        for statement in (
+            "INSERT INTO trigram (trigram, rowid, folded) "
+            "SELECT 'delete', number, folded FROM name WHERE position = ?",
+            "DELETE FROM name WHERE position = ?",
+            "DELETE FROM type WHERE position = ?",
+        ):
+            self.database.many(statement, [(position,) for position in positions])
+
+    def _write(self, positions: Sequence[int], entities: Sequence[Entity]) -> None:
+        """Write entities to positions without names and types."""
+        many = self.database.many
+        self._note(positions)
+        many(
+            f"INSERT OR REPLACE INTO entity ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?)",
+            map(row_of, positions, entities),
+        )
+        many(
+            "INSERT INTO type VALUES (?, ?)",
+            (
+                (name, position)
+                for position, entity in zip(positions, entities)
+                for name in dict.fromkeys(entity.types or ("",))
+            ),
+        )
+        number = (self.database.value("SELECT max(number) FROM name") or 0) + 1
+        folded = (
+            (position, name)
+            for position, entity in zip(positions, entities)
+            for name in dict.fromkeys(name.casefold() for name in entity.names)
+        )
+        names = [(number + i, position, name) for i, (position, name) in enumerate(folded)]
+        many("INSERT INTO name VALUES (?, ?, ?)", names)
+        many(
+            "INSERT INTO trigram (rowid, folded) VALUES (?, ?)",
+            ((number, name) for number, _, name in names),
+        )
 
 
 def row_of(position: int, entity: Entity) -> EntityRow:

@@ -1,15 +1,24 @@
-"""Distinct texts of a knowledge base, for training."""
+"""The texts of the entities of a knowledge base. Vectors are found by these."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from ..base.arrays import offsets_of
 from ..encoders.protocol import Text
+from ..storage.files import pack_arrays, unpack_arrays
+from .entity import Entity
 from .store import EntityStore
 from .vectors import VectorRows
 from .verbalizations import Verbalization
+
+# The number of entities whose texts are encoded, and saved, at a time.
+CHUNK = 16384
 
 
 def text_key(text: Text) -> int:
@@ -21,6 +30,148 @@ def text_key(text: Text) -> int:
 
 def keys_of(texts: Iterable[Text]) -> list[int]:
     return [text_key(text) for text in texts]
+
+
+def _none() -> np.ndarray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TextRows:
+    """The texts of all entities in one state of a knowledge base, a row for each.
+
+    Texts of entities that are added or changed come at the end, so that the other rows keep their
+    numbers.
+
+    uuid: The knowledge base's.
+    generation: The number of its edits that are taken in.
+    identity: The ``verbalization_identity`` of what gave the texts.
+    owners: (rows,) int64, the position of the entity that has the text, -1 for none any more.
+    keys: (rows,) int64, see ``keys_of``.
+    """
+
+    uuid: str = ""
+    generation: int = -1
+    identity: str = ""
+    owners: np.ndarray = field(default_factory=_none)
+    keys: np.ndarray = field(default_factory=_none)
+
+    @property
+    def live(self) -> np.ndarray:
+        """(rows,) bool, the texts that an entity has."""
+        return self.owners >= 0
+
+    def updated(self, entities: EntityStore, verbalize: Verbalization) -> "TextRows":
+        """The texts of the present state. Only entities that have changed are read."""
+        # An edit by another program in the meantime is taken in again the next time.
+        uuid, generation = entities.database.get("uuid"), entities.database.get("generation")
+        positions = entities.changed_since(self.generation)
+        before = self._keys_of(positions)
+        owners: list[int] = []
+        new: list[int] = []
+        for position, entity in items_at(entities, positions):
+            keys = keys_of(verbalize(entity))
+            if before.get(position) == keys:
+                del before[position]
+                continue
+            owners.extend([position] * len(keys))
+            new.extend(keys)
+        kept = np.where(np.isin(self.owners, list(before)), -1, self.owners)
+        return replace(
+            self,
+            uuid=uuid,
+            generation=generation,
+            owners=np.concatenate([kept, np.array(owners, dtype=np.int64)]),
+            keys=np.concatenate([self.keys, np.array(new, dtype=np.int64)]),
+        )
+
+    def _keys_of(self, positions: list[int]) -> dict[int, list[int]]:
+        """The keys of entities that have texts."""
+        rows = np.flatnonzero(np.isin(self.owners, positions)) if positions else positions
+        keys: dict[int, list[int]] = {}
+        for position, key in zip(self.owners[rows].tolist(), self.keys[rows].tolist()):
+            keys.setdefault(position, []).append(key)
+        return keys
+
+    def compacted(self) -> "TextRows":
+        """The same without the texts that no entity has. Rows get other numbers."""
+        return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
+
+    def among(self, positions: np.ndarray | None) -> "TextRows":
+        """The texts of some entities alone.
+
+        positions: (positions,) bool; None for all.
+        """
+        if positions is None:
+            return self
+        return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
+
+    def extends(self, other: "TextRows") -> bool:
+        """Return whether the rows of another state have the same texts here."""
+        return np.array_equal(self.keys[: len(other.keys)], other.keys)
+
+    def to_bytes(self) -> bytes:
+        about = [self.uuid, self.generation, self.identity]
+        text = np.frombuffer(json.dumps(about).encode("utf8"), dtype=np.uint8)
+        data = pack_arrays({"about": text, "owners": self.owners, "keys": self.keys})
+        return zlib.crc32(data).to_bytes(4, "little") + data
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "TextRows":
+        """Load the output of ``to_bytes``. ValueError where it is damaged, or something else."""
+        try:
+            if zlib.crc32(data[4:]).to_bytes(4, "little") != data[:4]:
+                raise ValueError("its checksum is wrong")
+            arrays = unpack_arrays(data[4:])
+            uuid, generation, identity = json.loads(arrays["about"].tobytes())
+            owners, keys = arrays["owners"], arrays["keys"]
+        except Exception as error:  # whatever reading damaged bytes may raise
+            raise ValueError(f"{type(error).__name__}: {error}") from None
+        is_array = all(a.dtype == np.int64 and a.shape == (len(keys),) for a in (owners, keys))
+        if not is_array or [type(uuid), type(generation), type(identity)] != [str, int, str]:
+            raise ValueError("its values are of other types")
+        return cls(uuid, generation, identity, owners, keys)
+
+    def fits(self, manifest: dict[str, Any], identity: str) -> bool:
+        """Return whether an earlier state of a knowledge base has these texts.
+
+        identity: Of the verbalization.
+        """
+        is_earlier = self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
+        is_same = bool(identity) and self.identity == identity
+        return is_earlier and is_same and int(self.owners.max(initial=-1)) < manifest["positions"]
+
+
+def file_of(identity: str) -> str:
+    """The name of the file of the texts that a verbalization gives."""
+    digest = hashlib.blake2b(identity.encode("utf8", "surrogatepass"), digest_size=8)
+    return f"texts-{digest.hexdigest()}.bin"
+
+
+def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int, Entity]]:
+    """Entities with their positions, in order; positions without an entity are left out."""
+    for start in range(0, len(positions), CHUNK):
+        yield from sorted(entities.at_all(positions[start : start + CHUNK]).items())
+
+
+def missing_texts(
+    entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
+) -> Iterator[dict[int, Text]]:
+    """Texts without a vector by their keys, some at a time, each once.
+
+    has: (rows,) bool, the rows whose text has a vector.
+    """
+    wanted = rows.live & ~has
+    left = set(rows.keys[wanted].tolist())
+    positions = np.unique(rows.owners[wanted]).tolist()
+    for start in range(0, len(positions), CHUNK):
+        new: dict[int, Text] = {}
+        for _, entity in items_at(entities, positions[start : start + CHUNK]):
+            texts = verbalize(entity)
+            new.update((key, text) for key, text in zip(keys_of(texts), texts) if key in left)
+        left.difference_update(new)
+        if new:
+            yield new
 
 
 class DistinctTexts:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, is_dataclass
 
 from spacy.util import registry
 
+from ..base.settings import check_count
 from ..encoders.protocol import Text
 from .entity import Entity
 
@@ -105,6 +106,10 @@ class Parts:
     paragraph: bool = False
     limit: int = 50
     paragraph_limit: int = 100
+
+    def __post_init__(self) -> None:
+        check_count("verbalization.limit", self.limit)
+        check_count("verbalization.paragraph_limit", self.paragraph_limit)
 
     @property
     def is_title_alone(self) -> bool:

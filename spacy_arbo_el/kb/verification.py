@@ -1,22 +1,30 @@
 """Verified opening of a knowledge base's database."""
 
+import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import ArboError, Errors
 from .attached_index import index_problems
-from .database import Database
+from .database import FORMAT, VERSION, Database
 from .folder import DATABASE, check_files, find, foreign_names, is_of_spacy
-from .manifest import FORMAT, VERSION, manifest_problems
 from .store import EntityStore
-from .text_rows import TextRows, file_of
+from .texts import TextRows, file_of
 from .vector_cache import VectorCache, VectorFolder, read_header
+from .vectors import DTYPES
 
 # Databases of at most this many bytes are checked in full whenever they are opened.
 CHECKED = 1 << 27
+
+# No count of ours comes near.
+LARGEST = 1 << 40
+_COUNTS = ("generation", "entities", "positions")
+# The tables with positions of entities.
+TABLES = ("entity", "name", "type", "changed")
 
 # (type, name, table, statement) of what a database consists of
 Schema = frozenset[tuple[str, str, str, str]]
@@ -94,6 +102,18 @@ def _derived_problems(path: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"{texts.name} is damaged: {error}"
     yield from index_problems(path)
+
+
+def manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Values that no knowledge base of ours has. They become parts of statements and sizes."""
+    for key in _COUNTS:
+        value = manifest.get(key)
+        if type(value) is not int or not 0 <= value < LARGEST:
+            yield f"{key} is {value!r:.60}"
+    for key, pattern in (("uuid", r"[0-9a-f]{32}"), ("dtype", "|".join(DTYPES))):
+        value = manifest.get(key)
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            yield f"{key} is {value!r:.60}"
 
 
 def schema_problems(database: Database) -> Iterator[str]:
@@ -174,10 +194,6 @@ def _entity_problems(database: Database) -> Iterator[str]:
             pass
     except (ValueError, OSError) as error:
         yield str(error)
-
-
-# Those with positions of entities.
-TABLES = ("entity", "name", "type", "changed")
 
 
 def _trigram_problems(database: Database) -> Iterator[str]:

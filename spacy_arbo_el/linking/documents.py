@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ..base.errors import Warnings
 from ..base.log import warn_once
-from ..encoders.forking import one_thread_after_fork
+from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
 from ..mentions.record import offsets_of_span

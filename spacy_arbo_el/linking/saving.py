@@ -379,9 +379,8 @@ class ComponentFolder:
 
 def _is_open_in(kb: ArboKB, path: Path) -> bool:
     """Return whether a KB is open for writing there. Every change is in the folder already."""
-    storage = kb.storage
-    is_writer = storage.lock is not None and storage.path is not None
-    return is_writer and path.exists() and path.samefile(storage.path)  # type: ignore[arg-type]
+    place = kb.storage.open_folder
+    return place is not None and path.exists() and path.samefile(place)
 
 
 def _check(about: Mapping[str, Any]) -> None:

@@ -22,9 +22,8 @@ from ..mentions.record import MentionBatch, MentionRecord
 from ..ranking.decisions import Decisions, Inference, Step
 from ..ranking.ranking import RankedMentions, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
-from ..retrieval.entity_search import AllowedEntities
 from ..retrieval.exemplars import ExemplarStore
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
 
 T = TypeVar("T")

@@ -14,15 +14,16 @@ from ..base.errors import ArboError, Errors
 from ..base.log import log
 from ..base.settings import check_count
 from ..encoders.protocol import Encoder
+from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch, MentionRecord
-from ..retrieval.entity_search import AllowedEntities
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import AllowedEntities, Neighbours
 from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import read_contexts
 from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features
-from .ranker_weights import RankerWeights, fit_weights
+from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
+from .ranker_weights import RankerWeights
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
 
 # The weights were fitted on public corpora by ``experiments/default_ranker.py``. They weigh
@@ -301,13 +302,25 @@ class FeatureRanker:
 
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
+        return self.cross_fit(batch, neighbours, gold, context, parts_of(batch.documents), FOLDS)[0]
+
+    def cross_fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+        part_of: np.ndarray,
+        parts: int,
+    ) -> list["FeatureRanker"]:
+        """Learn from all mentions, and without each part: see ``Reranker``."""
         candidates = self.gather(batch, neighbours, context)
         if candidates is None:
-            return replace(self, weights=None)
+            return [replace(self, weights=None)] * (parts + 1)
         rows, shares = np.arange(len(batch)), np.ones(len(batch))
         if len(context.datastore.exemplars) and neighbours.exemplars.width:
-            withheld, parts = self.gather_withheld(batch, neighbours, gold, context)
-            candidates = CandidateFeatures.concat([candidates, *parts])
+            withheld, gathered = self.gather_withheld(batch, neighbours, gold, context)
+            candidates = CandidateFeatures.concat([candidates, *gathered])
             rows = np.concatenate([rows, withheld])
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
             shares = np.concatenate([np.full(len(batch), 1 - WITHHELD), by_entity])
@@ -320,12 +333,12 @@ class FeatureRanker:
             shares[described] /= 2
             rows = np.concatenate([rows, rows[described]])
             shares = np.concatenate([shares, shares[described]])
-        correct = (candidates.entities[:, :, None] == gold[rows][:, None, :]).any(axis=2)
-        start = self.pretrained_in(context)
-        weights = fit_weights(candidates, correct, batch.documents[rows], shares, start)
-        if weights is not None:
-            log.info("Ranker fitted, held-out accuracy %.4f", weights.accuracy)
-        return replace(self, weights=weights)
+        labelled = Labelled(candidates, is_gold(candidates.entities, gold[rows]), shares)
+        fitted = cross_fit(labelled, part_of[rows], parts, self.pretrained_in(context))
+        if fitted is None:
+            return [replace(self, weights=None)] * (parts + 1)
+        log.info("Ranker fitted, held-out accuracy %.4f", fitted.whole.accuracy)
+        return [replace(self, weights=weights) for weights in (fitted.whole, *fitted.parts)]
 
     def to_bytes(self) -> bytes:
         return b"" if self.weights is None else self.weights.to_bytes()

@@ -7,8 +7,7 @@ import numpy as np
 
 from ..base.arrays import TopK, first_of_each, take_or
 from ..mentions.record import MentionRecord
-from ..retrieval.entity_search import AllowedEntities
-from ..retrieval.neighbours import Neighbours
+from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .entity_strings import EntityStrings
 from .string_features import SAME_STRING
 

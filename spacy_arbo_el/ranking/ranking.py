@@ -152,6 +152,22 @@ class Reranker(Protocol):
         """
         ...
 
+    def cross_fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+        part_of: np.ndarray,
+        parts: int,
+    ) -> Sequence["Reranker"]:
+        """Learn from all mentions, and without each part of them.
+
+        part_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
+        RETURNS: The reranker for other mentions, then for each part one that has not seen it.
+        """
+        ...
+
     def to_bytes(self) -> bytes:
         """Serialize what it has learned; empty for nothing."""
         ...
@@ -159,6 +175,20 @@ class Reranker(Protocol):
     def from_bytes(self, data: bytes) -> Any:
         """The reranker with what ``to_bytes`` gave; from empty bytes, one without weights."""
         ...
+
+
+@runtime_checkable
+class RanksAnew(Protocol):
+    """A reranker that ranks anew what another one has ranked.
+
+    ranker: The other one.
+    """
+
+    ranker: Reranker
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking: ...
 
 
 @registry.misc("spacy-arbo-el.BestEvidence.v1")
@@ -185,6 +215,17 @@ class BestEvidence:
         context: RankingContext,
     ) -> "BestEvidence":
         return self
+
+    def cross_fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+        part_of: np.ndarray,
+        parts: int,
+    ) -> list["BestEvidence"]:
+        return [self] * (parts + 1)
 
     def to_bytes(self) -> bytes:
         return b""

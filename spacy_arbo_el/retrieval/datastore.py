@@ -26,13 +26,12 @@ from ..kb.vector_cache import VectorCache
 from ..kb.verbalizations import Parts
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
-from ..storage.revision import Revision, RevisionCache
-from .building import RetrieverBuilder
-from .entity_search import AllowedEntities
+from ..storage.locks import Revision, RevisionCache
 from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore
+from .neighbours import AllowedEntities
 from .retriever import Retriever
-from .settings import RetrieverSettings
+from .settings import RetrieverBuilder, RetrieverSettings
 
 # The entities of its exact name that a mention which the encoder can't read may have.
 MOST_NAMED = 8
@@ -211,7 +210,7 @@ class Datastore:
         """Return whether the last refresh still holds."""
         return (
             self._retriever is not None
-            and self.exemplars.is_encoded_by(self.encoder.fingerprint)
+            and self.exemplars.fingerprint == self.encoder.fingerprint
             and not self.kb.has_changed_outside
             and self.is_current
             and self._is_encoded

@@ -9,13 +9,12 @@ import srsly
 
 from ..base.arrays import AppendOnly, has_vector
 from ..base.errors import ArboError, Errors
-from ..encoders.inputs import SpanInputs
-from ..encoders.validation import check_inputs
+from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
 from ..kb.vectors import check_vectors
 from ..mentions.record import MentionKey, MentionRecord, check_records
 from ..storage.files import pack_arrays, unpack_arrays
-from ..storage.revision import Revision
+from ..storage.locks import Revision
 
 
 class ExemplarStore:
@@ -156,10 +155,6 @@ class ExemplarStore:
         """Give a mention other gold ids."""
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
-
-    def is_encoded_by(self, fingerprint: str) -> bool:
-        """Return whether an encoder's fingerprint covers all mentions. All have a vector of it."""
-        return self.fingerprint == fingerprint and len(self.vectors) == len(self)
 
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
         """Encode mentions without vectors, or all for another encoder.

@@ -1,12 +1,56 @@
-"""Neighbours that a search finds for mentions."""
+"""Neighbours that a search finds for mentions, and the entities that it is limited to."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Optional
 
 import numpy as np
 
 from ..base.arrays import TopK, concat_tables
-from .entity_search import AllowedEntities
+
+
+@dataclass(frozen=True)
+class AllowedEntities:
+    """Entities that each mention may be linked to. They depend on the labels of the ``m`` mentions.
+
+    label_numbers: (m,) int64, the number of each mention's label.
+    masks: (labels, positions) bool, whether an entity may be linked to mentions of a label.
+    """
+
+    label_numbers: np.ndarray
+    masks: np.ndarray
+
+    def take(self, mentions: np.ndarray) -> "AllowedEntities":
+        """Allowed entities of some of the mentions."""
+        return AllowedEntities(self.label_numbers[mentions], self.masks)
+
+    @classmethod
+    def all_but(
+        cls, left_out: np.ndarray, count: int, allowed: Optional["AllowedEntities"]
+    ) -> "AllowedEntities":
+        """The allowed entities of ``count`` mentions without some of them.
+
+        left_out: (positions,) bool.
+        allowed: None for all.
+        """
+        if allowed is None:
+            return cls(np.zeros(count, dtype=np.int64), ~left_out[None])
+        return cls(allowed.label_numbers, allowed.masks & ~left_out)
+
+    def allows(self, mention: int, entity: int) -> bool:
+        """Return whether a mention may be linked to an entity."""
+        masks = self.masks[self.label_numbers[mention]]
+        return entity < len(masks) and bool(masks[entity])
+
+    def restrict(self, entities: np.ndarray) -> np.ndarray:
+        """Replace entities (m, c) that are not allowed by -1.
+
+        Entities are int64 positions in the knowledge base.
+        """
+        # A name may be of an entity that another program has added since the masks were made.
+        known = entities < self.masks.shape[1]
+        places = np.where(known, entities, -1)
+        return np.where(known & self.masks[self.label_numbers[:, None], places], entities, -1)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,110 @@
-"""The neighbours of mentions: entities, exemplars, and mentions of the same document."""
+"""The search for the neighbours of mentions: entities, exemplars, mentions of the same document."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.arrays import TopK, first_of_each, has_vector
+from ..base.arrays import TopK, first_of_each, has_vector, take_or
+from ..kb.vectors import VectorRows
 from ..mentions.record import MentionBatch
-from .entity_search import AllowedEntities, EntitySearch, Search, search_by_label
 from .index.protocol import Index
 from .mention_search import nearest_in_document
-from .neighbours import Neighbours
+from .neighbours import AllowedEntities, Neighbours
 from .similarity import Similarity
 
 # Exemplars that are searched at first, for each entity wanted; an entity may have many.
 EXEMPLARS_PER_ENTITY = 4
 # Exemplars of a mention that are searched at most, where few entities have nearly all of them.
 MAX_SEARCHED = 4096
+
+# Function from vectors (m, width), a count and allowed positions in the KB, (positions,) bool or
+# None for all, to the nearest of each vector, (m, count).
+Search = Callable[[np.ndarray, int, np.ndarray | None], TopK]
+
+
+class EntitySearch:
+    """Searches the knowledge base's rows for entities.
+
+    rows: The knowledge base's vectors.
+    owners: (rows,) int64, the entity of each row, -1 for rows that are not searched.
+    index: Built over the rows.
+    oversampling: Rows that are searched per entity, since an entity may have many.
+    """
+
+    def __init__(
+        self,
+        rows: VectorRows,
+        owners: np.ndarray,
+        index: Index,
+        similarity: Similarity,
+        oversampling: int = 3,
+    ):
+        self.rows, self.owners, self.index, self.similarity = rows, owners, index, similarity
+        usable = owners >= 0
+        self._usable = None if usable.all() else usable
+        # Where every entity has one row, one row per entity is enough.
+        most_rows = int(np.bincount(owners[usable]).max(initial=1))
+        self.oversampling = min(oversampling, most_rows)
+
+    def nearest(
+        self,
+        vectors: np.ndarray,
+        count: int,
+        allowed: AllowedEntities | None = None,
+        named: np.ndarray | None = None,
+    ) -> TopK:
+        """The nearest entities of each mention, (m, count).
+
+        vectors: (m, width) float32, prepared.
+        allowed: Which entities each mention may be linked to; None for all.
+        named: (m, c) int64 entities with the names of mentions without a vector, -1 for none. They
+            are the result for these, as if the vector were theirs.
+        """
+        nearest = search_by_label(self._search, vectors, count, allowed)
+        nearest = nearest.where(has_vector(vectors)[:, None])
+        if named is None:
+            return nearest
+        if allowed is not None:
+            named = allowed.restrict(named)
+        by_name = self._of_names(named, vectors.shape[1]).first(count)
+        unreadable = np.flatnonzero(~has_vector(vectors))
+        nearest.ids[unreadable, : by_name.width] = by_name.ids[unreadable]
+        nearest.scores[unreadable, : by_name.width] = by_name.scores[unreadable]
+        return nearest
+
+    def _search(self, vectors: np.ndarray, count: int, allowed: np.ndarray | None) -> TopK:
+        usable = self._usable
+        if allowed is not None:
+            usable = allowed[self.owners] & (self.owners >= 0)
+        rows = self.index.search(vectors, count * self.oversampling, usable)
+        return entities_of_rows(rows, self.owners, count)
+
+    def _of_names(self, named: np.ndarray, width: int) -> TopK:
+        """Entities (m, c), scored by their first rows' self-similarity; -1 for none."""
+        wanted = np.unique(named)
+        rows = np.flatnonzero(np.isin(self.owners, wanted[wanted >= 0]))
+        owners, first = np.unique(self.owners[rows], return_index=True)
+        vectors = np.zeros((len(wanted), width), dtype=np.float32)
+        if len(rows):
+            prepared = self.similarity.prepare(self.rows.take(rows[first]))
+            vectors[np.searchsorted(wanted, owners)] = prepared
+        scores = self.similarity.of_equals(vectors)[np.searchsorted(wanted, named)]
+        scores = np.where(named >= 0, scores, np.float32(-np.inf))
+        order = np.argsort(-scores, axis=1, kind="stable")
+        return TopK(
+            np.take_along_axis(named, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        )
+
+    def similarity_of(self, vector: np.ndarray, entity: int) -> float:
+        """Similarity of a vector to an entity's nearest row. The vector is prepared; -inf
+        without a row.
+        """
+        rows = np.flatnonzero(self.owners == entity)
+        if not len(rows):
+            return -np.inf
+        right = self.similarity.prepare(self.rows.take(rows))
+        return float(self.similarity.paired(vector[None], right[None]).max())
 
 
 @dataclass(frozen=True)
@@ -121,6 +210,34 @@ class Retriever:
             wide = min(4 * wide, total, MAX_SEARCHED)
         order = np.argsort(np.concatenate(numbers), kind="stable")
         return TopK.concat(parts).take(order)
+
+
+def search_by_label(
+    search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
+) -> TopK:
+    """Search per label, or once if everything is allowed."""
+    if allowed is None:
+        return search(vectors, count, None)
+    result = TopK.empty(len(vectors), count)
+    for label in np.unique(allowed.label_numbers):
+        mentions = np.flatnonzero(allowed.label_numbers == label)
+        nearest = search(vectors[mentions], count, allowed.masks[label])
+        result.ids[mentions], result.scores[mentions] = nearest.ids, nearest.scores
+    return result
+
+
+def entities_of_rows(rows: TopK, owners: np.ndarray, count: int) -> TopK:
+    """The entities that own rows, with their best rows: (m, count), each once.
+
+    Entities with equal scores come in the order of their rows.
+
+    rows: Rows of the knowledge base.
+    owners: (rows,) int64, the entity of each row.
+    """
+    valid = rows.valid
+    entities = owners[rows.ids[valid]]
+    places = first_of_each(np.nonzero(valid)[0], entities, len(rows), count)
+    return TopK(take_or(entities, places, -1), take_or(rows.scores[valid], places, -np.inf))
 
 
 def first_entities(

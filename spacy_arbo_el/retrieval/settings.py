@@ -1,12 +1,18 @@
-"""Settings of the search for entities and exemplars."""
+"""Settings of the search for entities and exemplars, and its building, also by added rows alone."""
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 
+import numpy as np
 from spacy.util import registry
 
 from ..base.settings import check_count
+from ..kb.knowledge_base import ArboKB
+from ..kb.vectors import VectorRows
 from ..kb.verbalizations import Verbalization
-from .index.protocol import BuildIndex
+from .exemplars import ExemplarStore
+from .index.protocol import BuildIndex, Index
+from .retriever import EntitySearch, Retriever
 from .similarity import Similarity
 
 
@@ -43,3 +49,68 @@ class RetrieverSettings:
     def __post_init__(self) -> None:
         check_count("retriever.n_candidates", self.n_candidates, least=1)
         check_count("retriever.n_exemplar_entities", self.n_exemplar_entities)
+
+
+@dataclass(frozen=True)
+class _Built:
+    """An index that was built.
+
+    source: Equal for two stores of vectors if one is the other with rows added at the end.
+    rows: (n,) int64, the rows of the store that it was built over.
+    """
+
+    source: Hashable
+    rows: np.ndarray
+    index: Index
+
+    def extends_to(self, source: Hashable, rows: np.ndarray) -> bool:
+        """Return whether the index covers the first rows."""
+        return source == self.source and np.array_equal(rows[: len(self.rows)], self.rows)
+
+
+class RetrieverBuilder:
+    """Builds a ``Retriever``, reusing indexes between builds.
+
+    settings: The texts, the similarity and the search.
+    """
+
+    def __init__(self, settings: RetrieverSettings):
+        self.settings = settings
+        self._texts: _Built | None = None
+        self._exemplars: _Built | None = None
+
+    def build(self, kb: ArboKB, exemplars: ExemplarStore) -> Retriever:
+        """Build the search over entities and exemplars. All of them must have their vectors."""
+        similarity = self.settings.similarity
+        entities = exemplars.entities(kb)
+        usable = np.flatnonzero(exemplars.readable & (entities >= 0))
+        return Retriever(
+            EntitySearch(kb.rows, kb.vectors.owners(), self._text_index(kb), similarity),
+            self._exemplar_index(exemplars, usable),
+            usable,
+            entities[usable],
+            similarity,
+            self.settings.n_exemplar_entities,
+        )
+
+    def _text_index(self, kb: ArboKB) -> Index:
+        source, rows = (kb, kb.vectors.epoch), np.arange(len(kb.rows))
+        previous = self._previous(self._texts, source, rows)
+        index = self.settings.index(kb.rows, self.settings.similarity, kb.vectors.index, previous)
+        kb.vectors.index = index.attached
+        self._texts = _Built(source, rows, index)
+        return index
+
+    def _exemplar_index(self, exemplars: ExemplarStore, usable: np.ndarray) -> Index:
+        """usable: (k,) int64 rows of the exemplars that are searched."""
+        source = (exemplars, exemplars.epoch)
+        previous = self._previous(self._exemplars, source, usable)
+        if previous is None or len(previous) < len(usable):
+            rows = VectorRows(exemplars.vectors[usable], usable)
+            previous = self.settings.index(rows, self.settings.similarity, None, previous)
+        self._exemplars = _Built(source, usable, previous)
+        return previous
+
+    @staticmethod
+    def _previous(built: _Built | None, source: Hashable, rows: np.ndarray) -> Index | None:
+        return built.index if built is not None and built.extends_to(source, rows) else None

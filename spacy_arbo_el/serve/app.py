@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
+from fastapi import FastAPI
 from jinja2 import Environment, FileSystemLoader, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
-from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -231,7 +231,7 @@ class Pages:
 
 def create_app(
     review: Review, rules: Rules, links: LinkReview | None = None, by: str = "", space: str = ""
-) -> Starlette:
+) -> FastAPI:
     """The application over a review.
 
     by: Who decides in windows without another name.
@@ -260,10 +260,8 @@ def create_app(
     edits = None if review.read_only else _edits(review)
     service = Service(review.nlp, edits, rules.patience, review.alone)
     service.warm()
-    routes += service.routes()
-    app = Starlette(routes=routes, exception_handlers=failures)
+    app = service.app(routes=routes, exception_handlers=failures)
     name = review.model.resolve().name
-    app.state.service = service
     app.add_middleware(Reconciliation, service=service, name=name, rules=rules, space=space)
     return guarded(app, service, rules, windows)
 

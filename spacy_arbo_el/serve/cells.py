@@ -15,7 +15,7 @@ from ..kb.entity import Entity
 from ..kb.lookup import similar_names
 from ..linker import ArboLinker
 from ..retrieval.datastore import Datastore
-from ..retrieval.entity_search import AllowedEntities
+from ..retrieval.neighbours import AllowedEntities
 from ..storage.lines import is_storable
 
 # What the properties of entities are called that all knowledge bases have.

@@ -1,7 +1,7 @@
 """Counts of a service, in the text format of Prometheus."""
 
 import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -39,8 +39,10 @@ class Counts:
     paths: The paths that are counted by themselves. Others are "reconcile", or "pages".
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self.paths, self.registry = frozenset(paths), CollectorRegistry()
+    paths: frozenset[str] = frozenset()
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
         about: dict[str, Any] = {"registry": self.registry}
         self.entities = Gauge("arbo_entities", "Entities of the knowledge base", **about)
         self.mentions = Counter(

@@ -14,7 +14,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.json_schema import models_json_schema
 from typing_extensions import Self
 
 Word = Annotated[StrictStr, Field(min_length=1)]
@@ -150,42 +149,7 @@ def first_problem(error: Any) -> str:
     """The first problem that pydantic has found, with its place."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
-        return f"The body is no JSON: {first['ctx']['error']}."
-    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]]
+        return f"The body is not JSON: {first['ctx']['error']}."
+    steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]]
     place, message = "".join(steps).lstrip("."), first["msg"].removeprefix("Value error, ")
     return f"{place or 'The body'}: {message}."
-
-
-def openapi(title: str, version: str, operations: tuple[Any, ...]) -> dict[str, Any]:
-    """The description of a service. operations: See ``service.Operation``."""
-    models = [m for one in operations for m in (one.body, one.answer) if m] + [Problem]
-    wanted: Any = [(model, "validation") for model in dict.fromkeys(models)]
-    template = "#/components/schemas/{model}"
-    schemas = models_json_schema(wanted, ref_template=template)[1]["$defs"]
-
-    def content(model: Any) -> dict[str, Any]:
-        if model is None:
-            return {"text/plain": {"schema": {"type": "string"}}}
-        return {"application/json": {"schema": {"$ref": template.format(model=model.__name__)}}}
-
-    paths: dict[str, Any] = {}
-    for one in operations:
-        problem = {"description": "The error", "content": content(Problem)}
-        answers = {"200": {"description": "Done", "content": content(one.answer)}}
-        about: dict[str, Any] = {
-            "summary": one.summary,
-            "responses": {**answers, "default": problem},
-        }
-        if one.body is not None:
-            about["requestBody"] = {"required": True, "content": content(one.body)}
-        if one.is_open:
-            about["security"] = []
-        paths.setdefault(one.path, {})[one.method.lower()] = about
-    bearer = {"token": {"type": "http", "scheme": "bearer"}}
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": title, "version": version},
-        "security": [{"token": []}],
-        "paths": paths,
-        "components": {"schemas": schemas, "securitySchemes": bearer},
-    }

@@ -152,8 +152,8 @@ class Gate:
     with a secret in its address and a cookie; it must ask by our name, and its forms have a secret
     of this window. OpenRefine has a secret in the address, see ``Reconciliation``.
 
-    app: The application. It finds the body of a POST in ``scope["body"]``, the fields of a form in
-        ``scope["form"]``, and the window in ``scope["window"]``, None for a program.
+    app: The application. It receives the body of a POST in one message, and finds the fields of a
+        form in ``scope["form"]`` and the window in ``scope["window"]``, None for a program.
     """
 
     def __init__(self, app: Callable, rules: Rules, windows: Windows) -> None:
@@ -183,6 +183,7 @@ class Gate:
                 answer = await self._read(request, answer, by_address)
         except ClientDisconnect:
             return
+        receive = _again(scope.pop("body")) if "body" in scope else receive
         # A slow client has no slot while it sends.
         if answer is not None:
             await answer(scope, receive, with_headers)
@@ -281,6 +282,15 @@ class Gate:
         if not is_ours or origin not in self.rules.origins:
             return refusal(request, 403, "The form is from another page. Reload this one.")
         return None
+
+
+def _again(body: bytes) -> Callable:
+    """Make the channel by which an application receives a body that was read already."""
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive
 
 
 def _origin(url: str) -> str:

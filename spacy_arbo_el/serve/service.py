@@ -8,15 +8,17 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from pydantic import BaseModel, ValidationError
+from fastapi import APIRouter, FastAPI, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
-from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from .. import __version__
 from ..base.errors import code_of
@@ -52,32 +54,6 @@ class Edits:
 _Item = tuple[str, schema.Document, int]
 
 
-@dataclass(frozen=True)
-class Operation:
-    """An operation of the service. body, answer: Classes of JSON; None for no body, and for text.
-
-    is_open: Whether it needs no token.
-    """
-
-    method: str
-    path: str
-    summary: str
-    answer: type[BaseModel] | None = None
-    body: type[BaseModel] | None = None
-    is_open: bool = False
-
-
-OPERATIONS = (
-    Operation("POST", "/link", "Link mentions", schema.LinkAnswer, schema.LinkRequest),
-    Operation("POST", "/entities", "Add or replace entities", schema.State, schema.EntityRequest),
-    Operation("POST", "/entities/remove", "Remove", schema.State, schema.RemovalRequest),
-    Operation("POST", "/entities/merge", "Merge two", schema.State, schema.MergeRequest),
-    Operation("GET", "/health", "Answers while the process runs", is_open=True),
-    Operation("GET", "/ready", "Answers where documents can be linked", is_open=True),
-    Operation("GET", "/metrics", "Counts in the text format of Prometheus"),
-)
-
-
 class Service:
     """Answers programs. Threads may call all methods.
 
@@ -96,8 +72,7 @@ class Service:
         alone: AbstractContextManager | None = None,
     ) -> None:
         self.nlp, self.edits, self.linker, self.alone = nlp, edits, find_linker(nlp), alone
-        self.counts = Counts([one.path for one in OPERATIONS])
-        self.description = schema.openapi("spacy_arbo_el", __version__, OPERATIONS)
+        self.counts = Counts()
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
         self.documents: Batcher[list[dict[str, Any]]] = Batcher(
@@ -202,60 +177,95 @@ class Service:
         links = links_of(doc, spans, self.linker.cfg["extension"])
         return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
 
-    # Answers to requests
+    def health(self) -> Response:
+        """Answer while the process runs."""
+        return PlainTextResponse("ok\n")
 
-    def routes(self) -> list[BaseRoute]:
-        """The routes of all operations."""
-        answers: dict[str, Callable[[Request], Response]] = {
-            "/link": partial(self._json, self.link, schema.LinkRequest),
-            "/entities": partial(self._json, self.entities, schema.EntityRequest),
-            "/entities/remove": partial(self._json, self.remove, schema.RemovalRequest),
-            "/entities/merge": partial(self._json, self.merge, schema.MergeRequest),
-            "/health": lambda _: PlainTextResponse("ok\n"),
-            "/ready": self._ready,
-            "/metrics": self._metrics,
-        }
-        described = Route("/openapi.json", lambda _: JSONResponse(self.description))
-        routes = (Route(o.path, answers[o.path], methods=[o.method]) for o in OPERATIONS)
-        return [described, *routes]
-
-    def _json(self, function: Callable, model: type[BaseModel], request: Request) -> Response:
-        """Answer with a function's result for the request's body."""
-        try:
-            return JSONResponse(function(model.model_validate_json(request.scope["body"])))
-        except ValidationError as error:
-            status, text = 422, schema.first_problem(error)
-        except HTTPException as error:
-            status, text = error.status_code, error.detail
-        except TimeoutError:
-            status, text = 503, "It was not linked in time. Ask for less at once, or later."
-        except OSError as error:
-            status, text = 507, f"Nothing has changed: {error}."
-        except Exception as error:
-            status, text = 422, str(error)
-            if not code_of(error):
-                log.exception("%s has failed", request.url.path)
-                status, text = 500, "The service has failed. Its log says why."
-        return JSONResponse({"error": text}, status)
-
-    def _ready(self, request: Request) -> Response:
+    def ready(self) -> Response:
+        """Whether documents can be linked."""
         try:
             return PlainTextResponse(f"{len(self.linker.kb)} entities\n")
         except (ValueError, OSError) as error:
             return PlainTextResponse(f"{error}\n", 503)
 
-    def _metrics(self, request: Request) -> Response:
+    def metrics(self) -> Response:
+        """The counts of requests and mentions."""
         return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
 
+    def router(self) -> APIRouter:
+        """The routes of all operations, whose paths are counted."""
+        problems: Any = {"default": {"model": schema.Problem, "description": "The error"}}
+        router = APIRouter(route_class=_Operation, responses=problems)
+        token: Any = {"dependencies": [Security(HTTPBearer(auto_error=False))]}
+        for path, function, answer, summary in (
+            ("/link", self.link, schema.LinkAnswer, "Link mentions"),
+            ("/entities", self.entities, schema.State, "Add or replace entities"),
+            ("/entities/remove", self.remove, schema.State, "Remove entities"),
+            ("/entities/merge", self.merge, schema.State, "Merge two entities"),
+        ):
+            about: Any = {"response_model": answer, "summary": summary, **token}
+            router.add_api_route(path, function, methods=["POST"], **about)
+        for path, read, summary, security in (
+            ("/health", self.health, "Answers while the process runs", {}),
+            ("/ready", self.ready, "Answers where documents can be linked", {}),
+            ("/metrics", self.metrics, "Counts in the text format of Prometheus", token),
+        ):
+            about = {"response_class": PlainTextResponse, "summary": summary, **security}
+            router.add_api_route(path, read, methods=["GET"], **about)
+            router.add_api_route(path, read, methods=["HEAD"], include_in_schema=False)
+        return router
 
-def guarded(app: Starlette, service: Service, rules: Rules, windows: Windows) -> Starlette:
+    def app(self, **settings: Any) -> FastAPI:
+        """An application with all operations and their description in OpenAPI.
+
+        settings: Those of ``FastAPI``.
+        """
+        about: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
+        app, router = FastAPI(title="spacy_arbo_el", **about), self.router()
+        paths = (route.path for route in router.routes if isinstance(route, APIRoute))
+        self.counts.paths = frozenset(paths)
+        app.include_router(router)
+        app.state.service = self
+        return app
+
+
+class _Operation(APIRoute):
+    """A route whose errors are answered as JSON, each with one message."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            # Whatever it is called, a body is JSON: curl calls all bodies forms.
+            MutableHeaders(scope=request.scope)["content-type"] = "application/json"
+            try:
+                return await handler(request)
+            except RequestValidationError as error:
+                status, text = 422, schema.first_problem(error)
+            except HTTPException as error:
+                status, text = error.status_code, error.detail
+            except TimeoutError:
+                status, text = 503, "It was not linked in time. Ask for less at once, or later."
+            except OSError as error:
+                status, text = 507, f"Nothing has changed: {error}."
+            except Exception as error:
+                status, text = 422, str(error)
+                if not code_of(error):
+                    log.exception("%s has failed", request.url.path)
+                    status, text = 500, "The service has failed. Its log says why."
+            return JSONResponse({"error": text}, status)
+
+        return answered
+
+
+def guarded(app: FastAPI, service: Service, rules: Rules, windows: Windows) -> FastAPI:
     """The application behind the gate, with all answers counted."""
     app.add_middleware(Gate, rules=rules, windows=windows)
     app.add_middleware(Metrics, counts=service.counts)
     return app
 
 
-def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> Starlette:
+def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> FastAPI:
     """The service without pages, to be mounted in another application.
 
     Entities that are added stay in memory until the pipeline is saved.
@@ -265,9 +275,7 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> S
     service = Service(nlp, edits, rules.patience)
     service.warm()
     failures: Any = {HTTPException: _fail}
-    app = Starlette(routes=service.routes(), exception_handlers=failures)
-    app.state.service = service
-    return guarded(app, service, rules, Windows())
+    return guarded(service.app(exception_handlers=failures), service, rules, Windows())
 
 
 def _fail(request: Request, error: Exception) -> Response:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.util import registry
 
-from ..base.errors import ArboError, Errors
+from ..base.settings import check_count
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .table import GoldTable
@@ -48,8 +48,7 @@ class CacheRefresh:
     on_the_fly: bool = True
 
     def __post_init__(self) -> None:
-        if self.every < NEVER:
-            raise ArboError(Errors.E604.format(value=self.every))
+        check_count("refresh.every", self.every, NEVER)
 
     def is_due(self, seen: int) -> bool:
         """Return whether to refresh now. seen: The mentions trained on since the last refresh."""

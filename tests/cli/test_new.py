@@ -14,7 +14,7 @@ from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
-from ..linker.saved import tiny_pipeline
+from ..pipelines.saved import tiny_pipeline
 
 run = partial(commands.run, "new")
 

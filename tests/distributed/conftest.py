@@ -4,8 +4,8 @@ import pytest
 
 from spacy_arbo_el import Job, save_pipeline
 
-from ..linker.saved import tiny_pipeline
 from ..linker.world import DEV, TRAIN, parse
+from ..pipelines.saved import tiny_pipeline
 
 N_DOCUMENTS = 24
 # Between the scores of its links, so that some mentions are NIL.

@@ -71,6 +71,7 @@ def test_two_workers_of_which_one_is_killed_give_the_links_of_one_process(make_j
     assert len(job.done()) == N_DOCUMENTS
 
 
+@pytest.mark.nightly
 def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
     job = make_job()
     with pytest.raises(ValueError, match="E891.*pipeline"):

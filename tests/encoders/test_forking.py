@@ -8,7 +8,7 @@ import pytest
 import srsly
 import threadpoolctl
 
-from spacy_arbo_el.encoders.forking import (
+from spacy_arbo_el.encoders.dual import (
     PARALLELISM,
     one_thread_after_fork,
     resolve_entry_points,

@@ -16,11 +16,10 @@ from spacy_arbo_el.encoders import shim as shims
 from spacy_arbo_el.encoders.quantization import find_scales
 from spacy_arbo_el.encoders.quantized import (
     bundled_scales,
-    has_fast_int8,
     quantize,
     scales_fit,
 )
-from spacy_arbo_el.encoders.shim import precision_kind, shim_of
+from spacy_arbo_el.encoders.shim import has_fast_int8, precision_kind, shim_of
 
 from ..tiny import dual_encoder
 from .strategies import build_inputs

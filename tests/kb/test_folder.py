@@ -4,10 +4,8 @@ import gc
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import warnings
 import weakref
 from functools import partial
@@ -19,11 +17,12 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.text_rows import file_of
+from spacy_arbo_el.kb.texts import file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
+from ..kills import in_process
 from .test_store import encode
 
 
@@ -157,30 +156,6 @@ def test_a_changed_row_of_an_entity_is_detected(tmp_path):
     assert any("'e7'" in problem for problem in verify(path))
 
 
-def until_killed(work, seconds):
-    """Have a child work until it is killed, so many seconds after its first tick.
-
-    work: Function that is given a function to call at each tick.
-    RETURNS: How often it ticked after the first time.
-    """
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        os.close(read)
-        work(lambda: os.write(write, b"."))
-        os._exit(0)
-    os.close(write)
-    assert os.read(read, 1) == b"."
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    ticks = 0
-    while chunk := os.read(read, 4096):
-        ticks += len(chunk)
-    os.close(read)
-    return ticks
-
-
 # The same edits are made in a process that is killed and in one that is not killed.
 def edit(kb, number):
     rng = random.Random(number)
@@ -213,14 +188,15 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
         if kills >= wanted and number > wanted and between:
             break  # later on a busy machine, on which few edits are made between two kills
 
-        def work(tick, first=number):
+        def work(say, first=number):
             with ArboKB.open(path) as kb:  # also after a writer was killed
-                tick()
+                say()
                 for current in range(first, first + 1000):
                     edit(kb, current)
-                    tick()
+                    say()
 
-        done = until_killed(work, rng.random() * 0.1)
+        run = in_process(work, kill_after=rng.random() * 0.1, wait=True)
+        done = len(run.said) - 1
         for current in range(number, number + done):
             edit(model, current)
         number += done
@@ -237,30 +213,6 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
     reader.sync(Names(), encode, "x"), model.sync(Names(), encode, "x")
     for entity in reader:
         np.testing.assert_array_equal(reader.get_vector(entity.id), model.get_vector(entity.id))
-
-
-@pytest.mark.attack
-def test_a_process_killed_at_any_point_of_a_save(tmp_path, attacks):
-    path = build(tmp_path / "kb", 50)
-    rng, done = random.Random(2), 0
-
-    def work(tick):
-        kb = ArboKB.for_reading(path)
-        for i in range(len(kb), 10_000):
-            kb.add(Entity(f"e{i}", f"name {i}"))
-            kb.sync(Names(), encode, "x")
-            kb.to_disk(path)
-            tick()
-
-    for _ in range(attacks(10, 200)):
-        before, done = done, done + 1 + until_killed(work, rng.random() * 0.1)
-        assert verify(path) == []
-        count = len(ArboKB.for_reading(path))
-        assert 50 + done <= count <= 50 + done + 1
-        done = count - 50
-        assert done > before
-    ArboKB.for_reading(path).to_disk(path)
-    assert [file.name for file in tmp_path.iterdir()] == ["kb"], "no temporary folder is left"
 
 
 FULL = """
@@ -376,7 +328,7 @@ def test_a_folder_whose_replacement_was_killed_comes_back(tmp_path, opening):
 
 
 def test_a_forked_process_does_not_remove_the_copy_that_its_parent_edits(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_arbo_el.kb.storage.IN_MEMORY", 0)
+    monkeypatch.setattr("spacy_arbo_el.kb.database.IN_MEMORY", 0)
     kb = ArboKB.for_reading(build(tmp_path / "kb"))
     kb.add(Entity("new", "new"))
     copy = kb.database.path

@@ -8,7 +8,7 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import editing
+from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
     ImportReport,
@@ -108,7 +108,7 @@ def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):
 def test_an_upsert_adds_each_id_once_in_whatever_batches(monkeypatch):
     entities = [Entity("a", "1"), Entity("b", "b"), Entity("a", "2"), Entity("a", "3")]
     for size in (1, 2, 2000):
-        monkeypatch.setattr(editing, "BATCH", size)
+        monkeypatch.setattr(store, "BATCH", size)
         kb = ArboKB(Vocab())
         with pytest.raises(ValueError, match="'a'"):
             kb.upsert(entities)

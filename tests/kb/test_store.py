@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import storage
+from spacy_arbo_el.kb import database
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.text_rows import file_of
+from spacy_arbo_el.kb.texts import file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
@@ -307,7 +307,7 @@ def test_removing_an_entity_with_an_id_that_leads_to_it():
 
 @pytest.mark.parametrize("copied", [True, False])
 def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
-    monkeypatch.setattr(storage, "IN_MEMORY", 1 << 26 if copied else 0)
+    monkeypatch.setattr(database, "IN_MEMORY", 1 << 26 if copied else 0)
     kb = ArboKB(Vocab(), [Entity("a", "A")])
     kb.sync(Names(), encode, "x")
     kb.to_disk(tmp_path / "kb")

@@ -242,7 +242,7 @@ def _encode_slowly(path, log):
         time.sleep(0.05)
         return encode(texts)
 
-    with patch("spacy_arbo_el.kb.text_rows.CHUNK", 10):
+    with patch("spacy_arbo_el.kb.texts.CHUNK", 10):
         kb = ArboKB.for_reading(path)
         kb.sync(Names(), slow, "x")
     for entity in kb:

@@ -63,12 +63,6 @@ def learned_scalars(linker):
     return [term.loss.scalars(linker.model, i) for i, term in enumerate(terms)]
 
 
-@pytest.fixture(scope="session")
-def shared_nlp():
-    """An untrained pipeline over the small world. Don't change it."""
-    return build()
-
-
 @pytest.fixture
 def nlp():
     """One of your own, to change."""

@@ -1,6 +1,8 @@
 """Settings and vectors at their limits and beyond: one message, or sensible links."""
 
 import math
+from inspect import isfunction, signature
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -17,62 +19,67 @@ from .world import DEV, ENTITIES, TRAIN, annotated, without_links
 
 NAN, INF = math.nan, math.inf
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
-COUNTS = [-3, -1, 2.5, NAN, True, "3", None]
-SHARES = [-0.1, 1.1, NAN, INF, True, "0.5", None]
-REFUSED = {
-    "Retriever.v1": {"n_candidates": [0, *COUNTS]},
-    "Independent.v1": {"n_exemplars": COUNTS},
-    "Clustering.v1": {"n_exemplars": COUNTS, "n_mentions": COUNTS, "method": ["", "x", None]},
-    "ExemplarVote.v1": {"n_exemplars": [0, *COUNTS], "temperature": [0.0, -1.0, NAN, INF]},
+# What no setting of a type can be: types are those of the parameters of registered parts.
+WRONG = {int: [2.5, NAN, True, "3"], float: [NAN, True, "0.5"]}
+SHARES = [-0.1, 1.1, INF]
+NO_SCALES = [0.0, -1.0, INF, None]
+OUT_OF_RANGE = {
+    "Retriever.v1": {"n_candidates": [0, -1]},
+    "Independent.v1": {"n_exemplars": [-1]},
+    "Clustering.v1": {"n_exemplars": [-1], "n_mentions": [-3], "method": ["", "x", None]},
+    "ExemplarVote.v1": {"n_exemplars": [0, -1], "temperature": [0.0, -1.0, NAN, INF]},
     "Discovery.v1": {
         "threshold": SHARES,
         "ngram_weight": SHARES,
-        "n_neighbors": COUNTS,
+        "n_neighbors": [-1],
         "method": ["", "x", None],
     },
-    "FeatureRanker.v1": {
-        "n_reranked": [0, *COUNTS],
-        "min_ngram": [0, 4, *COUNTS],
-        "max_ngram": [0, *COUNTS],
-    },
+    "FeatureRanker.v1": {"n_reranked": [0], "min_ngram": [0, 4], "max_ngram": [0]},
     "FaissIndex.v1": {
         "factory": ["", "x", None],
         "search": ["x", "nprobe=0", None],
-        "rescore": [0.0, -1.0, NAN, INF],
+        "rescore": [0.0, -1.0, INF],
     },
-    "HardNegatives.v1": {"k": COUNTS, "mention_share": SHARES},
+    "HardNegatives.v1": {"k": [-1], "mention_share": SHARES},
     "Mentions.v1": {"labels_discard": ["GENE", [1], [None]], "labels": ["GENE", [1]]},
+    "NegativesOfRounds.v1": {"k": [0, -1]},
+    "IterativePrediction.v1": {"share": [0.0, 1.0, 2], "limit": [-1]},
+    "WrittenLinks.v1": {"share": [1.0], "corrupted": [1.5], "predicted_after": [-1]},
+    "NgramEncoder.v1": dict.fromkeys(("width", "vectors", "rows", "hidden"), [0, -1]),
+    "CacheRefresh.v1": {"every": [-2]},
+    "Parts.v1": {"limit": [-1], "paragraph_limit": [-1]},
+    "SoftmaxPositiveNegative.v1": {"scale": NO_SCALES},
+    "CrossEntropy.v1": {"scale": NO_SCALES},
+    "TransformerEncoder.v1": dict.fromkeys(
+        ("window", "predict_tokens", "train_tokens", "kept_tokens"), [-1, -(10**9)]
+    ),
 }
 NEEDED = {
     "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},
     "FaissIndex.v1": {"factory": "IVF64,SQ8", "search": "nprobe=8"},
+    "TransformerEncoder.v1": {"name": "x", "window": 32, "pooling": None},
+    "DocumentEncoder.v1": {"name": "x", "passage": 32, "text": 32, "pooling": None},
+    "batch_by_concept.v1": {"n_concepts": 1, "n_mentions": 1},
+    "batch_by_mention.v1": {"size": 1},
+}
+PARTS = {
+    name.removeprefix("spacy-arbo-el."): table.get(name)
+    for table in (registry.misc, registry.losses, registry.batchers, registry.architectures)
+    for name in table.get_all()
+    if name.startswith("spacy-arbo-el.")
 }
 
 
-@pytest.mark.parametrize("part", REFUSED)
-def test_settings_out_of_range_are_refused_with_their_name(part):
-    build_part = registry.misc.get(f"spacy-arbo-el.{part}")
-    for name, values in REFUSED[part].items():
-        for value in values:
-            with pytest.raises(ValueError, match="arbo-E") as error:
-                build_part(**{**NEEDED.get(part, {}), name: value})
-            assert error.type in (ValueError, ArboError)
-            assert repr(value) in str(error.value), (name, value)
-
-
-@pytest.mark.parametrize("loss", ["SoftmaxPositiveNegative.v1", "CrossEntropy.v1"])
-@pytest.mark.parametrize("scale", [0.0, -1.0, NAN, INF, None])
-def test_scales_that_are_not_above_zero_are_refused(loss, scale):
-    with pytest.raises(ValueError, match="loss.scale must be a finite number above 0"):
-        registry.losses.get(f"spacy-arbo-el.{loss}")(scale=scale)
-
-
-@pytest.mark.parametrize("setting", ["window", "predict_tokens", "train_tokens", "kept_tokens"])
-@pytest.mark.parametrize("value", [-1, -(10**9), 2.5, NAN])
-def test_token_budgets_out_of_range_are_refused(setting, value):
-    settings = {"name": "x", "window": 32, "pooling": None, setting: value}
-    with pytest.raises(ValueError, match=f"{setting} must be a whole number"):
-        registry.architectures.get("spacy-arbo-el.TransformerEncoder.v1")(**settings)
+@pytest.mark.parametrize("part", PARTS)
+def test_settings_of_another_type_or_out_of_range_are_refused_with_their_name(part):
+    types = get_type_hints(PARTS[part] if isfunction(PARTS[part]) else PARTS[part].__init__)
+    settings = signature(PARTS[part]).parameters
+    needed = {name: None for name, one in settings.items() if one.default is one.empty}
+    for name in settings:
+        for value in [*WRONG.get(types.get(name), []), *OUT_OF_RANGE.get(part, {}).get(name, [])]:
+            with pytest.raises(ArboError) as error:
+                PARTS[part](**{**needed, **NEEDED.get(part, {}), name: value})
+            assert repr(value) in str(error.value) and name in str(error.value), (name, value)
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, NAN, INF, -INF])

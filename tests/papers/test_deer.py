@@ -124,12 +124,6 @@ def test_negatives_are_mined_once_in_a_round():
     assert cache.kept[KEPT] is first
 
 
-@pytest.mark.parametrize("k", [0, -1, 1.5])
-def test_number_of_neighbours_must_be_a_count(k):
-    with pytest.raises(ValueError, match="arbo-E751"):
-        NegativesOfRounds(k)
-
-
 def rounds_objective():
     def objective(positives, negatives, loss, **settings):
         return {

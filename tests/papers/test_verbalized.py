@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 from spacy_arbo_el.papers.verbalized import IterativePrediction
 from spacy_arbo_el.papers.verbalized_links import insertions, write_links
-from spacy_arbo_el.ranking.decisions import Clustering, Independent
+from spacy_arbo_el.ranking.decisions import Clustering
 
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, TRAIN, annotated, without_links
@@ -142,9 +142,3 @@ def test_the_setting_is_saved(nlp, tmp_path):
     loaded = spacy.load(tmp_path)
     assert loaded.get_pipe("arbo_linker").inference == IterativePrediction(Clustering())
     assert links_of(map(loaded, docs_of(loaded))) == links_of(map(nlp, docs_of(nlp)))
-
-
-@pytest.mark.parametrize("setting", [{"share": 0.0}, {"share": 1.0}, {"share": 2}, {"limit": -1}])
-def test_settings_that_cannot_be_are_refused(setting):
-    with pytest.raises(ValueError, match="inference"):
-        IterativePrediction(Independent(), **setting)

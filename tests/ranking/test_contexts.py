@@ -12,7 +12,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
 from spacy_arbo_el.ranking.contexts import Descriptions, description_text, fits
 from spacy_arbo_el.ranking.features import FEATURES, MOST_LEAD, CandidateFeatures, namesakes
-from spacy_arbo_el.storage.revision import RevisionCache
+from spacy_arbo_el.storage.locks import RevisionCache
 
 from .strings import datastore_of
 

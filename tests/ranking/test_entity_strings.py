@@ -13,7 +13,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.ranking import entity_strings
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
-from spacy_arbo_el.storage.revision import ChangeLog
+from spacy_arbo_el.storage.locks import ChangeLog
 
 from .strings import datastore_of, inputs
 

@@ -11,7 +11,7 @@ from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, probability
 from spacy_arbo_el.ranking.decisions import ExemplarVote
 
-from ..ranking.examples import decide, neighbours_of, nothing
+from .examples import decide, neighbours_of, nothing
 
 CALIBRATION = Calibration()
 

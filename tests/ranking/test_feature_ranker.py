@@ -21,13 +21,19 @@ from spacy_arbo_el.ranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.ranking.ranker_weights import ABSENT, SIGNS, RankerWeights, fit_weights
+from spacy_arbo_el.ranking.ranker_fit import (
+    ABSENT,
+    Labelled,
+    cross_fit,
+    fit_weights,
+    train_network,
+)
+from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import BestEvidence
-from spacy_arbo_el.retrieval.entity_search import AllowedEntities
-from spacy_arbo_el.retrieval.neighbours import Neighbours
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
-from ..ranking.examples import ranked
+from .examples import ranked
 from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
@@ -347,6 +353,44 @@ def test_its_repr_names_its_settings_not_its_weights():
     settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
     assert repr(ranker) == f"FeatureRanker({settings})"
     assert ranker != feature_ranker()
+
+
+def test_weights_fitted_from_others_are_the_mean_of_both():
+    """Each at its temperature, so that the surer one does not outvote the other."""
+    rng = np.random.default_rng(3)
+    candidates, some = random_candidates(rng, 300), random_candidates(rng, 120)
+    start = fit_weights(candidates, first_feature_decides(candidates), np.arange(300))
+    labels = np.eye(6, dtype=bool)[some.features[..., 1].argmax(axis=1)]
+    labelled = Labelled(some, labels, np.ones(120))
+    moved = train_network(labelled, (start.mean, start.spread), start)
+    both = sum_of_networks([start, moved], [0.25, 0.5])
+    expected = 0.25 * start.scores(candidates) + 0.5 * moved.scores(candidates)
+    np.testing.assert_allclose(both.scores(candidates), expected, atol=1e-4)
+    again = RankerWeights.from_bytes(both.to_bytes())
+    np.testing.assert_array_equal(again.scores(some), both.scores(some))
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_network_of_a_part_has_not_seen_it(begun):
+    """Other labels of its mentions change nothing but those of the other networks."""
+    rng = np.random.default_rng(5)
+    candidates, part_of = random_candidates(rng, 240), np.arange(240) % 3
+    correct = first_feature_decides(candidates)
+    start = fit_weights(
+        random_candidates(rng, 90), np.eye(6, dtype=bool)[np.zeros(90, int)], np.arange(90)
+    )
+    other = np.where((part_of == 1)[:, None], correct[:, ::-1], correct)
+    one, two = (
+        cross_fit(Labelled(candidates, labels, np.ones(240)), part_of, 3, start if begun else None)
+        for labels in (correct, other)
+    )
+    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.parts, two.parts)]
+    assert same == [False, True, False] and not np.array_equal(one.whole.hidden, two.whole.hidden)
+    rows = np.flatnonzero(part_of == 1)
+    right = one.parts[1].logits(candidates.take(rows)).argmax(axis=1) == correct[rows].argmax(
+        axis=1
+    )
+    assert right.mean() > 0.8
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():

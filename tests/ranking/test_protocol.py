@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.ranking.ranking import Ranking
 
-from ..test_arrays import padded, rows_of, tables
+from ..base.test_arrays import padded, rows_of, tables
 
 
 @given(tables(), st.integers(0, 7))

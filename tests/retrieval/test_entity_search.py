@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.kb.vectors import VectorRows
-from spacy_arbo_el.retrieval.entity_search import AllowedEntities, EntitySearch
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities
+from spacy_arbo_el.retrieval.retriever import EntitySearch
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]

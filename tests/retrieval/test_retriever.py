@@ -8,9 +8,9 @@ from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.mentions.record import MentionBatch
 from spacy_arbo_el.retrieval import retriever as module
-from spacy_arbo_el.retrieval.entity_search import AllowedEntities, EntitySearch
 from spacy_arbo_el.retrieval.index.exact import FlatIndex
-from spacy_arbo_el.retrieval.retriever import Retriever
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities
+from spacy_arbo_el.retrieval.retriever import EntitySearch, Retriever
 from spacy_arbo_el.retrieval.similarity import Cosine, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]

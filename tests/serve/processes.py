@@ -1,12 +1,16 @@
 """``arbo serve`` as a process, also as a container runs it."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 
 import httpx
+from typer.main import get_command
+
+from spacy_arbo_el.cli import arbo_cli
 
 TOKEN = "0123456789abcdef"
 NOBODY = "65534"
@@ -28,6 +32,40 @@ def can_confine():
         return subprocess.run(confined(["true"], "/mnt"), capture_output=True).returncode == 0
     except OSError:
         return False
+
+
+class ForkedServe:
+    """``arbo serve`` in a forked process, which starts faster than a new one.
+
+    Has what tests need of ``subprocess.Popen``.
+    """
+
+    def __init__(self, *arguments):
+        reading, writing = os.pipe()
+        self.pid = os.fork()
+        if not self.pid:  # pragma: no cover - another process
+            code = 1
+            try:
+                os.dup2(writing, 1)
+                sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf8", closefd=False)
+                get_command(arbo_cli).main(["serve", *map(str, arguments)])
+            except SystemExit as end:
+                code = end.code or 0
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        os.close(writing)
+        self.stdout = os.fdopen(reading, encoding="utf8")
+
+    def send_signal(self, how):
+        os.kill(self.pid, how)
+
+    def communicate(self, timeout):
+        """What it prints until its end."""
+        assert select.select([self.stdout], [], [], timeout)[0], "it does not stop"
+        printed = self.stdout.read()
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return printed, None
 
 
 class Served:

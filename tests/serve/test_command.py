@@ -5,8 +5,6 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,10 +16,9 @@ from spacy_arbo_el.storage.folders import locked_folder
 
 from ..commands import run
 from ..encoders import numpy_tower
-from .processes import NOBODY, TOKEN, Served, can_confine
+from .processes import NOBODY, TOKEN, ForkedServe, Served, can_confine
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
-COMMAND = [sys.executable, "-m", "spacy", "arbo"]
 CODE = str(Path(numpy_tower.__file__))
 
 
@@ -29,9 +26,7 @@ class Browsed:
     """A server of a pipeline, and a browser that has opened the printed address."""
 
     def __init__(self, model, *options):
-        command = [*COMMAND, "serve", str(model), "--port", "0", "--code", CODE, "--name", "zoe"]
-        command += options
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.process = ForkedServe(model, "--port", "0", "--code", CODE, "--name", "zoe", *options)
         url = next(line.strip() for line in self.process.stdout if line.startswith("http"))
         self.address = url.split("/?")[0]
         # What is printed is true: it listens already.
@@ -122,8 +117,7 @@ def test_what_is_printed_is_true_and_has_no_secret(model, monkeypatch):
     assert "E924" in said and str(port) in said and "Open this address" not in said
     monkeypatch.setenv("ARBO_TOKEN", TOKEN)
     options = ("--host", "0.0.0.0", "--port", "0", "--code", CODE)
-    command = [*COMMAND, "serve", str(model), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = ForkedServe(model, *options)
     lines = []
     for line in process.stdout:
         lines.append(line)

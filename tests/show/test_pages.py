@@ -17,7 +17,7 @@ from spacy_arbo_el.mentions.record import EntSpans
 from spacy_arbo_el.show.explanation import Explanation, outcome_of
 from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
 
-from ..test_display import new_entity
+from ..base.test_display import new_entity
 
 TEMPLATE = "https://example.org/{}"
 VOCAB = spacy.blank("xx").vocab

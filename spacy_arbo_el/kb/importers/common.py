@@ -5,15 +5,18 @@ import re
 import warnings
 from collections import Counter
 from collections import Counter as CounterType
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
-from ...base.errors import ArboError, Errors, Warnings
-from ...storage.lines import PathLike, is_storable, line_error
+from ...base.errors import ArboError, Errors, Warnings, code_of
+from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
 
+T = TypeVar("T")
+# The fields of an entity, and other keys.
+Record = tuple[dict[str, Any], dict[str, Any]]
 Records = Entity | Mapping[str, Any] | Iterable[Entity | Mapping[str, Any]]
 FIELDS = ("id", *OPTIONAL)
 LISTS = ("aliases", "types")
@@ -140,62 +143,100 @@ def _parts(value: Any, separator: str) -> list[Any]:
 
 
 class RecordReader:
-    """Converts records to entity fields, counting those without names.
+    """Reads the entities of records, and counts those without names.
 
-    total: The number of records.
-    unnamed: The number of those without title and aliases that have other keys.
-    others: How often such records have each other key.
+    path: The file that the records are from.
+    bad: What to do with the error of a record.
+    separator: Separates aliases and types in a string.
+    fields: The places of all records' fields; None for those that their keys say.
     """
 
-    def __init__(self) -> None:
-        self.total = self.unnamed = 0
-        self.others: CounterType[str] = Counter()
+    def __init__(
+        self,
+        path: PathLike = "",
+        bad: OnBad = throw,
+        separator: str = "|",
+        fields: Mapping[str, Sequence[int]] | None = None,
+    ) -> None:
+        self.path, self.bad, self.separator, self._fixed = path, bad, separator, fields
         self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
+        # Of all records, and of those that have other keys but no name; and these keys.
+        self._total = self._unnamed = 0
+        self._others: CounterType[str] = Counter()
 
-    def read(self, record: Mapping[Any, Any]) -> dict[str, Any]:
-        """Convert a record to a dict with the entity's fields; other keys stay.
+    def entities(
+        self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
+    ) -> Iterator[tuple[int, Entity]]:
+        """The entities of records, with their lines.
 
-        Values that are missing are left out, a whole number as an id becomes a string, and a single
-        string is split at "|" where a list belongs.
+        read: Gives the fields and the other keys of a record with its line; None to leave it out.
         """
-        given = {str(key): value for key, value in record.items() if not is_missing(value)}
-        keys = tuple(given)
-        if keys not in self._fields:
-            self._fields[keys] = fields_of(keys)
-        fields = self._fields[keys]
-        values = values_of(list(given.values()), fields)
+        for number, one in records:
+            try:
+                with at_line(self.path, number):
+                    record = read(number, one)
+                    entity = None if record is None else self.entity(record)
+            except ValueError as error:
+                self.bad(error)
+                continue
+            if entity is not None:
+                yield number, entity
+
+    def read(self, keys: tuple[str, ...], values: Sequence[Any]) -> Record:
+        """The fields of a record, and its other keys, which go to ``meta``.
+
+        A whole number as an id becomes a string, and a single string is split where a list belongs.
+        """
+        fields = self._fixed
+        if fields is None:
+            if keys not in self._fields:
+                self._fields[keys] = fields_of(keys)
+            fields = self._fields[keys]
+        record = values_of(values, fields, self.separator)
         taken = {place for places in fields.values() for place in places}
-        values.update((k, v) for place, (k, v) in enumerate(given.items()) if place not in taken)
-        if isinstance(values.get("title"), list) and "pattern" in given:
-            values["title"] = _name_of(values["title"])
-        if isinstance(values.get("id"), Integral) and not isinstance(values["id"], bool):
-            values["id"] = str(values["id"])
-        self.note(values, [key for key in values if key not in FIELDS])
-        return values
+        others = {keys[place]: values[place] for place in range(len(keys)) if place not in taken}
+        if isinstance(record.get("title"), list) and "pattern" in keys:
+            record["title"] = _name_of(record["title"])
+        if isinstance(record.get("id"), Integral) and not isinstance(record["id"], bool):
+            record["id"] = str(record["id"])
+        return record, others
 
-    def note(self, values: Mapping[str, Any], others: Iterable[str]) -> None:
-        """Count a record.
+    def read_dict(self, record: Mapping[Any, Any]) -> Record:
+        """The same of a dict. Values that are missing are left out."""
+        given = {str(key): value for key, value in record.items() if not is_missing(value)}
+        return self.read(tuple(given), list(given.values()))
 
-        values: Its fields.
-        others: Its other keys.
-        """
-        self.total += 1
-        others = list(others)
-        has_name = values.get("title") or values.get("aliases") or "unnamed" in others
-        if others and not has_name:
-            self.unnamed += 1
-            self.others.update(others)
+    def entity(self, record: Record) -> Entity:
+        """The entity of a record, which is counted; see ``entity_of``."""
+        entity, (fields, others) = entity_of(record), record
+        self._total += 1
+        if others and not (fields.get("title") or fields.get("aliases") or "unnamed" in others):
+            self._unnamed += 1
+            self._others.update(others)
+        return entity
 
     def warn(self) -> None:
         """Warn once of all records without a name."""
-        if self.unnamed:
-            keys = [repr(key) for key, _ in self.others.most_common(SHOWN_KEYS)]
-            more = ", …" if len(self.others) > SHOWN_KEYS else ""
-            listed = ", ".join(keys) + more
-            warnings.warn(
-                Warnings.W102.format(count=self.unnamed, total=self.total, keys=listed),
-                stacklevel=2,
-            )
+        if self._unnamed:
+            keys = [repr(key) for key, _ in self._others.most_common(SHOWN_KEYS)]
+            listed = ", ".join(keys) + (", …" if len(self._others) > SHOWN_KEYS else "")
+            message = Warnings.W102.format(count=self._unnamed, total=self._total, keys=listed)
+            warnings.warn(message, stacklevel=2)
+
+
+def entity_of(record: Record) -> Entity:
+    """The entity of a record, whose other keys go to ``meta``.
+
+    ValueError where a value is not that of the field, or ``meta`` can't be written as JSON.
+    """
+    fields, others = record
+    meta = fields.get("meta", {})
+    if others and isinstance(meta, Mapping):
+        meta = {**meta, **others}
+    entity = Entity(**{"id": None, **fields, "meta": meta})
+    if entity.meta:
+        entity.meta_json()
+    return entity
 
 
 def _name_of(pattern: Sequence[Any]) -> str:
@@ -258,13 +299,14 @@ def at_line(path: PathLike, number: int) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
+        if code_of(error) == "E100":
+            raise  # it has a line
         raise line_error(path, number, problem_in(error)) from None
 
 
 def problem_in(error: ValueError) -> str:
     """The message of an error, without its code."""
-    _, _, problem = str(error).rpartition("[arbo-")
-    return problem.partition("] ")[2] or str(error)
+    return str(error).removeprefix(f"[arbo-{code_of(error)}] ")
 
 
 class Entries:
@@ -311,22 +353,6 @@ class Entries:
             return Entity(ids[0], title, description, tuple(aliases), kinds, **others)
 
 
-def entity_of(record: Mapping[str, Any]) -> Entity:
-    """The entity of a record. Keys that are no fields go to ``meta``.
-
-    ValueError where a value is not that of the field, or ``meta`` can't be written as JSON.
-    """
-    values = {key: record[key] for key in FIELDS if key in record}
-    others = {key: value for key, value in record.items() if key not in FIELDS}
-    meta = values.get("meta", {})
-    if isinstance(meta, Mapping):
-        values["meta"] = {**meta, **others}
-    entity = Entity(**{"id": None, **values})
-    if entity.meta:
-        entity.meta_json()
-    return entity
-
-
 def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
     """The rows of a data frame of pandas or polars, or of a table of pyarrow."""
     if hasattr(frame, "collect"):
@@ -363,7 +389,7 @@ def entities_from(source: Any) -> Iterator[Entity]:
         try:
             if not isinstance(record, Mapping):
                 raise ValueError(f"it is a {type(record).__name__}, not an Entity or a dict")
-            entity = entity_of(reader.read(record))
+            entity = reader.entity(reader.read_dict(record))
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
             raise ArboError(Errors.E041.format(number=number, problem=problem)) from None

@@ -15,7 +15,7 @@ from ...storage.lines import (
     throw,
 )
 from ..entity import Entity
-from .common import Entries, ImportReport, RecordReader, at_line, entity_of
+from .common import Entries, ImportReport, RecordReader
 
 
 @entity_formats("jsonl")
@@ -42,8 +42,7 @@ def read_entities_jsonl(
     encoding: That of the file.
     bad: What to do with the error of an invalid line.
     """
-    records = read_records(path, bad, encoding=encoding)
-    yield from entities_of_records(records, path, unique=unique, bad=bad)
+    yield from _entities(read_records(path, bad, encoding=encoding), path, unique, bad)
 
 
 @entity_formats("json")
@@ -61,18 +60,16 @@ def read_entities_json(
     if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
         problem = "expected a list of objects. For Wikidata, give --format wikidata."
         raise line_error(path, 1, problem)
-    yield from entities_of_records(enumerate(records, 1), path, unique=True, bad=bad)
+    yield from _entities(enumerate(records, 1), path, True, bad)
 
 
-def entities_of_records(
-    records: Iterable[tuple[int, dict[str, Any]]], path: PathLike, *, unique: bool, bad: OnBad
+def _entities(
+    records: Iterable[tuple[int, dict[str, Any]]], path: PathLike, unique: bool, bad: OnBad
 ) -> Iterator[Entity]:
     """The entities of records with their line numbers, see ``read_entities_jsonl``."""
-    entries, reader = Entries(path, None), RecordReader()
-    for number, line in records:
+    entries, reader = Entries(path, None), RecordReader(path, bad)
+    for number, entity in reader.entities(records, lambda _, one: reader.read_dict(one)):
         try:
-            with at_line(path, number):
-                entity = entity_of(reader.read(line))
             if unique:
                 entries.check_new(entity.id, number)
         except ValueError as error:
@@ -86,7 +83,7 @@ def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
     """The line of an id's nth occurrence in JSONL; 0 for none."""
     reader = RecordReader()
     for number, record in read_records(path):
-        nth -= reader.read(record).get("id") == entity_id
+        nth -= reader.read_dict(record)[0].get("id") == entity_id
         if not nth:
             return number
     return 0

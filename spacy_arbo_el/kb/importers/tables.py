@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from ...storage.formats import entity_formats
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
@@ -15,17 +14,19 @@ from .common import (
     FIELDS,
     NAMES,
     ImportReport,
+    Record,
     RecordReader,
     at_line,
     entity_of,
     fields_of,
-    values_of,
 )
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
 DELIMITERS = (",", ";", "|")
 # Dictionaries with this delimiter have no header.
 OF_DICTIONARIES = "||"
+# Columns of ids that lead to an entity.
+FURTHER_IDS = ("alt_ids", "alt_id", "other_ids", "further_ids", "equivalent_ids")
 # What Excel has in a line before the header.
 EXCEL = re.compile(r"sep=([,;|\t])")
 
@@ -69,30 +70,20 @@ def read_table(
     table = _Table(path, delimiter, encoding, list(header), _lists(where or {}))
     with at_line(path, 1):
         fields = _fields(table.header, _lists(columns or {}))
-    reader, several = RecordReader(), _repeated(table.rows(ignore), fields)
-    merged: dict[str, tuple[int, dict]] = {}
-    for number, row in table.rows(bad, report):
-        try:
-            with at_line(path, number):
-                record = _record(row, table.header, fields, separator)
-                if table.delimiter == OF_DICTIONARIES:
-                    record["id"], *others = record["id"].split("|")
-                    report.redirect(others, record["id"])
-                    title, *names = map(str.strip, record["title"].split("|"))
-                    record.update(title=title, aliases=[*record.get("aliases", ()), *names])
-                report.redirect(_further_ids(record["meta"], separator), record["id"])
-                entity = entity_of(record)
-                if record["id"] in several:
-                    _merge(*merged.setdefault(record["id"], (number, record)), record)
-                    continue
-        except ValueError as error:
-            bad(error)
-            continue
-        reader.note(record, record["meta"])
-        yield entity
-    for _, record in merged.values():
-        reader.note(record, record["meta"])
-        yield entity_of(record)
+    reader, several = RecordReader(path, bad, separator, fields), _repeated(table, fields)
+    merged: dict[str, tuple[int, Record]] = {}
+
+    def read(number: int, row: list[str]) -> Record | None:
+        record = _record(table, fields, reader, row, report)
+        id_ = record[0]["id"]
+        if id_ not in several:
+            return record
+        entity_of(record)
+        _merge(*merged.setdefault(id_, (number, record)), record)
+        return None
+
+    yield from (entity for _, entity in reader.entities(table.rows(bad, report), read))
+    yield from (reader.entity(record) for _, record in merged.values())
     reader.warn()
 
 
@@ -168,26 +159,47 @@ def _delimiter_of(path: PathLike, line: str) -> str:
     return sure or max(DELIMITERS, key=line.count)
 
 
-def _repeated(
-    rows: Iterator[tuple[int, list[str]]], fields: Mapping[str, Sequence[int]]
-) -> set[str]:
+def _repeated(table: _Table, fields: Mapping[str, Sequence[int]]) -> set[str]:
     """The ids that several rows have."""
-    place = fields["id"][0]
     seen: set[str] = set()
     repeated: set[str] = set()
-    for _, row in rows:
-        id_ = row[place].partition("|")[0].strip()
+    for _, row in table.rows(ignore):
+        id_ = row[fields["id"][0]].partition("|")[0].strip()
         (repeated if id_ in seen else seen).add(id_)
     return repeated
 
 
-def _merge(line: int, known: dict, record: dict) -> None:
+def _record(
+    table: _Table,
+    places: Mapping[str, Sequence[int]],
+    reader: RecordReader,
+    row: list[str],
+    report: ImportReport,
+) -> Record:
+    """The fields and the other columns of a row."""
+    fields, others = reader.read(tuple(table.header), list(map(str.strip, row)))
+    if "frequency" in fields:
+        column = table.header[places["frequency"][0]]
+        fields["frequency"] = _frequency(fields["frequency"], column)
+    if table.delimiter == OF_DICTIONARIES:
+        fields["id"], *further = fields["id"].split("|")
+        report.redirect(further, fields["id"])
+        title, *names = map(str.strip, fields["title"].split("|"))
+        fields.update(title=title, aliases=[*fields.get("aliases", ()), *names])
+    for column in [column for column in others if column.lower() in FURTHER_IDS]:
+        ids = map(str.strip, others.pop(column).split(reader.separator))
+        report.redirect(ids, fields["id"])
+    return fields, {column: cell for column, cell in others.items() if cell}
+
+
+def _merge(line: int, first: Record, further: Record) -> None:
     """Add another row of an entity. ValueError where its description is another one.
 
     line: That of the first row.
     """
-    if known is record:
+    if first is further:
         return
+    (known, known_others), (record, others) = first, further
     about, other = known.get("description", ""), record.get("description", "")
     if about and other and about != other:
         raise ValueError(
@@ -201,7 +213,8 @@ def _merge(line: int, known: dict, record: dict) -> None:
     known.update(title=title, aliases=aliases)
     known["types"] = list(dict.fromkeys([*known.get("types", ()), *record.get("types", ())]))
     known["frequency"] = max(known.get("frequency", 0.0), record.get("frequency", 0.0))
-    known["meta"] = {**record["meta"], **known["meta"]}
+    for column, cell in others.items():
+        known_others.setdefault(column, cell)
 
 
 def _lists(values: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
@@ -245,29 +258,6 @@ def _check_columns(columns: Mapping[str, Sequence[str]], header: list[str]) -> N
                 f"--column {field}=…; where no line names columns: --header NAMES."
             )
             raise ValueError(problem)
-
-
-# Columns of ids that lead to an entity.
-FURTHER_IDS = ("alt_ids", "alt_id", "other_ids", "further_ids", "equivalent_ids")
-
-
-def _further_ids(meta: dict[str, Any], separator: str) -> list[str]:
-    """Take the other ids of an entity out of its further columns."""
-    columns = [column for column in meta if column.lower() in FURTHER_IDS]
-    ids = [one.strip() for column in columns for one in meta.pop(column).split(separator)]
-    return [one for one in ids if one]
-
-
-def _record(
-    row: list[str], header: list[str], fields: Mapping[str, Sequence[int]], separator: str
-) -> dict[str, Any]:
-    cells = list(map(str.strip, row))
-    record = values_of(cells, fields, separator)
-    if "frequency" in record:
-        record["frequency"] = _frequency(record["frequency"], header[fields["frequency"][0]])
-    taken = {place for places in fields.values() for place in places}
-    others = ((place, cell) for place, cell in enumerate(cells) if cell and place not in taken)
-    return {**record, "meta": {header[place]: cell for place, cell in others}}
 
 
 def _frequency(cell: str, column: str) -> float:

@@ -16,13 +16,21 @@ from typing import Any
 import numpy as np
 
 from ...base.arrays import TopK
-from ...base.compiling import numba_jit
 from ...base.devices import n_threads, on_gpu
 from ...base.errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
-from .exact import FlatIndex, best_rows, check_width, faiss
+from .exact import (
+    COSINE,
+    DISTANCE,
+    INNER,
+    FlatIndex,
+    best_rows,
+    check_width,
+    faiss,
+    score_pairs,
+)
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192
@@ -237,14 +245,15 @@ def similarities(
     step = max(READ // candidates.shape[1], 1)
     is_float16 = rows.dtype == "float16"
     table = _FLOAT16_VALUES if is_float16 else None
-    settings = (similarity.normalize, similarity.metric == "ip")
+    kind = COSINE if similarity.normalize else INNER if similarity.metric == "ip" else DISTANCE
 
     def score(start: int) -> None:
         block = slice(start, start + step)
         valid = candidates[block] >= 0
         vectors = rows.stored(candidates[block][valid])
         vectors = vectors.view(np.uint16) if is_float16 else vectors
-        _score(vectors, table, valid, queries[block], *settings, scores[block])
+        places = np.where(valid, np.cumsum(valid).reshape(valid.shape) - 1, -1)
+        score_pairs(vectors, table, queries[block], places, kind, scores[block])
 
     starts = range(0, len(queries), step)
     threads = min(n_threads(), len(starts))
@@ -255,39 +264,3 @@ def similarities(
         for start in starts:
             score(start)
     return scores
-
-
-@numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
-def _score(  # pragma: no cover - compiled
-    vectors: np.ndarray,
-    table: np.ndarray | None,
-    valid: np.ndarray,
-    queries: np.ndarray,
-    normalize: bool,
-    inner: bool,
-    scores: np.ndarray,
-) -> None:
-    """Write the similarities of a block of queries into ``scores``.
-
-    vectors: One for each True in ``valid``, in order.
-    table: The float32 that each number in ``vectors`` encodes; None where they are float32.
-    """
-    at = 0
-    for i in range(len(queries)):
-        for j in range(valid.shape[1]):
-            if not valid[i, j]:
-                continue
-            product, square, own = np.float32(0), np.float32(0), np.float32(0)
-            for k in range(vectors.shape[1]):
-                if table is None:  # noqa: SIM108  decided when this is compiled
-                    value = vectors[at, k]
-                else:
-                    value = table[vectors[at, k]]
-                product += value * queries[i, k]
-                square += value * value
-                own += queries[i, k] * queries[i, k]
-            at += 1
-            if normalize:
-                product /= max(np.sqrt(square), np.float32(1e-12))
-                square = np.float32(1)
-            scores[i, j] = product if inner else 2 * product - square - own

@@ -261,7 +261,8 @@ def rescore(
     """
     rows = np.ascontiguousarray(candidates.ids, dtype=np.int64)
     scores = np.full(rows.shape, -np.inf, dtype=np.float32)
-    _score_pairs(vectors, np.ascontiguousarray(queries, dtype=np.float32), rows, inner, scores)
+    queries = np.ascontiguousarray(queries, dtype=np.float32)
+    score_pairs(vectors, None, queries, rows, INNER if inner else DISTANCE, scores)
     return best_rows(rows, scores, k)
 
 
@@ -276,22 +277,43 @@ def best_rows(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
     return TopK(np.where(np.isfinite(scores), rows, -1), scores)
 
 
+# Kinds of similarities that ``score_pairs`` computes.
+INNER, COSINE, DISTANCE = range(3)
+
+
 @numba_jit(interpret=False, fastmath={"reassoc", "contract", "nsz"})
-def _score_pairs(  # pragma: no cover - compiled
-    vectors: np.ndarray, queries: np.ndarray, rows: np.ndarray, inner: bool, scores: np.ndarray
+def score_pairs(  # pragma: no cover - compiled
+    vectors: np.ndarray,
+    table: np.ndarray | None,
+    queries: np.ndarray,
+    rows: np.ndarray,
+    kind: int,
+    scores: np.ndarray,
 ) -> None:
-    """Write the similarities of queries to their rows into ``scores``."""
+    """Write the similarities of queries to their rows into ``scores``.
+
+    vectors: (n, width) float32; numbers of values in ``table`` where there is one.
+    rows: (m, c) int64, -1 for none.
+    kind: COSINE scales the vectors to length 1, but not the queries.
+    """
     for i in range(rows.shape[0]):
         for j in range(rows.shape[1]):
             row = rows[i, j]
             if row < 0:
                 continue
-            total = np.float32(0)
-            if inner:
-                for k in range(vectors.shape[1]):
-                    total += vectors[row, k] * queries[i, k]
-            else:
-                for k in range(vectors.shape[1]):
-                    difference = vectors[row, k] - queries[i, k]
+            total, square = np.float32(0), np.float32(0)
+            for k in range(vectors.shape[1]):
+                if table is None:  # noqa: SIM108  decided when this is compiled
+                    value = vectors[row, k]
+                else:
+                    value = table[vectors[row, k]]
+                if kind == DISTANCE:
+                    difference = value - queries[i, k]
                     total -= difference * difference
+                else:
+                    total += value * queries[i, k]
+                if kind == COSINE:
+                    square += value * value
+            if kind == COSINE:
+                total /= max(np.sqrt(square), np.float32(1e-12))
             scores[i, j] = total

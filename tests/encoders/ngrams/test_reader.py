@@ -2,10 +2,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 from spacy_arbo_el.encoders.ngrams.hashing import BREAK, FIRST_SUBWORD
 from spacy_arbo_el.encoders.ngrams.reader import NAME_TOKENS, NgramReader
-from spacy_arbo_el.encoders.validation import check_inputs
 
 from . import oracle
 from .test_hashing import CHARACTERS

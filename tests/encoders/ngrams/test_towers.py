@@ -145,13 +145,6 @@ def test_encoder_without_weights_is_not_ready():
         encoder.require_ready("arbo_linker")
 
 
-@pytest.mark.parametrize("setting", ["width", "vectors", "rows", "hidden"])
-@pytest.mark.parametrize("value", [0, -1, 2.5])
-def test_sizes_must_be_whole_numbers_above_zero(setting, value):
-    with pytest.raises(ValueError, match="arbo-E751"):
-        build_ngram_encoder(**{**SMALL, setting: value})
-
-
 def test_all_fields_take_part_in_the_vector():
     encoder = ngram_encoder(near=1)
     base = ("He has a bad cold in winter", 13, 17)

@@ -1,0 +1,303 @@
+"""Fit of the feature ranker's weights on mentions with labels.
+
+A small network over the features is trained by softmax among the candidates of each mention, once
+without each part of the mentions. Probabilities are fitted on the scores of the parts by the
+networks that did not see them. The ranker is the mean of these networks.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
+from ..base.devices import torch
+from ..base.errors import ArboError, Errors
+from .features import CandidateFeatures
+from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
+
+HIDDEN = 16
+FOLDS = 5
+# Fewer mentions than these are too few to learn from.
+MIN_MENTIONS = 20
+MAX_STEPS = 150
+# Probabilities are fitted on real mentions, and with this share as if the knowledge base
+# lacked their entity.
+ABSENT = 0.02
+
+
+class CrossFit(NamedTuple):
+    """Weights fitted on all mentions, and without each part of them.
+
+    whole: For other mentions: the mean of the parts' networks.
+    parts: By part, weights that were fitted on the mentions of the other parts.
+    """
+
+    whole: RankerWeights
+    parts: list[RankerWeights]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Candidates of mentions, with what is known of them.
+
+    candidates: Those of m mentions.
+    correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
+    shares: (m,) float, how much each mention counts.
+    """
+
+    candidates: CandidateFeatures
+    correct: np.ndarray
+    shares: np.ndarray
+
+    @property
+    def gold(self) -> np.ndarray:
+        """(m,) bool, whether a mention has a correct candidate."""
+        return np.asarray(self.correct.any(axis=1))
+
+    @property
+    def absent(self) -> CandidateFeatures:
+        """The candidates without the correct ones."""
+        return self.candidates.where(~self.correct)
+
+    def take(self, rows: np.ndarray) -> "Labelled":
+        """The mentions at ``rows``, numbers or bool."""
+        return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
+
+    def temperature(self, scores: np.ndarray) -> tuple[float, float]:
+        """The temperature under which (m, c) scores fit best, and their log-likelihood."""
+        gold = self.gold
+        return fit_temperature(scores[gold], self.correct[gold], self.shares[gold])
+
+
+class _Way(NamedTuple):
+    """Networks by part, with the scores that they give to the candidates of their part.
+
+    scores: (m, c) float64, -inf for no candidate.
+    absent: The same without the correct candidates.
+    """
+
+    networks: list[RankerWeights]
+    scores: np.ndarray
+    absent: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "_Way":
+        """The same with the scores of some mentions."""
+        return _Way(self.networks, self.scores[rows], self.absent[rows])
+
+
+def fit_weights(
+    candidates: CandidateFeatures,
+    correct: np.ndarray,
+    groups: np.ndarray,
+    shares: np.ndarray | None = None,
+    start: RankerWeights | None = None,
+    presence: np.ndarray | None = None,
+) -> RankerWeights | None:
+    """Train a ranker on candidates with labels.
+
+    groups: (m,) int64, such as documents: mentions of one group are held out at once.
+    start, presence: See ``cross_fit``.
+    RETURNS: None where there is too little to learn from.
+    """
+    shares = np.ones(len(groups)) if shares is None else shares
+    labelled = Labelled(candidates, correct, shares)
+    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence)
+    return None if fitted is None else fitted.whole
+
+
+def parts_of(groups: np.ndarray) -> np.ndarray:
+    """Divide mentions by their groups: (m,) int64, the number of each mention's part.
+
+    Every fifth group is in one part; every fifth mention where all are of one group.
+    """
+    numbers = np.unique(groups, return_inverse=True)[1]
+    return (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
+
+
+def cross_fit(
+    labelled: Labelled,
+    part_of: np.ndarray,
+    parts: int,
+    start: RankerWeights | None = None,
+    presence: np.ndarray | None = None,
+) -> CrossFit | None:
+    """Train a network without each part of the mentions, and fit probabilities on the part.
+
+    part_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
+    parts: How many parts there are.
+    start: Weights that few mentions change little. The mean of their scores and of those by
+        networks that were fitted from them is used, if held-out mentions are at least as likely by
+        it as by networks that were fitted from nothing.
+    presence: (2, m) float, how much each mention counts for the probability that any candidate is
+        right, as it is and as if the knowledge base lacked its entity; None for shares of both.
+    RETURNS: None where there is too little to learn from.
+    """
+    labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
+    candidates, correct, shares = labelled.candidates, labelled.correct, labelled.shares
+    gold = labelled.gold
+    if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
+        return None
+    way = _best_way(labelled, part_of, parts, start)
+    if presence is None:
+        presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
+    mean = sum_of_networks(way.networks, [1 / parts] * parts)
+    whole = _with_curve(mean, way, labelled, presence, start)
+    if whole is None:
+        return None
+    hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+    accuracy = float(np.average(hit[gold], weights=shares[gold]))
+    without = []
+    for part, network in enumerate(way.networks):
+        rest = np.flatnonzero(part_of != part)
+        others = way.take(rest), labelled.take(rest), presence[:, rest]
+        without.append(_with_curve(network, *others, start) or replace(network, curve=whole.curve))
+    return CrossFit(replace(whole, accuracy=accuracy), without)
+
+
+def _best_way(
+    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
+) -> _Way:
+    """The networks by which mentions that they did not see are most likely."""
+    way = _networks(labelled, part_of, parts, None)
+    if start is None:
+        return way
+    moved = _networks(labelled, part_of, parts, start)
+    kept = _way_of([start] * parts, labelled, part_of)
+    # Each counts at its temperature: the one with the larger scores does not outvote the other.
+    factors = [labelled.temperature(one.scores)[0] / 2 for one in (kept, moved)]
+    pairs = zip(kept.networks, moved.networks)
+    mean = _way_of([sum_of_networks(pair, factors) for pair in pairs], labelled, part_of)
+    likelihoods = [labelled.temperature(one.scores)[1] for one in (mean, way)]
+    return mean if likelihoods[0] >= likelihoods[1] else way
+
+
+def _networks(
+    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
+) -> _Way:
+    """A network without each part, begun with other weights or with a random start of its own."""
+    standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
+    networks = [
+        train_network(labelled.take(part_of != part), standards, part if start is None else start)
+        for part in range(parts)
+    ]
+    return _way_of(networks, labelled, part_of)
+
+
+def _way_of(networks: list[RankerWeights], labelled: Labelled, part_of: np.ndarray) -> _Way:
+    """Networks with the scores that each gives to its part."""
+    both = []
+    for candidates in (labelled.candidates, labelled.absent):
+        scores = np.full(labelled.correct.shape, -np.inf)
+        for part, network in enumerate(networks):
+            scores[part_of == part] = network.scores(candidates.take(part_of == part))
+        both.append(np.where(candidates.valid, scores, -np.inf))
+    return _Way(networks, *both)
+
+
+def _with_curve(
+    network: RankerWeights,
+    way: _Way,
+    labelled: Labelled,
+    presence: np.ndarray,
+    start: RankerWeights | None,
+) -> RankerWeights | None:
+    """A network with probabilities that fit the scores of mentions that were held out.
+
+    RETURNS: None where all mentions are alike.
+    """
+    temperature, _ = labelled.temperature(way.scores)
+    parts = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
+    evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
+    present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
+    counts = presence.ravel() * np.concatenate([one.valid.any(axis=1) for one, _ in parts])
+    before = None if start is None else start.curve[1:].astype(np.float64)
+    curve = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
+    if curve is None:
+        return None
+    return replace(network, curve=np.array([temperature, *curve], dtype=np.float32))
+
+
+def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of a network's inputs: (2 f,) float32 each."""
+    x = inputs_of(candidates)[candidates.valid]
+    if not len(x):
+        return np.zeros(x.shape[1], dtype=np.float32), np.ones(x.shape[1], dtype=np.float32)
+    spread = x.std(axis=0)
+    return x.mean(axis=0), np.where(spread > 1e-6, spread, np.float32(1))
+
+
+def train_network(
+    labelled: Labelled, standards: tuple[np.ndarray, np.ndarray], start: RankerWeights | int
+) -> RankerWeights:
+    """Fit all but the curve, from other weights or from a random start with this number.
+
+    standards: Mean and standard deviation of the inputs.
+    """
+    if torch is None:
+        raise ArboError(Errors.E854)
+    useful = labelled.gold & (labelled.candidates.valid.sum(axis=1) > 1)
+    labelled = labelled.take(useful)
+    mean, spread = standards
+    shares = labelled.shares
+    inputs = (inputs_of(labelled.candidates) - mean) / spread
+    data = (
+        torch.from_numpy(inputs.astype(np.float32)),
+        torch.from_numpy(labelled.candidates.valid),
+        torch.from_numpy(labelled.correct),
+        torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32)),
+    )
+    is_begun = isinstance(start, RankerWeights)
+    begin = _copies(start) if isinstance(start, RankerWeights) else _random(len(mean), start)
+    penalty = PRIOR / max(float(shares.sum()), 1.0)
+    linear, hidden, bias, out = _fitted(begin, data, penalty, centred=is_begun)
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
+    return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
+
+
+def _fitted(
+    weights: list[Any], data: tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
+) -> list[np.ndarray]:
+    """Weights of one network, fitted by L-BFGS.
+
+    weights: What it begins with.
+    data: The inputs (m, c, 2 f), where there are candidates, which are correct, and the weight of
+        each mention.
+    penalty: For the size of the weights, or for their distance from the beginning.
+    centred: Whether the distance counts.
+    """
+    inputs, is_candidate, is_gold, counts = data
+    centre = [w.detach().clone() if centred else torch.zeros_like(w) for w in weights]
+    optimizer = torch.optim.LBFGS(
+        weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
+    )
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        linear, hidden, bias, out = weights
+        scores = inputs @ linear + torch.tanh(inputs @ hidden + bias) @ out
+        among = torch.logsumexp(scores.masked_fill(~is_candidate, -torch.inf), 1)
+        gold = torch.logsumexp(scores.masked_fill(~is_gold, -torch.inf), 1)
+        parts = ((linear, centre[0]), (hidden, centre[1]), (out, centre[3]))
+        size = sum(((part - old) ** 2).sum() for part, old in parts)
+        loss = (counts * (among - gold)).sum() + penalty * size
+        loss.backward()
+        return loss
+
+    if len(inputs):
+        optimizer.step(closure)
+    return [part.detach().numpy() for part in weights]
+
+
+def _copies(weights: RankerWeights) -> list[Any]:
+    arrays = (weights.linear, weights.hidden, weights.bias, weights.out)
+    return [torch.from_numpy(array.copy()).requires_grad_() for array in arrays]
+
+
+def _random(width: int, seed: int) -> list[Any]:
+    # Its own generator: fitting in the middle of training must not disturb training.
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3
+    out = torch.randn(HIDDEN, generator=generator) * 0.1
+    parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
+    return [part.requires_grad_() for part in parts]

@@ -1,0 +1,225 @@
+"""Commands of spaCy and of this package on saved pipelines."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import spacy
+from spacy.cli import app
+from spacy.cli.evaluate import evaluate
+from spacy.cli.find_threshold import find_threshold
+from spacy.cli.init_config import fill_config
+from spacy.cli.package import package
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+
+from .. import commands
+from ..linker.conftest import build, build_tiny
+from ..linker.test_ngrams import MODEL
+from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, without_links
+from ..systems import write_system
+
+ROOT = Path(__file__).parents[2]
+
+
+def output(*arguments, cwd, code=0):
+    """What a process of spaCy prints."""
+    command = [sys.executable, "-m", "spacy", *map(str, arguments)]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
+    assert result.returncode == code, result.stdout + result.stderr
+    return result.stdout + result.stderr
+
+
+def spacy_command(*arguments, cwd):
+    """What a command of spaCy prints, without a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def arbo(*arguments, cwd, code=0):
+    """What a command of ours prints, without a process of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        return commands.run(*arguments, code=code)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved pipeline and a dev set."""
+    place = tmp_path_factory.mktemp("app")
+    nlp = build()
+    save_pipeline(nlp, place / "model")
+    write_docbin([annotated(nlp, text) for text in DEV], place / "dev.spacy")
+    write_entities_jsonl(ENTITIES, place / "kb.jsonl")
+    return place
+
+
+@pytest.mark.slow
+def test_spacy_evaluate(folder):
+    evaluate(folder / "model", folder / "dev.spacy", folder / "scores.json")
+    scores = json.loads((folder / "scores.json").read_text())
+    assert scores["arbo_mentions"] == len(DEV) and scores["nel_micro_f"] >= 0.75
+
+
+@pytest.mark.slow
+def test_spacy_init_fill_config_and_assemble(folder):
+    (folder / "partial.cfg").write_text(
+        '[nlp]\nlang = "en"\npipeline = ["arbo_linker"]\n\n[components]\n\n'
+        '[components.arbo_linker]\nfactory = "arbo_linker"\n'
+    )
+    fill_config(folder / "full.cfg", folder / "partial.cfg")
+    filled = (folder / "full.cfg").read_text()
+    assert "spacy-arbo-el.ArborescencePositives.v1" in filled and "n_candidates" in filled
+    spacy_command("assemble", "full.cfg", "assembled", cwd=folder)
+    assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
+
+
+@pytest.mark.slow
+def test_spacy_find_threshold(folder, capsys):
+    best, score, scores = find_threshold(
+        folder / "model",
+        folder / "dev.spacy",
+        "arbo_linker",
+        "threshold",
+        "nel_micro_f",
+        n_trials=3,
+    )
+    assert len(scores) == 3 and scores[1.0] < scores[0.0], "no link has the probability 1.0"
+    assert 0.0 <= best <= 1.0 and score == max(scores.values())
+
+
+@pytest.mark.slow
+def test_arbo_convert_calibrate_evaluate_and_show(folder):
+    lines = []
+    for i, marked in enumerate(TRAIN):
+        text, mentions = parse(marked)
+        records = [
+            {"start": a, "end": b, "label": "THING", "kb_id": kb_id} for a, b, kb_id in mentions
+        ]
+        lines.append(json.dumps({"id": str(i), "text": text, "mentions": records}))
+    (folder / "train.jsonl").write_text("\n".join(lines))
+    printed = arbo("convert", "train.jsonl", "train.spacy", cwd=folder)
+    assert f"{len(TRAIN)} docs" in printed
+    assert "8 entities" in arbo("kb", "build", "kb.jsonl", "kb", cwd=folder)
+    assert "Names of several entities" in arbo("kb", "info", "kb", cwd=folder)
+    printed = arbo("fit", "calibrate", "model", "dev.spacy", "-o", "calibrated", cwd=folder)
+    assert "sigmoid(" in printed
+    arguments = ("model", "dev.spacy", "-o", "table.json")
+    printed = arbo("evaluate", *arguments, cwd=folder)
+    assert "names alone" in printed and "as configured" in printed
+    rows = json.loads((folder / "table.json").read_text())
+    error = rows["model: as configured"]["arbo_calibration_error"]
+    assert f"expected calibration error {error:.3f}" in printed
+    assert rows["model: names alone"]["arbo_acc"] > 0.3
+    arguments = ("calibrated", "dev.spacy", "--drop", "0.5", "-o", "dropped.json")
+    assert "50% of the entities dropped" in arbo("evaluate", *arguments, cwd=folder)
+    dropped = json.loads((folder / "dropped.json").read_text())["calibrated: as configured"]
+    assert dropped["arbo_acc"] < 1 and dropped["arbo_nil_r"] is not None
+    arguments = ("--folds", "2", "--tune", "arbo_acc")
+    pipelines = ("model", "calibrated", "dev.spacy", "-o", "rows.json", "--plots", "figures")
+    pipelines += ("--report", "report.html")
+    printed = arbo("evaluate", *pipelines, *arguments, cwd=folder)
+    assert {path.name for path in (folder / "figures").iterdir()} == {
+        "recall.png",
+        "reliability.png",
+    }
+    assert "threshold by arbo_acc" in printed
+    rows = json.loads((folder / "rows.json").read_text())
+    assert len(rows) == 6
+    report = (folder / "report.html").read_text("utf8")
+    assert report.count("<svg") == 2 and all(name in report for name in rows)
+    arguments = ("model", "dev.spacy", "--tune", "arbo_acc")
+    assert "arbo-E831" in arbo("evaluate", *arguments, cwd=folder, code=1)
+    printed = arbo("show", "model", "dev.spacy", "-n", "2", cwd=folder)
+    assert "planet" in printed and "←" in printed
+
+
+@pytest.mark.slow
+def test_arbo_calibrate_fits_the_feature_ranker(folder):
+    nlp = build(train=TRAIN[:4], reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"})
+    nlp.to_disk(folder / "ranked")
+    texts = [annotated(nlp, text) for text in [*DEV, *TRAIN[4:]]]
+    write_docbin(texts, folder / "more.spacy")
+    printed = arbo("fit", "calibrate", "ranked", "more.spacy", cwd=folder)
+    assert "arbo_linker, reranker: the first candidate is right for" in printed
+
+
+@pytest.mark.slow
+def test_invalid_input_is_a_message_without_a_traceback(folder):
+    (folder / "broken.jsonl").write_text('{"id": "a", "title": "A"}\n{"id": "b", \n')
+    printed = output("arbo", "kb", "build", "broken.jsonl", "nowhere", cwd=folder, code=1)
+    assert "broken.jsonl, line 2" in printed and "Traceback" not in printed
+    assert not (folder / "nowhere").exists()
+
+
+@pytest.mark.slow
+def test_spacy_init_nlp_writes_the_untrained_pipeline_of_a_config(folder):
+    write_docbin([annotated(spacy.blank("en"), text) for text in TRAIN], folder / "train2.spacy")
+    config = write_system("arborescence", folder)
+    paths = ["--paths.train", "train2.spacy", "--paths.dev", "train2.spacy"]
+    paths += ["--paths.kb", "kb.jsonl", "--components.arbo_linker.threshold", 0.125]
+    spacy_command("init", "nlp", config, "untrained", *paths, cwd=folder)
+    nlp = spacy.load(folder / "untrained")
+    doc = nlp(without_links(annotated(nlp, DEV[0])))
+    assert doc.ents[0].kb_id_ == "planet" and nlp.get_pipe("arbo_linker").threshold == 0.125
+    assert len(nlp.get_pipe("arbo_linker").exemplars) == sum(text.count("|") for text in TRAIN)
+
+
+@pytest.mark.slow
+def test_spacy_package_builds_a_wheel_that_links(folder):
+    build(model=MODEL).to_disk(folder / "packed")
+    package(folder / "packed", folder, name="arbo_test", version="0.0.1", create_wheel=True)
+    (wheel,) = (folder / "en_arbo_test-0.0.1" / "dist").glob("*.whl")
+    place = folder / "installed"
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", place, wheel]
+    subprocess.run(list(map(str, pip)), check=True, capture_output=True)
+    code = (
+        f"import sys; sys.path.insert(0, {str(place)!r}); import en_arbo_test\n"
+        "from spacy.tokens import Span\n"
+        "nlp = en_arbo_test.load()\n"
+        "doc = nlp.make_doc('A quicksilver.')\n"
+        "doc.ents = [Span(doc, 1, 2, label='THING')]\n"
+        "print(nlp(doc).ents[0].kb_id_)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
+    )
+    assert result.stdout.strip() == "metal", result.stderr
+    requirements = (folder / "en_arbo_test-0.0.1" / "meta.json").read_text()
+    assert "spacy_arbo_el" in requirements or "spacy-arbo-el" in requirements
+
+
+@pytest.mark.slow
+def test_example_existing_app_runs(folder):
+    printed = commands.run_script(ROOT / "examples" / "existing_app.py", str(folder / "model"))
+    assert "['entity_ruler', 'arbo_linker']" in printed
+    assert "the same after saving and loading" in printed
+
+
+@pytest.mark.slow
+def test_linking_benchmark_runs(folder, tiny_bert):
+    save_pipeline(build_tiny(tiny_bert), folder / "tiny")
+    files = str(folder / "tiny"), str(folder / "dev.spacy")
+    script = ROOT / "benchmarks" / "linking.py"
+    assert "ratio" in commands.run_script(script, *files, "--rounds", "1")
+
+
+@pytest.mark.slow
+def test_arbo_convert_maps_ids_to_those_of_a_knowledge_base(tmp_path):
+    entity = {"id": "D1", "title": "Alzheimer disease", "meta": {"ids": ["D1", "104300"]}}
+    (tmp_path / "kb.jsonl").write_text(json.dumps(entity))
+    mention = {"start": 0, "end": 5, "label": "Disease", "kb_id": "OMIM:104300"}
+    record = {"id": "1", "text": "A. D. is known.", "mentions": [mention]}
+    (tmp_path / "corpus.jsonl").write_text(json.dumps(record))
+    arbo("convert", "corpus.jsonl", "c.spacy", "--concepts", "kb.jsonl", cwd=tmp_path)
+    (doc,) = DocBin().from_disk(tmp_path / "c.spacy").get_docs(spacy.blank("en").vocab)
+    assert [span.kb_id_ for span in doc.ents] == ["D1"]

@@ -1,0 +1,135 @@
+"""``arbo link``: what it reads, how mentions are found, what it writes, and what it says."""
+
+import csv
+import json
+import re
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.show import frames
+
+from ..commands import run
+from ..linker.world import DEV, annotated
+
+TEXT = "The probe circles the planet Mercury at dawn. Quicksilver is a metal."
+COUNTS = r"(\d+) documents, (\d+) mentions, (\d+) linked to (\d+) entities, (\d+) NIL"
+
+
+def counts(output):
+    return list(map(int, re.search(COUNTS, output).groups()))
+
+
+@pytest.fixture(scope="module")
+def folder(shared_nlp, tmp_path_factory):
+    """A pipeline, raw documents of all kinds, and a dev set."""
+    place = tmp_path_factory.mktemp("link")
+    save_pipeline(shared_nlp, place / "model")
+    write_docbin([annotated(shared_nlp, text) for text in DEV], place / "dev.spacy")
+    texts = place / "texts"
+    (texts / "deep").mkdir(parents=True)
+    (texts / "a.txt").write_text(TEXT)
+    (texts / "deep" / "b.jsonl").write_text(json.dumps({"text": TEXT}) + "\n")
+    (texts / "c.csv").write_text(f"text\n{TEXT}\n")
+    (texts / "notes.md").write_text("no document")
+    return place
+
+
+def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path):
+    output = run(
+        *("link", folder / "model", folder / "texts"),
+        *("--find", "names", "--output", tmp_path / "links.csv"),
+    )
+    documents, mentions, linked, entities, nil = counts(output)
+    assert documents == 3 and mentions == 6 and linked + nil == 6 and entities >= 1
+    with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["document"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
+    assert {row["text"] for row in rows} == {"planet Mercury", "Quicksilver"}
+    assert all(TEXT[int(r["start"]) : int(r["end"])] == r["text"] for r in rows)
+    assert tuple(rows[0]) == frames.LINK, "the columns of --each and of links_to_dicts"
+    assert sum(row["kb_id"] != "NIL" for row in rows) == linked
+    assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
+
+
+def test_other_encodings_and_invalid_files(folder, tmp_path):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "a.txt").write_bytes(f"Café. {TEXT}".encode("cp1252"))
+    (texts / "b.csv").write_text(f"id;text\n1;{TEXT}\n2\n", encoding="utf8")
+    (texts / "c.jsonl").write_text(json.dumps({"text": TEXT}) + "\n{\n", encoding="utf8")
+    command = ("link", folder / "model", texts, "--find", "names", "--output", tmp_path / "l.jsonl")
+    assert "a.txt: the file isn't UTF-8" in run(*command, code=1)
+    printed = run(*command, "--skip-bad")
+    assert counts(printed)[:2] == [2, 4]
+    assert "3 bad lines or files left out" in printed and "c.jsonl, line 2: JSON" in printed
+    printed = run(*command, "--skip-bad", "--encoding", "cp1252")
+    assert counts(printed)[:2] == [3, 6] and "2 bad lines or files left out" in printed
+    assert "Café. The probe" in (tmp_path / "l.jsonl").read_text(encoding="utf8")
+    assert "E108" in run(*command, "--encoding", "no", code=1)
+    assert "--encoding" in run(*command, "--each", "--encoding", "cp1252", code=1)
+
+
+@pytest.mark.parametrize("name", ["links.jsonl", "links.spacy", "folder"])
+def test_the_suffix_of_the_output_chooses_its_format(folder, tmp_path, name):
+    out = tmp_path / name
+    printed = run("link", folder / "model", folder / "dev.spacy", "--output", out)
+    assert counts(printed)[:2] == [len(DEV), len(DEV)]
+    if name == "links.jsonl":
+        records = [json.loads(line) for line in out.read_text(encoding="utf8").splitlines()]
+        ids = [record["mentions"][0]["kb_id"] for record in records]
+    else:
+        (file,) = [out] if out.is_file() else out.iterdir()
+        docs = DocBin().from_disk(file).get_docs(spacy.blank("en").vocab)
+        ids = [doc.ents[0].kb_id_ for doc in docs]
+    assert len(ids) == len(DEV) and counts(printed)[2] == sum(i != "NIL" for i in ids)
+
+
+def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
+    other = spacy.blank("en")
+    ruler = other.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "THING", "pattern": "Mercury"}])
+    other.to_disk(tmp_path / "ruler")
+    arguments = ("link", folder / "model", folder / "texts" / "a.txt", "-o", tmp_path / "o.jsonl")
+    assert counts(run(*arguments, "--find", tmp_path / "ruler"))[:2] == [1, 1]
+    (record,) = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
+    assert record["id"] == "a.txt" and record["mentions"][0]["text"] == "Mercury"
+    assert "No component before the linker" in run(*arguments, "--find", "pipeline", code=1)
+
+
+def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(folder, tmp_path):
+    out = tmp_path / "o.csv"
+    output = run("link", folder / "model", folder / "texts", "--output", out, code=1)
+    assert "--find names" in output and not out.exists()
+    (tmp_path / "empty").mkdir()
+    output = run("link", folder / "model", tmp_path / "empty", "--output", out, code=1)
+    assert "nothing to read" in output
+    output = run("link", folder / "model", folder / "texts/notes.md", "--output", out, code=1)
+    assert "nothing to read" in output
+
+
+def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
+    model, dev, out = folder / "model", folder / "dev.spacy", tmp_path / "o.jsonl"
+    for command in ("link", "discover"):
+        output = run(command, dev, model, "--output", out, code=1)
+        assert "is a pipeline, not documents" in output or "not a pipeline" in output
+        assert "arbo COMMAND MODEL DATA" in output
+    for command in ("evaluate", "fit tune", "fit calibrate", "show"):
+        words = command.split()
+        assert "not a pipeline. The pipeline comes first" in run(*words, dev, model, code=1)
+        assert "is a pipeline, not documents" in run(*words, model, model, code=1)
+        texts = folder / "texts" / "deep" / "b.jsonl"
+        assert "arbo convert" in run(*words, model, texts, code=1)
+    assert "not a pipeline" in run("show", dev, "--text", "A text.", code=1)
+
+
+def test_hints_where_nothing_can_be_linked(folder, tmp_path, shared_nlp):
+    nlp = spacy.load(folder / "model")
+    linker = nlp.get_pipe("arbo_linker")
+    linker.set_kb([])
+    save_pipeline(nlp, tmp_path / "empty")
+    dev, out = folder / "dev.spacy", tmp_path / "o.jsonl"
+    assert "knowledge base is empty" in run("link", tmp_path / "empty", dev, "--output", out)

@@ -1,0 +1,80 @@
+"""The callback at the end of training: honest scores, and a threshold."""
+
+import pytest
+
+from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
+from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
+from spacy_arbo_el.runs.evaluation import create_evaluation
+
+from ..linker.conftest import build
+from ..linker.world import DEV, TRAIN, examples
+from ..scores import compare_inference
+
+UNKNOWN = ["She ate [cheese|NIL] with fruit.", "Cars have [wheels|NIL].", "A [fox|NIL] sleeps."]
+WEIGHTS = {"arbo_acc": 1.0, "nel_micro_f": 0.0, "arbo_nil_f": None}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return build(train=TRAIN, reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"}, threshold=0.0)
+
+
+@pytest.fixture(scope="module")
+def data(nlp):
+    return examples(nlp, [*DEV, *UNKNOWN])
+
+
+@pytest.fixture
+def dev(data, tmp_path):
+    from spacy.tokens import DocBin
+
+    path = tmp_path / "dev.spacy"
+    DocBin(docs=[eg.reference for eg in data], store_user_data=True).to_disk(path)
+    return path
+
+
+def test_scores_are_those_of_folds(nlp, data):
+    docs = [eg.reference for eg in data]
+    _, threshold, scores = fit_and_score(nlp.get_pipe("arbo_linker"), docs, "")
+    assert threshold == 0.0
+    expected = compare_inference(nlp, data, folds=FOLDS)["as configured"]
+    assert {key: scores[key] for key in expected} == expected
+
+
+def test_the_threshold_is_the_best_on_the_held_out_parts(nlp, data):
+    linker, docs = nlp.get_pipe("arbo_linker"), [eg.reference for eg in data]
+    _, threshold, scores = fit_and_score(linker, docs, "arbo_acc")
+    assert 0.0 < threshold < 1.0, "unknown mentions are NIL"
+    linked = fit_and_score(linker, docs, "")[2]
+    assert scores["arbo_acc"] > linked["arbo_acc"] and scores["arbo_nil_r"] > 0
+    assert linker.threshold == 0.0, "the linker is unchanged"
+
+
+def test_pooled_rows_are_those_of_all_mentions(nlp, data):
+    linker, docs = nlp.get_pipe("arbo_linker"), [eg.reference for eg in data]
+    parts = [sweep_linking(linker, part) for part in (docs[:3], docs[3:])]
+    assert pooled_rows(parts) == sweep_linking(linker, docs).rows
+
+
+def test_too_few_documents_leave_the_threshold(nlp, data):
+    linker = nlp.get_pipe("arbo_linker")
+    scored = fit_and_score(linker, [data[0].reference], "arbo_acc")[1:]
+    assert scored == (linker.threshold, {})
+
+
+def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
+    nlp = build(train=TRAIN, reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"}, threshold=0.0)
+    callback = Calibrate(path=dev, tune_by="nel_micro_f")
+    settings = {"before_to_disk": callback, "score_weights": WEIGHTS}
+    score, scores = create_evaluation(nlp, lambda nlp: data, settings)()
+    linker = nlp.get_pipe("arbo_linker")
+    docs = [eg.reference for eg in data]
+    _, threshold, expected = fit_and_score(linker, docs, "nel_micro_f")
+    assert linker.threshold == nlp.config["components"]["arbo_linker"]["threshold"] == threshold
+    assert score == scores["arbo_acc"] == expected["arbo_acc"]
+    assert scores["nel_micro_f"] == expected["nel_micro_f"]
+
+
+def test_an_unknown_score_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no score 'accuracy' to tune by"):
+        Calibrate(path=tmp_path, tune_by="accuracy")

@@ -1,0 +1,270 @@
+"""The documentation agrees with the code: examples, configs, commands, names and links."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import srsly
+import typer
+from spacy.util import import_file, load_model_from_config
+from thinc.api import Config
+
+import spacy_arbo_el
+from spacy_arbo_el import ArboLinker, NewEntities
+from spacy_arbo_el.base.errors import Errors, Warnings
+from spacy_arbo_el.cli import arbo_cli
+from spacy_arbo_el.config_sources import read_partial
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.annotations import Link
+
+from ..linker.conftest import build
+from ..linker.world import annotated, without_links
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *ROOT.glob("docs/*.md"),
+        *(ROOT / folder / "README.md" for folder in ("assets", "examples", "experiments", "tests")),
+    ]
+)
+SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
+
+
+def read(page):
+    return page.read_text(encoding="utf8")
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", read(page), re.S)
+
+
+def test_each_code_stands_for_one_message():
+    source = read(ROOT / "spacy_arbo_el" / "base" / "errors.py")
+    codes = re.findall(r"^    ([EW]\d+) = ", source, re.M)
+    assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
+
+
+def test_picture_of_the_graph_is_what_its_script_draws():
+    script = ROOT / "docs" / "graph_example.py"
+    drawn = script.with_suffix(".svg").read_text(encoding="utf8")
+    assert import_file(script.stem, script).picture() == drawn, "Run: python docs/graph_example.py"
+
+
+def test_examples_on_the_graph_give_what_their_comments_say():
+    each = blocks(ROOT / "ARCHITECTURE.md", "python")
+    code = "\n".join(block for block in each if "graph." in block)
+    names = {}
+    exec(code, names)
+    promised = re.findall(r"^(\w+)\.(\w+) +# (\[.*\])", code, re.M)
+    assert len(promised) == 5
+    for name, field, value in promised:
+        assert getattr(names[name], field).tolist() == eval(value)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_links_lead_to_existing_files_and_headings(page):
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", read(page)):
+        path = page.parent / target if target else page
+        assert path.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", read(path), re.M)
+            slugs = {
+                re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", one).strip().lower())
+                for one in headings
+            }
+            assert anchor in slugs, (target, anchor)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_python_code_uses_existing_names(page):
+    for code in blocks(page, "python"):
+        ast.parse(code)
+        for method in re.findall(r"\blinker\.(\w+)", code):
+            assert hasattr(ArboLinker, method), method
+        for method in re.findall(r"\bnew_entities\.(\w+)", code):
+            assert hasattr(NewEntities, method) or hasattr(NewEntities(), method), method
+        for names in re.findall(r"^from spacy_arbo_el import (.+)$", code, re.M):
+            assert all(hasattr(spacy_arbo_el, name) for name in names.split(", ")), names
+    for name in re.findall(r"`spacy_arbo_el\.(\w+)", read(page)):
+        assert hasattr(spacy_arbo_el, name) or (ROOT / "spacy_arbo_el" / name).exists(), name
+
+
+def without_repetition(texts):
+    """The texts of configs, joined into fewer in which no section occurs twice: each is loaded."""
+    joined = []
+    for text in texts:
+        sections = set(re.findall(r"^\[(.+)\]$", text, re.M))
+        free = next((one for one in joined if not _overlap(sections, one[0])), None)
+        if free is None:
+            joined.append((sections, [text]))
+        else:
+            free[0].update(sections)
+            free[1].append(text)
+    return ["\n".join(parts) for _, parts in joined]
+
+
+def _overlap(some, others):
+    """Whether a section of one config is one of the other, or lies within one of its sections."""
+    dotted = [(f"{a}.", f"{b}.") for a in some for b in others]
+    return any(a.startswith(b) or b.startswith(a) for a, b in dotted)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_sections_of_configs_are_valid(page):
+    for name in ("custom_reranker", "custom_encoder"):
+        import_file(name, ROOT / "examples" / f"{name}.py")
+    nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
+    base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
+    for text in without_repetition(blocks(page, "ini")):
+        components = read_partial(text).get("components", {})
+        if "arbo_linker" in components:
+            own = Config({"components": {"arbo_linker": components["arbo_linker"]}})
+            load_model_from_config(base.merge(own), auto_fill=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
+def test_commands_and_their_options_exist(page):
+    for line in re.findall(r"python -m spacy arbo ([a-z][^`\n]*)", read(page)):
+        command = typer.main.get_command(arbo_cli)
+        words = line.split("#")[0].split()
+        while hasattr(command, "commands"):
+            assert words[0] in command.commands, line
+            command = command.commands[words.pop(0)]
+        options = {option for parameter in command.params for option in parameter.opts}
+        given = {word for word in words if re.fullmatch("--?[a-z-]+", word)}
+        # Options with a dot are settings of the config.
+        assert given <= options, (line, given - options)
+
+
+def test_the_table_of_a_link_has_all_that_it_has():
+    section = read(ROOT / "docs" / "linking.md").split("## `Span._.arbo`")[1].split("\n## ")[0]
+    public = {name for name in (*vars(Link), *Link.__annotations__) if not name.startswith("_")}
+    # What stores a link on its Doc is for the package alone.
+    public -= {"to_data", "from_data"}
+    assert {name.strip("()") for name in re.findall(r"^\| `([^`]+)`", section, re.M)} == public
+
+
+NOT_RUN = re.compile(r"<!-- not run: .+ -->\n```python\n.*?```\n", re.S)
+RUNNING = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+# Ids of entities in examples, which look like codes of errors.
+DEMO_IDS = {f"E{number:03}" for number in range(1, 130)}
+
+
+def discovery_examples():
+    """What docs/discovery.md takes as given: a pipeline, documents, and ids of new entities."""
+    nlp = build([Entity("E003", "Oslo", "capital of Norway")], train=[], threshold=0.999)
+    counts = {"Zorblax": 6, "Quimbly": 5, "the Fentrop river": 4, "Mardle-7": 3}
+
+    def docs():
+        marked = [f"Report {i} is on [{name}|x]." for name in counts for i in range(counts[name])]
+        return [without_links(annotated(nlp, text)) for text in marked]
+
+    found = nlp.get_pipe("arbo_linker").corpus.discover(docs())
+    ids = {found[key].name: key for key in found.ids}
+    assert set(ids) == set(counts)
+    a, b, c, d = (ids[name] for name in counts)
+    given = {"docs": docs(), "more_docs": docs(), "texts": ["Report 9."]}
+    return {"nlp": nlp, **given, "a": a, "b": b, "c": c, "d": d}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNING, ids=[str(page.relative_to(ROOT)) for page in RUNNING])
+def test_python_examples_run_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """In one namespace, in an empty folder. `<!-- not run: why -->` leaves the next block out."""
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", NOT_RUN.sub("", read(page)), re.S))
+    names = discovery_examples() if page.name == "discovery.md" else {}
+    exec(compile(code, f"<code of {page.name}>", "exec"), names)
+
+
+def test_entry_for_the_universe_is_complete_and_its_example_runs(capsys):
+    entry = srsly.read_json(ROOT / "docs" / "universe.json")
+    required = {"id", "title", "slogan", "description", "pip", "code_example", "author", "category"}
+    assert required <= set(entry)
+    exec("\n".join(entry["code_example"]), {})
+    assert "cardiac infarction D009203" in capsys.readouterr().out
+
+
+def test_readme_example_prints_what_the_readme_shows(capsys):
+    exec("\n".join(blocks(ROOT / "README.md", "python")), {})
+    printed = capsys.readouterr().out.split()
+    shown = blocks(ROOT / "README.md", "text")[0].split()
+    assert len(printed) == len(shown)
+    for one, other in zip(printed, shown):
+        # Probabilities differ a little between CPUs.
+        same = (
+            abs(float(one) - float(other)) < 0.1
+            if re.fullmatch(r"\d\.\d+", other)
+            else one == other
+        )
+        assert same, (one, other)
+
+
+def test_readme_is_short():
+    assert len(read(ROOT / "README.md").splitlines()) <= 120
+
+
+def test_every_page_is_in_the_navigation():
+    navigation, readme = read(ROOT / "mkdocs.yml"), read(ROOT / "README.md")
+    pages = sorted((ROOT / "docs").glob("*.md"))
+    assert len(pages) == 14
+    for page in pages:
+        assert f": docs/{page.name}\n" in navigation and f"(docs/{page.name})" in readme, page.name
+
+
+def test_pages_are_short():
+    words = [word for page in (ROOT / "docs").glob("*.md") for word in read(page).split()]
+    # Bars and dashes of tables are no words.
+    assert sum(any(map(str.isalnum, word)) for word in words) <= 19000
+
+
+def test_error_codes_on_pages_exist():
+    for page in PAGES:
+        for code in re.findall(r"\b[EW][0-7]\d\d\b", read(page)):
+            assert hasattr(Warnings if code[0] == "W" else Errors, code) or code in DEMO_IDS, code
+
+
+def test_python_api_has_every_public_name():
+    assert all(hasattr(spacy_arbo_el, name) for name in spacy_arbo_el.__all__)
+    page = read(ROOT / "docs" / "reference.md")
+    listed = {place.rsplit(".", 1)[1] for place in re.findall(r"^::: (\S+)", page, re.M)}
+    assert listed == set(spacy_arbo_el.__all__) - {"__version__"}
+
+
+@pytest.mark.slow
+def test_site_builds_without_a_warning(tmp_path):
+    pytest.importorskip("mkdocs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "ArboLinker" in read(tmp_path / "docs" / "reference" / "index.html")
+
+
+def packages_in_order():
+    table = read(ROOT / "ARCHITECTURE.md").split("## The packages")[1].split("Outside")[0]
+    return re.findall(r"^\| `(\w+)/`", table, re.M)
+
+
+def test_architecture_names_all_packages():
+    folders = {path.parent.name for path in (ROOT / "spacy_arbo_el").glob("*/__init__.py")}
+    assert set(packages_in_order()) == folders
+
+
+@pytest.mark.slow
+def test_inference_procedure_of_the_architecture_links():
+    names = {}
+    exec("\n".join(blocks(ROOT / "ARCHITECTURE.md", "python")), names)
+    nlp = build()
+    text = "[Mercury|planet] is a planet. The probe circles the planet [Mercury|planet] at dawn."
+    nlp.get_pipe("arbo_linker").inference = names["OneSensePerDocument"]()
+    first, second = nlp(without_links(annotated(nlp, text))).ents
+    assert first.kb_id_ == second.kb_id_ == "planet"
+    assert first._.arbo.score == second._.arbo.score
+    assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
+    assert nlp.get_pipe("arbo_linker").corpus.link([nlp.make_doc("Nothing.")])

@@ -1,0 +1,80 @@
+"""What setup.cfg promises of Python agrees with what the installed requirements need."""
+
+import json
+import re
+from configparser import ConfigParser
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from packaging.specifiers import SpecifierSet
+from spacy.cli.package import generate_readme
+
+import spacy_arbo_el
+from spacy_arbo_el.runs.evaluation import describe
+
+ROOT = Path(__file__).parents[2]
+
+
+def setup():
+    parser = ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf8")
+    return parser
+
+
+def promised():
+    """The versions of Python among the classifiers."""
+    found = re.findall(r"Python :: (3\.\d+)$", setup()["metadata"]["classifiers"], re.M)
+    assert found
+    return found
+
+
+def test_classifiers_are_the_versions_that_can_be_installed():
+    allowed = SpecifierSet(setup()["options"]["python_requires"])
+    assert [f"3.{n}" for n in range(6, 20) if f"3.{n}.0" in allowed] == promised()
+
+
+@pytest.mark.parametrize("name", ["spacy", "spacy-transformers", "thinc"])
+def test_the_main_requirements_can_be_installed_with_each_version(name):
+    """Others have older releases for older versions."""
+    needs = SpecifierSet(metadata(name)["Requires-Python"])
+    assert [one for one in promised() if f"{one}.5" not in needs] == []
+
+
+def test_all_files_of_the_package_are_in_the_wheel():
+    package = ROOT / "spacy_arbo_el"
+    patterns = setup()["options.package_data"]["spacy_arbo_el"].split()
+    packed = {path for pattern in patterns for path in package.glob(pattern)}
+    for path in package.rglob("*.*"):
+        if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__":
+            assert path in packed
+
+
+def test_workflows_run_the_same_commands_as_people():
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf8"), re.M))
+    used = set()
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        used |= set(re.findall(r"run: make (\w+)", path.read_text("utf8")))
+    assert {"test", "demo", "dist"} <= used <= targets
+    tested = srsly.read_yaml(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]
+    assert tested["strategy"]["matrix"]["python"] == promised()
+
+
+def test_citation_and_universe_name_this_package():
+    citation = srsly.read_yaml(ROOT / "CITATION.cff")
+    assert str(citation["version"]) == spacy_arbo_el.__version__
+    universe = json.loads((ROOT / "docs" / "universe.json").read_text("utf8"))
+    assert universe["pip"].replace("-", "_") == setup()["metadata"]["name"] == citation["title"]
+
+
+def test_the_model_card_says_what_the_scores_are_of():
+    nlp = spacy.blank("en")
+    describe(nlp)
+    nlp.meta["performance"] = {"arbo_acc": 0.875}
+    card = generate_readme(nlp.meta)
+    assert "Links mentions" in card and "87.50" in card and "fitted on other parts" in card
+    nlp.meta["description"] = "Mine."
+    describe(nlp)
+    assert nlp.meta["description"] == "Mine.", "what people have written stays"

@@ -1,0 +1,94 @@
+"""Round trips of pipelines with each kind of encoder: batches, folder, bytes, processes."""
+
+import copy
+
+import pytest
+import spacy
+from thinc.api import Adam
+
+from spacy_arbo_el import load_pipeline, save_pipeline
+
+from ..linker.conftest import build
+from ..linker.test_ngrams import TYPED
+from ..linker.world import DEV, TRAIN, annotated, examples, without_links
+
+LONG = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
+TEXTS = [*DEV, *TRAIN, LONG, "Nothing here."]
+TINY = {"window": 32, "precision": "float32"}
+SETTINGS = {
+    "words": {},
+    "n-grams": TYPED,
+    "two vectors": {
+        "model": {
+            "mention": {
+                "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
+                "pooling": {"@misc": "spacy-arbo-el.FirstLastPooling.v1"},
+                **TINY,
+            }
+        }
+    },
+    "documents": {
+        "model": {
+            "mention": {
+                "@architectures": "spacy-arbo-el.DocumentEncoder.v1",
+                "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
+                "precision": "float32",
+                "passage": 40,
+                "text": 32,
+            }
+        }
+    },
+    "no texts": {
+        "retriever": {"verbalization": {"@misc": "spacy-arbo-el.NoText.v1"}},
+        "objective": {
+            "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4, "mention_share": 1.0}
+        },
+    },
+}
+
+
+@pytest.fixture(scope="module", params=SETTINGS)
+def world(request, tiny_bert):
+    """A trained pipeline, the settings of its linker, and its links. Don't change it."""
+    settings = copy.deepcopy(SETTINGS[request.param])
+    tower = settings.get("model", {}).get("mention")
+    if tower is not None:
+        tower["name"] = str(tiny_bert)
+    nlp = build(**settings)
+    assert nlp.update(examples(nlp, TRAIN), sgd=Adam(1e-4))["arbo_linker"] > 0
+    expected = links(map(nlp, plain(nlp)))
+    assert any(link.kb_id != "NIL" for doc in expected for link in doc)
+    return nlp, settings, expected
+
+
+def plain(nlp):
+    return [without_links(annotated(nlp, text)) for text in TEXTS]
+
+
+def links(docs):
+    return [[ent._.arbo for ent in doc.ents] for doc in docs]
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+def test_pipe_equals_calls(world, batch_size):
+    nlp, _, expected = world
+    assert links(nlp.pipe(plain(nlp), batch_size=batch_size)) == expected
+
+
+def test_folder_and_bytes(world, tmp_path):
+    nlp, settings, expected = world
+    other = build(train=[], **settings)
+    other.get_pipe("arbo_linker").from_bytes(nlp.get_pipe("arbo_linker").to_bytes())
+    assert links(other.pipe(plain(other))) == expected
+    path, again = tmp_path / "model", nlp
+    for save in (type(nlp).to_disk, save_pipeline):
+        save(again, path)
+        again = load_pipeline(path)
+        assert links(again.pipe(plain(again))) == expected
+    assert links(spacy.load(path).pipe(plain(again))) == expected
+
+
+@pytest.mark.slow
+def test_two_processes(world):
+    nlp, _, expected = world
+    assert links(nlp.pipe(plain(nlp), n_process=2, batch_size=3)) == expected

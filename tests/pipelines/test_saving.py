@@ -1,0 +1,347 @@
+"""Pipelines are saved in one step by one program at a time, with the settings in force."""
+
+import copy
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+import spacy
+from filelock import FileLock, Timeout
+
+from spacy_arbo_el import edit_pipeline, load_pipeline, save_pipeline
+from spacy_arbo_el.base.calibration import Calibration
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import changing_pipeline
+from spacy_arbo_el.storage.folders import LOCK, locked_folder
+
+from ..commands import run
+from ..linker.world import DEV, annotated, without_links
+from .saved import change, contents, tiny_pipeline
+
+NAME = "arbo_linker"
+CURVES = {"entity": [3.0, -1.0]}
+
+
+@pytest.fixture
+def tiny_nlp(tiny_bert):
+    return tiny_pipeline(tiny_bert)
+
+
+@pytest.fixture
+def model(tiny_nlp, tmp_path):
+    save_pipeline(tiny_nlp, tmp_path / "model")
+    return tmp_path / "model"
+
+
+def saved_settings(path):
+    return spacy.util.load_config(path / "config.cfg")["components"][NAME]
+
+
+# Settings
+
+
+def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(tiny_nlp, tmp_path):
+    linker = find_linker(tiny_nlp)
+    linker.threshold = 0.3
+    linker.calibration = Calibration.from_config(CURVES)
+    linker.cfg["overwrite"] = False
+    linker.cfg.update(use_gold_ents=False)
+    linker.cfg["extension"] = "mine"
+    assert tiny_nlp.config["components"][NAME]["threshold"] == 0.3
+    tiny_nlp.to_disk(tmp_path / "model")
+    settings = saved_settings(tmp_path / "model")
+    assert settings["calibration"]["entity"] == [3.0, -1.0]
+    keys = ("threshold", "overwrite", "use_gold_ents", "extension")
+    assert [settings[key] for key in keys] == [0.3, False, False, "mine"]
+    again = find_linker(spacy.load(tmp_path / "model"))
+    assert again.cfg == linker.cfg and again.calibration == linker.calibration
+
+
+@pytest.mark.parametrize(
+    "key, value, read",
+    [
+        # What the pipeline was made with, saved with, the default, and another one.
+        *(
+            ("threshold", value, lambda linker: linker.threshold)
+            for value in (0.999, 0.3, 0.0, 0.5)
+        ),
+        ("overwrite", True, lambda linker: linker.cfg["overwrite"]),
+        ("use_gold_ents", True, lambda linker: linker.cfg["use_gold_ents"]),
+        ("extension", "arbo", lambda linker: linker.cfg["extension"]),
+        ("calibration", None, lambda linker: linker.cfg["calibration"]),
+        ("model.mention.predict_tokens", 640, lambda linker: tower(linker)["predict_tokens"]),
+        ("model.mention.train_tokens", 640, lambda linker: tower(linker)["train_tokens"]),
+        ("model.mention.kept_tokens", 640, lambda linker: tower(linker)["kept_tokens"]),
+        ("model.mention.window", 32, lambda linker: tower(linker)["reader"].size),
+    ],
+)
+def test_each_setting_can_be_given_on_loading(tiny_nlp, tmp_path, key, value, read):
+    linker = find_linker(tiny_nlp)
+    linker.cfg.update(overwrite=False, use_gold_ents=False, extension="mine")
+    linker.calibration, linker.threshold = Calibration.from_config(CURVES), 0.3
+    tiny_nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model", config={f"components.{NAME}.{key}": value})
+    assert read(find_linker(again)) == value
+    again.to_disk(tmp_path / "again")
+    assert saved_settings(tmp_path / "again")["threshold"] == find_linker(again).threshold
+    doc = again(without_links(annotated(again, DEV[0])))
+    assert doc.ents[0].kb_id_
+
+
+def tower(linker):
+    return linker.model.get_ref("mention").attrs
+
+
+def test_another_window_on_loading_encodes_anew(tiny_nlp, model):
+    config = {f"components.{NAME}.model.mention.window": 32}
+    linker = find_linker(spacy.load(model, config=config))
+    assert linker.kb.fingerprint == linker.encoder.text_fingerprint
+    assert linker.encoder.fingerprint == linker.exemplars.fingerprint
+    assert linker.encoder.fingerprint != find_linker(tiny_nlp).encoder.fingerprint
+
+
+def test_settings_of_a_disabled_and_of_a_renamed_component(tiny_nlp, tmp_path):
+    tiny_nlp.rename_pipe(NAME, "linker")
+    tiny_nlp.disable_pipe("linker")
+    tiny_nlp.get_pipe("linker").threshold = 0.3
+    tiny_nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    assert again.disabled == ["linker"] and again.get_pipe("linker").threshold == 0.3
+    without = spacy.load(tmp_path / "model", exclude=["linker"])
+    assert without.pipe_names == []
+
+
+def test_settings_survive_bytes_copies_and_pickles(tiny_nlp):
+    linker = find_linker(tiny_nlp)
+    linker.threshold = 0.3
+    other = spacy.blank("en").from_config(tiny_nlp.config)
+    other.from_bytes(tiny_nlp.to_bytes())
+    again = [find_linker(other), copy.deepcopy(linker), pickle.loads(pickle.dumps(linker))]
+    for one in again:
+        assert one.threshold == 0.3 and contents(one) == contents(linker)
+
+
+def test_settings_of_a_linker_sourced_from_another_pipeline(tiny_nlp, tmp_path):
+    app = spacy.blank("en")
+    app.add_pipe(NAME, source=tiny_nlp)
+    find_linker(app).threshold = 0.3
+    with pytest.warns(UserWarning, match="W516.*threshold.*save_pipeline"):
+        app.to_disk(tmp_path / "model")
+    save_pipeline(app, tmp_path / "model")
+    assert find_linker(spacy.load(tmp_path / "model")).threshold == 0.3
+
+
+# In one step
+
+
+def test_save_pipeline_replaces_a_pipeline(tiny_nlp, model):
+    change(tiny_nlp)
+    save_pipeline(tiny_nlp, model)
+    assert contents(find_linker(spacy.load(model))) == contents(find_linker(tiny_nlp))
+    assert os.listdir(model.parent) == [model.name]
+
+
+def test_save_pipeline_leaves_other_folders_alone(tiny_nlp, model, tmp_path):
+    (model / "notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="notes.txt"):
+        save_pipeline(tiny_nlp, model)
+    with pytest.raises(ValueError, match="notes.txt"), edit_pipeline(model):
+        pass
+    assert (model / "notes.txt").read_text() == "mine"
+
+
+def test_an_error_while_saving_leaves_the_old_pipeline(tiny_nlp, model, monkeypatch):
+    before = contents(find_linker(spacy.load(model)))
+    change(tiny_nlp)
+    monkeypatch.setattr(find_linker(tiny_nlp).reranker.__class__, "to_bytes", lambda self: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        save_pipeline(tiny_nlp, model)
+    with pytest.raises(ZeroDivisionError):
+        find_linker(tiny_nlp).to_disk(model / NAME)
+    monkeypatch.undo()
+    assert contents(find_linker(spacy.load(model))) == before
+    assert os.listdir(model.parent) == [model.name]
+
+
+def test_a_component_saved_over_itself_keeps_what_was_excluded(tiny_nlp, model):
+    before = contents(find_linker(tiny_nlp))
+    change(tiny_nlp)
+    linker = find_linker(tiny_nlp)
+    linker.to_disk(model / NAME, exclude=["vocab", "exemplars", "corrections", "kb"])
+    found = contents(find_linker(spacy.load(model)))
+    changed = {key for key in before if found[key] != before[key]}
+    assert changed == {"new_entities", "reranker"}
+
+
+def test_a_part_that_was_never_saved_is_named(tiny_nlp, tmp_path):
+    linker = find_linker(tiny_nlp)
+    linker.to_disk(tmp_path / "part", exclude=["exemplars", "kb"])
+    with pytest.raises(ValueError, match="E053.*without 'exemplars'.*exclude"):
+        linker.from_disk(tmp_path / "part")
+    linker.from_disk(tmp_path / "part", exclude=["exemplars", "kb"])
+
+
+def test_a_linker_with_its_vocabulary(tiny_nlp, tmp_path):
+    linker = find_linker(tiny_nlp)
+    linker.to_disk(tmp_path / "linker")
+    again = spacy.blank("en").add_pipe(NAME, config=plain(tiny_nlp)).from_disk(tmp_path / "linker")
+    assert contents(again) == contents(linker)
+
+
+def plain(nlp):
+    config = nlp.config.interpolate()["components"][NAME]
+    return {key: value for key, value in config.items() if key != "factory"}
+
+
+# One program at a time
+
+
+def test_edit_pipeline_saves_and_an_error_does_not(model):
+    with edit_pipeline(model) as nlp:
+        find_linker(nlp).threshold = 0.1
+    with pytest.raises(KeyError), edit_pipeline(model) as nlp:
+        find_linker(nlp).threshold = 0.2
+        find_linker(nlp).kb.get("nobody")
+    assert find_linker(spacy.load(model)).threshold == 0.1
+
+
+@pytest.mark.slow
+def test_two_programs_at_once(model):
+    """The second is refused from loading to saving, and the first is not disturbed."""
+    with edit_pipeline(model) as nlp:
+        entity = find_linker(nlp).new_entities.ids[0]
+        table = model.with_name("decisions.csv")
+        table.write_text(f"id,decision\n{entity},reject\n")
+        command = [sys.executable, "-m", "spacy", "arbo", "new", "apply", str(model), str(table)]
+        run = subprocess.run(command, capture_output=True, text=True)
+        assert run.returncode == 1 and "E050" in run.stdout + run.stderr
+        assert "Traceback" not in run.stderr
+        find_linker(nlp).threshold = 0.1
+    linker = find_linker(spacy.load(model))
+    assert linker.threshold == 0.1 and entity in linker.new_entities.ids
+
+
+def test_commands_that_change_a_pipeline_save_it_in_one_step(model, tmp_path_factory):
+    entity = find_linker(load_pipeline(model)).new_entities.ids[0]
+    table = tmp_path_factory.mktemp("table") / "decisions.csv"
+    table.write_text(f"id,decision\n{entity},reject\n")
+    arguments, refused = ("new", "apply", model, table), []
+    with changing_pipeline(model):
+        thread = threading.Thread(target=lambda: refused.append(run(*arguments, code=1)))
+        thread.start()
+        thread.join()
+    assert refused
+    run(*arguments)
+    assert entity not in find_linker(load_pipeline(model)).new_entities.ids
+    assert os.listdir(model.parent) == [model.name]
+
+
+def test_threads_of_one_program_keep_each_other_out(model):
+    errors = []
+
+    def edit():
+        try:
+            with edit_pipeline(model):
+                pass
+        except ValueError as error:
+            errors.append(str(error))
+
+    with changing_pipeline(model):
+        thread = threading.Thread(target=edit)
+        thread.start()
+        thread.join()
+        with changing_pipeline(model):
+            pass
+    assert len(errors) == 1 and "E050" in errors[0]
+    edit()
+    assert len(errors) == 1
+
+
+def test_the_lock_holds_over_the_replacement(tiny_nlp, model):
+    with changing_pipeline(model):
+        save_pipeline(tiny_nlp, model)
+        lock = FileLock(str(model / LOCK))
+        with pytest.raises(Timeout):
+            lock.acquire(timeout=0)
+    with lock.acquire(timeout=0):
+        pass
+
+
+def test_a_lock_ends_with_its_program(tmp_path):
+    process = os.fork()
+    if not process:
+        with locked_folder(tmp_path, "no"):
+            os._exit(0)
+    os.waitpid(process, 0)
+    with locked_folder(tmp_path, "refused"), locked_folder(tmp_path, "refused"):
+        pass
+    with locked_folder(tmp_path / "nothing", "refused"):
+        pass
+
+
+def test_a_knowledge_base_that_is_being_edited_is_not_replaced(tiny_nlp, model):
+    kb = ArboKB.open(model / NAME / "kb")
+    try:
+        with pytest.raises(ValueError, match="being edited"):
+            save_pipeline(tiny_nlp, model)
+        with pytest.raises(ValueError, match="being edited"), edit_pipeline(model):
+            pass
+        with pytest.raises(ValueError, match="being edited"):
+            tiny_nlp.to_disk(model)
+    finally:
+        kb.close()
+    with changing_pipeline(model), pytest.raises(ValueError, match="being edited"):
+        ArboKB.open(model / NAME / "kb")
+    save_pipeline(tiny_nlp, model)
+
+
+def test_a_pipeline_whose_own_knowledge_base_is_open_for_writing(model):
+    nlp = spacy.load(model)
+    linker = find_linker(nlp)
+    with ArboKB.open(model / NAME / "kb", nlp.vocab) as kb:
+        linker.set_kb(lambda vocab: kb)
+        kb.add(Entity("x", "X-ray"))
+        linker.threshold = 0.1
+        with pytest.raises(ValueError, match="E055.*kb.close"):
+            save_pipeline(nlp, model)
+        nlp.to_disk(model)
+        kb.add(Entity("y", "Yellow"))
+    again = find_linker(spacy.load(model))
+    assert "x" in again.kb and "y" in again.kb and again.threshold == 0.1
+
+
+def test_an_edit_of_the_saved_knowledge_base_is_no_damage(model):
+    with ArboKB.open(model / NAME / "kb") as kb:
+        kb.add(Entity("x", "X-ray"))
+    assert "x" in find_linker(load_pipeline(model)).kb
+
+
+def test_an_older_copy_of_the_knowledge_base_is_refused(tiny_nlp, model, tmp_path):
+    import shutil
+
+    shutil.copytree(model / NAME / "kb", tmp_path / "old")
+    with ArboKB.open(model / NAME / "kb") as kb:
+        kb.add(Entity("x", "X-ray"))
+    spacy.load(model).to_disk(model)
+    shutil.rmtree(model / NAME / "kb")
+    shutil.copytree(tmp_path / "old", model / NAME / "kb")
+    with pytest.raises(ValueError, match="E054.*set_kb"):
+        spacy.load(model)
+
+
+def test_a_pipeline_of_links_loads_as_a_copy(tiny_nlp, tmp_path):
+    tiny_nlp.to_disk(tmp_path / "cache")
+    shutil.copytree(tmp_path / "cache", tmp_path / "links", copy_function=os.symlink)
+    for load in (spacy.load, load_pipeline):
+        with pytest.raises(ValueError, match="E042.*is a symbolic link.*cp -rL FOLDER COPY"):
+            load(tmp_path / "links")
+    shutil.copytree(tmp_path / "links", tmp_path / "copy")
+    assert spacy.load(tmp_path / "copy").pipe_names == tiny_nlp.pipe_names
+    (tmp_path / "whole").symlink_to(tmp_path / "cache")
+    assert spacy.load(tmp_path / "whole").pipe_names == tiny_nlp.pipe_names

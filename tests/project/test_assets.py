@@ -1,0 +1,233 @@
+"""The demo data in assets/ is as its README describes it: offsets, ids, ambiguity, discovery."""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from spacy.util import import_file
+
+from spacy_arbo_el.kb.entity import Entity
+
+ASSETS = Path(__file__).parents[2] / "assets"
+SPLITS = ("train", "dev", "test")
+
+
+def read(name):
+    lines = (ASSETS / name).read_text(encoding="utf8").split("\n")
+    assert lines.pop() == "", f"{name} does not end with a line break"
+    return [json.loads(line) for line in lines]
+
+
+def surface(doc, mention):
+    return doc["text"][mention["start"] : mention["end"]]
+
+
+def names(entity):
+    return {name.casefold() for name in (entity["title"], *entity["aliases"])}
+
+
+@pytest.fixture(scope="module")
+def kb():
+    return {entity["id"]: entity for entity in read("entities.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def new():
+    return {entity["id"]: entity for entity in read("entities_new.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def splits():
+    return {split: read(f"{split}.jsonl") for split in SPLITS}
+
+
+@pytest.fixture(scope="module")
+def mentions(splits):
+    """(split, document, mention) of all mentions."""
+    return [
+        (split, doc, mention)
+        for split in SPLITS
+        for doc in splits[split]
+        for mention in doc["mentions"]
+    ]
+
+
+@pytest.fixture(scope="module")
+def builder():
+    return import_file("assets_build", ASSETS / "build.py")
+
+
+@pytest.mark.parametrize("name", ["entities.jsonl", "entities_new.jsonl"])
+def test_entities_are_complete(name):
+    for record in read(name):
+        assert set(record) == {"id", "title", "description", "aliases", "types"}
+        entity = Entity(**record)
+        assert entity.names == [record["title"], *record["aliases"]], "a name occurs twice"
+        assert entity.aliases and len(entity.description) > 20 and len(entity.types) == 1
+        for text in (*entity.names, entity.description):
+            assert text and text == text.strip()
+
+
+def test_entity_ids_are_unique():
+    ids = [
+        entity["id"] for name in ("entities", "entities_new") for entity in read(f"{name}.jsonl")
+    ]
+    assert len(set(ids)) == len(ids)
+
+
+def test_enough_entities_and_types(kb):
+    assert len(kb) >= 80
+    types = Counter(entity["types"][0] for entity in kb.values())
+    assert len([type_ for type_, count in types.items() if count >= 5]) >= 4
+
+
+def test_enough_mentions(splits, mentions):
+    assert len(mentions) >= 500
+    counts = Counter(split for split, _, _ in mentions)
+    assert counts["train"] > counts["test"] and min(counts.values()) >= 100
+
+
+def test_offsets(splits):
+    for docs in splits.values():
+        for doc in docs:
+            end = 0
+            for mention in doc["mentions"]:
+                assert end <= mention["start"] < mention["end"] <= len(doc["text"]), doc["id"]
+                assert surface(doc, mention) == surface(doc, mention).strip() != ""
+                end = mention["end"]
+
+
+def test_mentions_are_whole_words(mentions):
+    for _, doc, mention in mentions:
+        before = doc["text"][: mention["start"]][-1:]
+        after = doc["text"][mention["end"] :][:1]
+        assert not before.isalnum() and not after.isalnum(), (doc["id"], surface(doc, mention))
+
+
+def test_texts_are_plain(splits):
+    for docs in splits.values():
+        for doc in docs:
+            assert set(doc) == {"id", "text", "mentions"} and doc["mentions"]
+            assert doc["text"] == " ".join(doc["text"].split())
+            assert not set("[]|#") & set(doc["text"]), doc["id"]
+
+
+def test_ids_resolve(mentions, kb, new):
+    for _, doc, mention in mentions:
+        if mention["kb_id"] == "NIL":
+            assert set(mention) == {"start", "end", "label", "kb_id", "cluster"}, doc["id"]
+            entity = new[mention["cluster"]]
+        else:
+            assert set(mention) == {"start", "end", "label", "kb_id"}, doc["id"]
+            entity = kb[mention["kb_id"]]
+        assert mention["label"] == entity["types"][0], doc["id"]
+
+
+def test_mentions_use_the_names(mentions, kb, new):
+    """Names, aliases and abbreviations, with few surface forms that are no name."""
+    by_alias, abbreviations, other = set(), set(), 0
+    entities = {**kb, **new}
+    for _, doc, mention in mentions:
+        id_ = mention.get("cluster", mention["kb_id"])
+        text = surface(doc, mention)
+        if text.casefold() not in names(entities[id_]):
+            other += 1
+        elif text.casefold() != entities[id_]["title"].casefold():
+            by_alias.add(id_)
+        if text.isupper() and text.isalpha() and 2 <= len(text) <= 4:
+            abbreviations.add((text, id_))
+    assert other < 0.05 * len(mentions)
+    assert len(by_alias) >= 80
+    assert len(abbreviations) >= 15
+
+
+def test_names_are_ambiguous(mentions, kb, new):
+    in_kb, in_text = defaultdict(set), defaultdict(set)
+    for id_, entity in kb.items():
+        for name in names(entity):
+            in_kb[name].add(id_)
+    for _, doc, mention in mentions:
+        id_ = mention.get("cluster", mention["kb_id"])
+        in_text[surface(doc, mention).casefold()].add(id_)
+    assert len([name for name, ids in in_kb.items() if len(ids) > 1]) >= 15
+    assert len([name for name, ids in in_text.items() if len(ids) > 1]) >= 15
+    # Also within one type, where the label doesn't help: last names, clubs, ministries.
+    same_type = [
+        name for name, ids in in_kb.items() if len({kb[id_]["types"][0] for id_ in ids}) < len(ids)
+    ]
+    assert len(same_type) >= 8
+    # New entities share names with those of the KB.
+    assert len({name for entity in new.values() for name in names(entity)} & set(in_kb)) >= 2
+
+
+def test_new_entities_can_be_discovered(mentions, new):
+    """At least 12 in test, each mentioned in several places and by several names."""
+    places, surfaces, count = defaultdict(set), defaultdict(set), Counter()
+    for split, doc, mention in mentions:
+        if split == "test" and mention["kb_id"] == "NIL":
+            count[mention["cluster"]] += 1
+            places[mention["cluster"]].add(doc["id"])
+            surfaces[mention["cluster"]].add(surface(doc, mention).casefold())
+    assert len(count) >= 12
+    for id_ in count:
+        assert count[id_] >= 4 and len(places[id_]) >= 2, id_
+    assert sum(len(distinct) > 1 for distinct in surfaces.values()) >= 12
+    assert any(split == "dev" and mention["kb_id"] == "NIL" for split, _, mention in mentions)
+
+
+def test_new_entities_are_not_in_the_kb(kb, new):
+    assert not set(kb) & set(new)
+    titles = {entity["title"].casefold() for entity in new.values()}
+    assert not titles & {name for entity in kb.values() for name in names(entity)}
+
+
+def test_a_fifth_of_the_kb_is_unseen_in_train(mentions, kb):
+    seen = defaultdict(set)
+    for split, _, mention in mentions:
+        seen[split].add(mention["kb_id"])
+    unseen = (seen["dev"] | seen["test"]) - seen["train"] - {"NIL"}
+    assert 0.15 * len(kb) <= len(unseen) <= 0.3 * len(kb)
+    assert set(kb) <= seen["train"] | seen["dev"] | seen["test"]
+
+
+def test_there_are_edge_cases(splits, mentions):
+    """Mentions at both ends of a text, adjacent mentions, and names that aren't ASCII."""
+    docs = [doc for docs in splits.values() for doc in docs]
+    assert any(doc["mentions"][0]["start"] == 0 for doc in docs)
+    assert any(len(doc["text"]) == doc["mentions"][-1]["end"] for doc in docs)
+    assert any(
+        first["end"] + 1 >= second["start"]
+        for doc in docs
+        for first, second in zip(doc["mentions"], doc["mentions"][1:])
+    )
+    assert len({surface(doc, m) for _, doc, m in mentions if not surface(doc, m).isascii()}) >= 8
+
+
+def test_splits_share_nothing(splits):
+    docs = [doc for docs in splits.values() for doc in docs]
+    assert len({doc["id"] for doc in docs}) == len(docs)
+    assert len({doc["text"] for doc in docs}) == len(docs)
+
+
+def test_files_are_up_to_date(builder):
+    for split, docs in builder.build().items():
+        built = builder.to_jsonl(docs).encode("utf8")
+        assert (ASSETS / f"{split}.jsonl").read_bytes() == built, "run python assets/build.py"
+
+
+@pytest.mark.parametrize(
+    ("source", "problem"),
+    [
+        ("## a\nSee [[Halden|E999]].", "E999"),
+        ("## a\nSee [[ Halden|E002]].", "space"),
+        ("## a\nSee [[Halden|E002].", "mention"),
+        ("## a\nSee [[Halden|E002]] and [[Castell]].", "left over"),
+        ("## a\nNothing here.", "no mention"),
+        ("See [[Halden|E002]].", "## name"),
+        ("## a", "text below"),
+    ],
+)
+def test_bad_markup_is_refused(builder, source, problem):
+    with pytest.raises(ValueError, match=problem):
+        builder.parse(source, builder.read_entities(), "train.txt")

@@ -1,0 +1,136 @@
+"""The examples: short, and they train and link through a config that names them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.cli.train import train
+from spacy.util import import_file
+
+from spacy_arbo_el import save_pipeline
+
+from ..linker.conftest import build
+from ..linker.world import DEV, annotated, examples, without_links, write_corpus
+from ..systems import load_system
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+ENCODER = """
+[components.arbo_linker.model.mention]
+@architectures = "HashedFeatures.v1"
+width = 64
+rows = 16384
+"""
+RERANKER = """
+[components.arbo_linker.reranker]
+@misc = "WordOverlap.v1"
+bonus = {bonus}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"), [("custom_reranker", 40), ("custom_encoder", 60), ("serve", 20)]
+)
+def test_example_is_short(name, lines):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf8").splitlines()) < lines
+
+
+@pytest.mark.parametrize("section", [ENCODER, RERANKER.format(bonus=0.5)])
+def test_readme_shows_the_section_of_the_config(section):
+    assert section.strip() in (EXAMPLES / "README.md").read_text(encoding="utf8")
+
+
+def config_with(section):
+    """The demo config with one section replaced."""
+    own = spacy.util.Config().from_str(with_parents(section))
+    return load_system("demo").merge(own)
+
+
+def with_parents(section):
+    name = section.strip().split("]")[0][1:]
+    parents = [name[:i] for i, character in enumerate(name) if character == "."]
+    return "".join(f"[{parent}]\n\n" for parent in parents) + section
+
+
+def train_with(section, name, folder, **settings):
+    """What ``spacy train --code examples/<name>.py`` does with a config that has the section."""
+    import_file("python_code", EXAMPLES / f"{name}.py")
+    config_with(section).to_disk(folder / "my.cfg")
+    overrides = {**write_corpus(folder), **settings}
+    train(folder / "my.cfg", folder / "out", overrides=overrides)
+    return spacy.load(folder / "out" / "model-best")
+
+
+@pytest.mark.slow
+def test_custom_encoder_trains_and_links(tmp_path):
+    settings = {
+        "training.max_epochs": 8,
+        "training.eval_frequency": 8,
+        "training.optimizer.learn_rate.initial_rate": 0.01,
+    }
+    nlp = train_with(ENCODER, "custom_encoder", tmp_path, **settings)
+    linker = nlp.get_pipe("arbo_linker")
+    tower = linker.model.get_ref("mention")
+    assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
+    untrained = np.random.default_rng(0).normal(size=(16384, 64)).astype(np.float32)
+    assert (tower.get_param("E") != untrained).any()
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+
+
+@pytest.mark.slow
+def test_custom_reranker_trains_and_links(tmp_path):
+    settings = {"training.max_epochs": 1, "training.eval_frequency": 3}
+    trained = train_with(RERANKER.format(bonus=2.0), "custom_reranker", tmp_path, **settings)
+    config = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
+    scores = {}
+    for bonus, nlp in (
+        (0.0, spacy.load(tmp_path / "out" / "model-best", config=config)),
+        (2.0, trained),
+    ):
+        assert repr(nlp.get_pipe("arbo_linker").reranker) == f"WordOverlap(bonus={bonus})"
+        assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+        text = "Look at [Mercury|planet], a planet of the solar system."
+        (span,) = nlp(without_links(annotated(nlp, text))).ents
+        scores[bonus] = {c.kb_id: c.score for c in span._.arbo.candidates}
+    # "planet", "solar" and "system" are in the description of the planet, not in that of the metal.
+    assert scores[2.0]["planet"] > scores[0.0]["planet"]
+    assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
+
+
+def test_service_is_mounted(tmp_path, monkeypatch):
+    testclient = pytest.importorskip("starlette.testclient")
+    save_pipeline(build(), tmp_path / "model")
+    monkeypatch.setenv("ARBO_MODEL", str(tmp_path / "model"))
+    monkeypatch.setenv("ARBO_TOKEN", "secret")
+    client = testclient.TestClient(import_file("serve", EXAMPLES / "serve.py").app)
+    document = {"text": "Mercury is a planet.", "mentions": [{"start": 0, "end": 7}]}
+    headers = {"Authorization": "Bearer secret"}
+    answer = client.post("/linker/link", json={"documents": [document]}, headers=headers)
+    assert answer.json()["documents"][0]["mentions"][0]["kb_id"] == "planet"
+
+
+def test_csv_is_linked(tmp_path):
+    script = import_file("link_csv", EXAMPLES / "link_csv.py")
+    (tmp_path / "entities.csv").write_text(
+        "id,title,aliases,description\nE1,Mercury,,planet\nE2,Amazon River,Amazon|Amazonas,\n"
+    )
+    (tmp_path / "texts.csv").write_text("text,id\nBoats on the amazonas.,a\nNothing.,\nMercury!,\n")
+    script.main(*(str(tmp_path / f"{name}.csv") for name in ("entities", "texts", "links")))
+    lines = (tmp_path / "links.csv").read_text(encoding="utf8").splitlines()
+    assert lines[0] == "document,start,end,text,kb_id,title,score"
+    assert lines[1].startswith("a,13,21,amazonas,E2,Amazon River,")
+    assert lines[2].startswith("3,0,7,Mercury,E1,Mercury,") and len(lines) == 3
+
+
+@pytest.mark.parametrize("name", ["quickstart", "discovery"])
+def test_notebook_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    notebook = srsly.read_json(EXAMPLES / f"{name}.ipynb")
+    assert notebook["nbformat"] == 4
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
+    names = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)

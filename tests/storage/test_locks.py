@@ -1,0 +1,177 @@
+"""SharedLock: readers together, a writer alone."""
+
+import pickle
+import threading
+import time
+
+import pytest
+
+from spacy_arbo_el.storage.locks import ForkableLock, SharedLock
+
+from ..threads import forked, run_in_threads
+
+
+def can_enter(block):
+    with block:
+        return True
+
+
+def test_readers_read_at_the_same_time():
+    lock, both = SharedLock(), threading.Barrier(2, timeout=10)
+
+    def read():
+        with lock.reading():
+            both.wait()
+
+    run_in_threads(read, read)
+
+
+def test_writers_are_alone_and_nothing_is_lost():
+    lock, state = SharedLock(), {"inside": 0, "total": 0}
+
+    def write():
+        for _ in range(300):
+            with lock.writing(), lock.writing(), lock.reading():
+                state["inside"] += 1
+                assert state["inside"] == 1
+                before = state["total"]
+                time.sleep(0)
+                state["total"] = before + 1
+                state["inside"] -= 1
+
+    def read():
+        for _ in range(300):
+            with lock.reading(), lock.reading():
+                before = state["total"]
+                time.sleep(0)
+                assert state["total"] == before
+                assert state["inside"] == 0
+
+    run_in_threads(write, write, read, read, read)
+    assert state["total"] == 600
+
+
+def test_a_writer_goes_before_new_readers():
+    lock, order = SharedLock(), []
+    has_read, writer_waits = threading.Event(), threading.Event()
+
+    def first_reader():
+        with lock.reading():
+            has_read.set()
+            assert writer_waits.wait(10)
+            time.sleep(0.05)
+            # It may read again, although a writer waits.
+            with lock.reading():
+                order.append("first reader")
+
+    def writer():
+        has_read.wait(10)
+        threading.Timer(0.02, writer_waits.set).start()
+        with lock.writing():
+            order.append("writer")
+
+    def second_reader():
+        writer_waits.wait(10)
+        time.sleep(0.02)
+        with lock.reading():
+            order.append("second reader")
+
+    run_in_threads(first_reader, writer, second_reader)
+    assert order == ["first reader", "writer", "second reader"]
+
+
+def test_a_reader_that_wants_to_write_is_an_error():
+    lock = SharedLock()
+    with lock.reading(), pytest.raises(RuntimeError, match="E770"), lock.writing():
+        pass
+    with lock.writing():
+        assert lock.is_writing
+    assert not lock.is_reading
+
+
+def test_a_writer_becomes_a_reader_without_a_gap():
+    lock, state = SharedLock(), []
+    reads, other_read = threading.Event(), threading.Event()
+
+    def writer():
+        with lock.writing_then_reading() as downgrade:
+            state.append("written")
+            downgrade.read()
+            downgrade.read()
+            reads.set()
+            assert other_read.wait(10)
+            assert state == ["written"]
+
+    def other_reader():
+        assert reads.wait(10)
+        with lock.reading():
+            other_read.set()
+
+    def other_writer():
+        assert reads.wait(10)
+        with lock.writing():
+            state.append("other")
+
+    run_in_threads(writer, other_reader, other_writer)
+    assert state == ["written", "other"]
+
+
+def test_an_outer_block_goes_on_writing():
+    lock = SharedLock()
+    with lock.writing():
+        with lock.writing_then_reading() as downgrade:
+            downgrade.read()
+            assert lock.is_writing
+        assert lock.is_writing
+    with lock.writing():
+        pass
+
+
+def test_an_error_gives_the_lock_back():
+    lock = SharedLock()
+    for block in (lock.reading, lock.writing, lock.writing_then_reading):
+        with pytest.raises(KeyError), block():
+            raise KeyError
+    run_in_threads(lambda: lock._begin_writing())
+
+
+def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
+    lock = SharedLock()
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with lock.writing():
+            held.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    is_free = forked(lambda: can_enter(lock.writing()))
+    done.set()
+    thread.join()
+    assert is_free
+
+
+def test_a_copy_is_free():
+    lock = SharedLock()
+    with lock.writing():
+        copy = pickle.loads(pickle.dumps(lock))
+        assert not copy.is_reading
+
+
+def test_a_forked_process_gets_a_forkable_lock_free():
+    lock, held, done = ForkableLock(), threading.Event(), threading.Event()
+
+    def hold():
+        with lock, lock:
+            held.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    is_free = forked(lambda: can_enter(lock))
+    done.set()
+    thread.join()
+    assert is_free
