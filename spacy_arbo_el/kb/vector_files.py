@@ -1,4 +1,4 @@
-"""Files of vectors by encoder and kind of texts, in a folder or in a user's cache.
+"""Files of vectors by encoder and kind, in a folder or in the user's cache.
 
 A folder has two files for each encoder and each kind of texts::
 
