@@ -192,7 +192,7 @@ def search(options: argparse.Namespace) -> None:
     table = GoldTable(batch.records, linker.kb, texts, np.zeros(len(texts), dtype=np.int64))
     labelled = np.flatnonzero(np.diff(table.mention_texts.indptr) > 0)[: options.queries]
     gold = table.mention_texts[labelled].toarray() > 0
-    vectors = texts.vectors(linker.kb.rows)
+    vectors = linker.kb.rows.take(texts.rows)
     rows = VectorRows(vectors, np.arange(len(vectors)))
     print(f"{len(vectors)} texts of entities, {len(labelled)} mentions whose entity is there\n")
     _compare(rows, batch.encoded[labelled], linker.similarity, gold)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .compiling import numba_jit
+from .errors import ArboError, Errors
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,20 @@ def has_vector(vectors: np.ndarray) -> np.ndarray:
     encoder cannot read.
     """
     return np.asarray(vectors.any(axis=1))
+
+
+def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
+    """The vectors as (rows, width) float32.
+
+    An error where their shape is wrong, or their length no number.
+    """
+    vectors = np.asarray(vectors, dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != rows:
+        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
+    wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
+    if len(wrong):
+        raise ArboError(Errors.E005.format(count=len(wrong), rows=rows, first=int(wrong[0])))
+    return vectors
 
 
 @dataclass(frozen=True)

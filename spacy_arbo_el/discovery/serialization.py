@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import srsly
 
+from ..base.arrays import check_vectors
 from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
-from ..kb.vectors import check_vectors
 from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity

@@ -12,6 +12,7 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..base.arrays import check_vectors
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
@@ -215,17 +216,7 @@ class DualEncoder:
         model = self.model.get_ref(tower)
         if not len(inputs):
             return np.zeros((0, model.get_dim("nO")), dtype=np.float32)
-        return _checked(model.ops.to_numpy(model.predict(inputs)), len(inputs))
-
-
-def _checked(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """Vectors of ``rows`` spans. An error where their shape is wrong, or their length no number."""
-    if vectors.ndim != 2 or len(vectors) != rows:
-        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
-    wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
-    if len(wrong):
-        raise ArboError(Errors.E005.format(count=len(wrong), rows=rows, first=wrong[0]))
-    return vectors
+        return check_vectors(model.ops.to_numpy(model.predict(inputs)), len(inputs))
 
 
 def _has_weights(node: Model) -> bool:

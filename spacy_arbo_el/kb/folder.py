@@ -1,16 +1,18 @@
-"""The folder of a knowledge base. Its files, and the right to write. ``verification.py`` opens it.
+"""The folder of a knowledge base: its files, the right to write, and its verified opening.
 
 ``entities.sqlite`` holds the entities, each with a checksum. All else follows from them:
-the vectors by encoder (``vector_cache.py``), which texts the entities have (``text_rows.py``), and
+the vectors by encoder (``vector_cache.py``), which texts the entities have (``texts.py``), and
 search indexes (``attached_index.py``).
 """
 
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -26,13 +28,26 @@ from ..storage.folders import (
     restore,
 )
 from ..storage.lines import check_exists, read_start
-from .database import Database
+from .database import FORMAT, VERSION, Database
+from .vector_files import DTYPES
 
 DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
 # A file that was changed less than so many nanoseconds ago may change again unnoticed.
 RACY = 50_000_000
+
+# Databases of at most this many bytes are checked in full whenever they are opened.
+CHECKED = 1 << 27
+
+# No count of ours comes near.
+LARGEST = 1 << 40
+_COUNTS = ("generation", "entities", "positions")
+# The tables with positions of entities.
+TABLES = ("entity", "name", "type", "changed")
+
+# (type, name, table, statement) of what a database consists of
+Schema = frozenset[tuple[str, str, str, str]]
 
 _DIGEST = "[0-9a-f]{16}"
 # The files that follow from the entities.
@@ -194,3 +209,117 @@ def remove_leftovers(path: Path) -> None:
     for name in foreign_names(path):
         if is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
+
+
+def open_database(path: Path, *, writable: bool) -> Database:
+    """Check a folder's files and open its database.
+
+    Raises ValueError where it is missing, damaged, cut off, or of something else. Databases of more
+    than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    """
+    check_files(path)
+    check_complete(path)
+    database = Database(path / DATABASE, writable=writable)
+    try:
+        with database.snapshot():
+            check_version(path, database)
+            problems = database_problems(database)
+            if not problems and database.size() <= CHECKED:
+                problems = list(damages_of(database))
+        if problems:
+            raise ArboError(Errors.E019.format(where=path, problems="; ".join(problems)))
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def database_problems(database: Database) -> list[str]:
+    """Problems of schema or manifest."""
+    found = list(schema_problems(database))
+    if not found:
+        found = [f"{DATABASE}: {one}" for one in manifest_problems(database.manifest())]
+    return found[:5]
+
+
+def manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Values that no knowledge base of ours has. They become parts of statements and sizes."""
+    for key in _COUNTS:
+        value = manifest.get(key)
+        if type(value) is not int or not 0 <= value < LARGEST:
+            yield f"{key} is {value!r:.60}"
+    for key, pattern in (("uuid", r"[0-9a-f]{32}"), ("dtype", "|".join(DTYPES))):
+        value = manifest.get(key)
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            yield f"{key} is {value!r:.60}"
+
+
+def schema_problems(database: Database) -> Iterator[str]:
+    """Foreign and missing tables, triggers and views."""
+    found, expected = _schema_of(database), _expected_schema()
+    names = sorted({name for _, name, _, _ in found ^ expected})
+    if names:
+        listed = ", ".join(f"{name!r:.60}" for name in names[:3])
+        yield f"{DATABASE} has other tables, triggers or views than a knowledge base ({listed})"
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> Schema:
+    database = Database()
+    try:
+        return _schema_of(database)
+    finally:
+        database.close()
+
+
+def _schema_of(database: Database) -> Schema:
+    rows = database.rows("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
+    return frozenset(tuple(map(str, row)) for row in rows)  # type: ignore[misc]
+
+
+def check_complete(path: Path) -> None:
+    """Raise ValueError if a folder lacks the database. It says what the folder seems to be
+    instead.
+    """
+    if (path / DATABASE).is_file():
+        return
+    if (path / "entities.jsonl").is_file():
+        raise ArboError(Errors.E008.format(where=path, found=1))
+    if is_of_spacy(path):
+        raise ArboError(Errors.E040.format(path=path))
+    folders = [path / "kb", *sorted(path.glob("*/kb"))]
+    inner = [folder for folder in folders if (folder / DATABASE).is_file()]
+    if inner:
+        raise ArboError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
+    raise ArboError(Errors.E010.format(path=path, missing=DATABASE))
+
+
+def check_version(where: object, database: Database) -> None:
+    """Raise ValueError for a knowledge base of another version."""
+    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
+    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
+        found = f"{database.get('version')!r:.20} in {DATABASE}"
+        raise ArboError(Errors.E008.format(where=where, found=found))
+
+
+def damages_of(database: Database) -> Iterator[str]:
+    """Damages of pages, indexes and counts. A damaged entity shows when it is read."""
+    (result,) = database.rows("PRAGMA integrity_check(1)")[0]
+    if result != "ok":
+        yield f"{DATABASE} is damaged: {result}"
+        return
+    manifest = database.manifest()
+    counts = {
+        "entities": "SELECT count(*) FROM entity",
+        "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
+    }
+    for key, statement in counts.items():
+        found = database.value(statement)
+        if found != manifest[key]:
+            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
+    limits = [(table, "position", manifest["positions"]) for table in TABLES]
+    limits.append(("changed", "generation", manifest["generation"] + 1))
+    for table, column, limit in limits:
+        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
+        if last is not None and not 0 <= first <= last < limit:
+            yield f"{DATABASE} has numbers out of range in the table {table}"

@@ -1,7 +1,7 @@
 """The knowledge base. Entities that can be edited, in memory or in a folder.
 
 ``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``store.py`` the entities in
-it, and ``entity_vectors.py`` their vectors.
+it, and ``vectors.py`` their vectors.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,14 +25,12 @@ from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
 from .entity import Entity
-from .entity_vectors import Encode, EntityVectors
 from .importers.common import Records, entities_from
 from .lookup import same_letters, similar_names
 from .storage import Home, Storage, open_home, restore
 from .store import EntityStore
-from .vectors import VectorRows
+from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
-from .verification import check_complete
 
 
 class ArboKB(KnowledgeBase):
@@ -71,7 +69,7 @@ class ArboKB(KnowledgeBase):
         ValueError where another program has it open for writing.
         """
         path = folder.find(Path(path))
-        check_complete(path)
+        folder.check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
         lock = folder.lock(path)
         try:

@@ -16,8 +16,7 @@ from ..storage.locks import SharedLock
 from . import folder
 from .database import FORMAT, VERSION, Database
 from .store import EntityStore
-from .vectors import check_dtype
-from .verification import check_version, database_problems, open_database
+from .vector_files import check_dtype
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def open_home(path: Path, lock: FileLock | None = None) -> tuple[Database, Home]
         then, which is copied, and nothing changes between two of their statements.
     """
     stamp = folder.stamp(path)
-    database = opened = open_database(path, writable=lock is not None)
+    database = opened = folder.open_database(path, writable=lock is not None)
     try:
         with opened.snapshot():
             state = folder.identity(opened)
@@ -75,8 +74,8 @@ def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
         if code_of(error):
             raise
         raise ArboError(Errors.E013.format(where=where, problem=error)) from error
-    check_version(where, database)
-    problems = database_problems(database)
+    folder.check_version(where, database)
+    problems = folder.database_problems(database)
     if problems:
         raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems)))
     return database, vectors

@@ -14,7 +14,6 @@ from ..encoders.protocol import Text
 from ..storage.files import pack_arrays, unpack_arrays
 from .entity import Entity
 from .store import EntityStore
-from .vectors import VectorRows
 from .verbalizations import Verbalization
 
 # The number of entities whose texts are encoded, and saved, at a time.
@@ -228,7 +227,3 @@ class DistinctTexts:
                     rows.append(first[position] + i)
                 links[position].append(number)
         return cls(texts, rows, links)
-
-    def vectors(self, rows: VectorRows) -> np.ndarray:
-        """(r, width) float32, their vectors."""
-        return rows.take(self.rows)

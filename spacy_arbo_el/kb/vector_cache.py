@@ -1,16 +1,10 @@
 """Vectors by the keys of their texts, in memory or in a shared folder.
 
-A folder has two files for each encoder and each kind of texts::
-
-    vectors-names-0123456789abcdef.bin   a header, then rows of vectors
-    vectors-names-0123456789abcdef.keys  the same header, then blocks of keys with checksums
-
-Both only grow. Rows are on the disk before the block that makes them valid, so that a killed writer
-leaves the old state or the new one. A key stands for a text, whatever entity or knowledge base has
-it: no edit makes a vector invalid.
+Rows are on the disk before the block that makes them valid, so that a killed writer leaves the old
+state or the new one. A key stands for a text, whatever entity or knowledge base has it: no edit
+makes a vector invalid.
 """
 
-import hashlib
 import json
 import os
 import struct
@@ -18,133 +12,38 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import platformdirs
 from filelock import FileLock, Timeout
 
-from ..base.arrays import AppendOnly, has_vector
+from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
-from .vectors import DTYPES, as_stored, check_vectors
+from .storage import Storage
+from .vector_files import (
+    CACHE,
+    HEADER,
+    VectorFolder,
+    VectorKind,
+    as_stored,
+    parse_header,
+    user_cache,
+)
 
-# A header takes so many bytes, so that the rows after it are aligned to a page.
-HEADER = 4096
-WIDEST = 1 << 20
 # Files of at most this many bytes are compared with their checksums when they are opened.
 CHECKED = 1 << 27
-# Encoders whose vectors a folder keeps, of each kind: those that were used last.
-MOST_ENCODERS = 4
-# Bytes of the user's cache folder.
-CACHE_BYTES = 2 << 30
-# The environment variable with the path of the cache folder; empty for none.
-CACHE = "ARBO_CACHE"
 # Seconds to wait for another program that encodes the same texts.
 PATIENCE = 600.0
+# So few texts are encoded anew where there is no folder to keep their vectors in.
+FEW = 1000
+# Vectors in use of each kind.
+MOST_KEPT = 4
 # How many rows a block has, and its checksum.
 _BLOCK = struct.Struct("<qq")
-
-
-@dataclass(frozen=True)
-class VectorKind:
-    """Vectors that may stand in one file.
-
-    encoder: The fingerprint of what encodes the texts.
-    kind: What the texts are, such as "names".
-    dtype: The type in which vectors are stored, "float32" or "float16".
-    """
-
-    encoder: str
-    kind: str = "names"
-    dtype: str = "float32"
-
-    @property
-    def name(self) -> str:
-        """The name of its files, without suffix."""
-        digest = hashlib.blake2b(f"{self.encoder} {self.dtype}".encode(), digest_size=8)
-        return f"vectors-{self.kind}-{digest.hexdigest()}"
-
-
-@dataclass(frozen=True)
-class VectorFolder:
-    """A folder with files of vectors.
-
-    path: The folder.
-    most_bytes: The size of all files together; 0 to keep ``MOST_ENCODERS`` of each kind, however
-        large.
-    """
-
-    path: Path
-    most_bytes: int = 0
-
-    def kinds(self, kind: str = "names") -> list[VectorKind]:
-        """The encoders whose vectors are here, those used last first."""
-        files = self._by_use(f"vectors-{kind}-*")
-        headers = [(path, read_header(path)) for path in files]
-        # Headers may come from strangers: a kind is part of a path.
-        return [found[0] for path, found in headers if found and found[0].name == path.stem]
-
-    def has(self, about: VectorKind) -> bool:
-        """Return whether there are vectors of a kind."""
-        return (self.path / f"{about.name}.keys").is_file()
-
-    def _by_use(self, pattern: str) -> list[Path]:
-        """The files of keys, those used last first."""
-        times = {}
-        for path in self.path.glob(f"{pattern}.keys"):
-            with suppress(OSError):
-                times[path] = path.stat().st_mtime_ns
-        return sorted(times, key=lambda path: (-times[path], path.name))
-
-    def make_room(self, name: str, size: int) -> None:
-        """Remove what was used least recently, so that ``size`` bytes may be added to a file.
-
-        OSError where the file alone would be larger than the folder may be.
-        """
-        pattern = "vectors-*" if self.most_bytes else f"{name.rpartition('-')[0]}-*"
-        others = [path for path in self._by_use(pattern) if path.stem != name]
-        if not self.most_bytes:
-            for path in others[MOST_ENCODERS - 1 :]:
-                self.remove(path.stem)
-            return
-        left = self.most_bytes - size - self._size(name)
-        if left < 0:
-            self.remove(name)
-            raise OSError(f"more than {self.most_bytes} bytes")
-        for path in others:
-            left -= self._size(path.stem)
-            if left < 0:
-                self.remove(path.stem)
-
-    def _size(self, name: str) -> int:
-        total = 0
-        for suffix in (".keys", ".bin"):
-            with suppress(OSError):
-                total += (self.path / f"{name}{suffix}").stat().st_size
-        return total
-
-    def remove(self, name: str) -> None:
-        """Remove the files of a kind. Programs that have them open keep what they read."""
-        for suffix in (".keys", ".bin"):
-            with suppress(OSError):
-                (self.path / f"{name}{suffix}").unlink()
-
-
-def user_cache() -> VectorFolder | None:
-    """The user's cache folder. None where it is switched off or can't be made."""
-    place = os.environ.get(CACHE)
-    if place == "":
-        return None
-    path = Path(place) if place else platformdirs.user_cache_path("spacy_arbo_el", False)
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return VectorFolder(path, CACHE_BYTES)
 
 
 class VectorCache:
@@ -351,6 +250,18 @@ class VectorCache:
             self._vectors = self._vectors.with_rows(new)
             self._readable = np.concatenate([self._readable, has_vector(new)])
 
+    def missing(self, keys: np.ndarray) -> np.ndarray:
+        """The keys of texts that have no vector here, each once."""
+        keys = np.unique(keys)
+        return keys[~self.has(keys)]
+
+    def take_over(self, other: "VectorCache | None", keys: np.ndarray) -> None:
+        """Copy vectors of texts that another cache of the same kind has."""
+        if other is not None and other is not self and other.about == self.about:
+            missing = self.missing(keys)
+            found, vectors = other.get(missing)
+            self.put(missing[found], vectors)
+
     def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Keys that are not here, each once, with their vectors."""
         first = np.sort(np.unique(keys, return_index=True)[1])
@@ -397,23 +308,77 @@ class VectorCache:
         self.folder = self._file_lock = None
 
 
-def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
-    """The kind of vectors, and the length of each. None where they are no vectors of ours."""
-    try:
-        values: dict[str, Any] = dict(json.loads(header))
-        about = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
-        width = values["width"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return None
-    is_valid = type(width) is int and 0 < width <= WIDEST and about.dtype in DTYPES
-    return (about, width) if is_valid and len(header) == HEADER else None
+class VectorCaches:
+    """Vectors in use by kind: in the folder, in the user's cache, or in memory.
+
+    storage: The entities, and their folder.
+    count: How many texts they have. Without a folder, vectors of few are kept in memory.
+    """
+
+    def __init__(self, storage: Storage):
+        self.storage = storage
+        self.count = 0
+        self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}
+        self._making = ForkableLock()
+
+    def clear(self) -> None:
+        """Forget all vectors."""
+        self._caches.clear()
+
+    def keep(self, cache: VectorCache) -> VectorCache:
+        """Use vectors from now on for their kind."""
+        self._caches[cache.about, True] = cache
+        return cache
+
+    def of(self, kind: str, encoder: str, *, lasting: bool = True) -> VectorCache:
+        """The vectors of some kind of texts, to look them up and to add some.
+
+        kind: What the texts are, such as "descriptions": lowercase letters.
+        encoder: The fingerprint of the encoder.
+        lasting: Whether vectors are kept for others. Those of an encoder in training are not.
+        """
+        about = VectorKind(encoder, kind, self.storage.dtype)
+        with self._making:
+            # An encoder in training has the vectors of another where its weights are the same.
+            lasting = lasting or (about, True) in self._caches
+            cache = self._caches.get((about, lasting))
+            if cache is None:
+                folder = self._place(about) if lasting else None
+                same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
+                for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
+                    del self._caches[old]
+                cache = self._caches[about, lasting] = VectorCache(about, folder)
+                cache.used()
+        return cache
+
+    def _place(self, about: VectorKind) -> VectorFolder | None:
+        """The folder that vectors are read from and written to; None for memory."""
+        home = self.storage.folder
+        folder = None if home is None else VectorFolder(home)
+        if folder is not None and (folder.is_writable or folder.has(about)):
+            return folder
+        return user_cache() if self.count > FEW else None
+
+    def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
+        """Vectors of the same kind, where those of texts can be added.
+
+        keys: (n,) int64, of all texts.
+        """
+        if cache.folder is not None and not cache.folder.is_writable:
+            elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
+            if elsewhere is not None:
+                own, cache = cache, self.keep(VectorCache(cache.about, elsewhere))
+                cache.take_over(own, keys)
+        cache.used()
+        return cache
 
 
-def read_header(path: Path) -> tuple[VectorKind, int] | None:
-    """The header of a file of vectors, see ``parse_header``."""
-    with suppress(OSError), path.open("rb") as file:
-        return parse_header(file.read(HEADER))
-    return None
+@lru_cache(maxsize=8)
+def say_where(folder: VectorFolder) -> None:
+    """Say once where vectors are kept."""
+    message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
+    message += "switches it off where it is empty"
+    log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
 
 
 def _read_at(file: BinaryIO, start: int, size: int) -> bytes:

@@ -1,17 +1,34 @@
-"""Rows of vectors, each with the entity that it is of."""
+"""Vectors of the entities of a knowledge base: rows of them, and those in use.
+
+They are of one encoder at a time, and found by their texts, see ``vector_cache.py``.
+"""
 
 import mmap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
+from ..encoders.protocol import Text
+from ..storage.files import write_file
+from .attached_index import AttachedIndex
+from .storage import Storage
+from .texts import DistinctTexts, TextRows, file_of, missing_texts
+from .vector_cache import MOST_KEPT, VectorCache, VectorCaches, say_where
+from .vector_files import VectorFolder, VectorKind, check_dtype
+from .verbalizations import Verbalization, verbalization_identity
 
-# The number of rows read at a time where all are read.
+Encode = Callable[[list[Text]], np.ndarray]
+
+NAMES = "names"
+# The number of rows read or written at a time where all are.
 STEP = 65536
-DTYPES = ("float32", "float16")
+# A file of so many times as many texts as there are edits is not written again for these.
+FEW_EDITS = 10_000
 
 
 class VectorRows:
@@ -89,30 +106,315 @@ class VectorRows:
             base.madvise(mmap.MADV_DONTNEED)
 
 
-def check_dtype(dtype: str) -> str:
-    """The type, where vectors can be stored in it; else ValueError."""
-    if dtype not in DTYPES:
-        raise ArboError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
-    return dtype
+class EntityVectors:
+    """The vectors of all texts of all entities.
 
+    storage: The database of the entities, and the folder that it is in.
+    layout: Grows whenever rows get other numbers.
+    epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
+    """
 
-def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """The vectors as (rows, width) float32. ValueError where the shape or a value is wrong."""
-    vectors = np.asarray(vectors, dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) != rows:
-        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
-    bad = ~np.isfinite(vectors).all(axis=1)
-    if bad.any():
-        raise ArboError(
-            Errors.E005.format(count=int(bad.sum()), rows=rows, first=int(bad.argmax()))
+    def __init__(self, storage: Storage):
+        self.storage = storage
+        self.layout = 0
+        self.epoch = 0
+        self._earlier: VectorCache | None = None
+        self.caches = VectorCaches(storage)
+        self._forget()
+
+    def _forget(self) -> None:
+        # All texts, and those that have rows.
+        self._texts = self._shown = TextRows()
+        self._among: np.ndarray | None = None
+        self._verbalize: Verbalization | None = None
+        self._cache: VectorCache | None = None
+        self._rows = VectorRows(dtype=self.storage.dtype)
+        self._index: AttachedIndex | None = None
+        # The file of texts, and the edits that it has.
+        self._saved = "", -1
+        self._has_looked = False
+
+    def reloaded(self) -> None:
+        """Note that the database was replaced. The texts of an earlier state of it are kept."""
+        texts = self._texts
+        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+            self.caches.clear()
+            self._forget()
+        self.layout += 1
+        self.epoch += 1
+
+    # State
+
+    @property
+    def rows(self) -> VectorRows:
+        """The vectors in use; at first those in the folder that were used last."""
+        self._look()
+        return self._rows
+
+    @property
+    def index(self) -> AttachedIndex | None:
+        """A search index over the rows; None if there is none."""
+        self._look()
+        return self._index
+
+    @index.setter
+    def index(self, value: AttachedIndex | None) -> None:
+        self._index = value
+
+    @property
+    def fingerprint(self) -> str:
+        """Fingerprint of the vectors' encoder; "" if none."""
+        self._look()
+        return "" if self._cache is None else self._cache.about.encoder
+
+    @property
+    def in_sync(self) -> bool:
+        """Return whether every entity's vectors are up to date."""
+        self._look()
+        is_empty = not len(self.storage.entities) and not len(self._texts.keys)
+        return is_empty or not self.storage.entities.has_changed_since(self._texts.generation)
+
+    def count_outdated(self) -> int:
+        """The number of entities without up-to-date vectors."""
+        self._look()
+        changed = self.storage.entities.changed_since(self._texts.generation)
+        return len(self.storage.entities.at_all(changed))
+
+    def encoders(self) -> list[str]:
+        """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
+        home = self.storage.folder
+        return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
+
+    def are_of(
+        self, verbalize: Verbalization, fingerprint: str, among: np.ndarray | None = None
+    ) -> bool:
+        """Return whether the rows are up to date, of these texts and this encoder."""
+        return (
+            self._among is among
+            and self._cache is not None
+            and self._cache.about.encoder == fingerprint
+            and self._gives_same(verbalize)
+            and self.in_sync
         )
-    return vectors
+
+    def owners(self) -> np.ndarray:
+        """The position of each row's entity: (rows,) int64, -1 for none."""
+        return self.rows.owners
+
+    def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
+        """All texts, each once. The vectors must be in sync."""
+        self._look()
+        return DistinctTexts.read(self.storage.entities, verbalize, self._shown.owners)
+
+    def of_entity(self, entity_id: str) -> np.ndarray:
+        """(width,) float32, the vector of the entity's first text.
+
+        KeyError where there is no such entity, ValueError where its vector is not up to date.
+        """
+        rows, entities = self.rows, self.storage.entities
+        position = entities.require(entity_id)
+        own = np.flatnonzero(self._shown.owners == position)[:1]
+        if not len(own) or position in entities.changed_since(self._texts.generation):
+            raise ArboError(Errors.E006.format(id=entity_id))
+        return rows.take(own)[0]
+
+    def _look(self) -> None:
+        """Use the vectors in the folder that were used last, unless some are in use."""
+        if self._cache is not None or self._has_looked:
+            return
+        self._has_looked, home = True, self.storage.folder
+        texts = self._saved_texts("texts-*")
+        if home is None or texts is None:
+            return
+        folder = VectorFolder(home)
+        for kind in folder.kinds(NAMES):
+            cache = VectorCache(kind, folder)
+            if cache.has(texts.keys).any():
+                self._use(texts, cache)
+                return
+
+    # Encoding
+
+    def sync(
+        self,
+        verbalize: Verbalization,
+        encode: Encode,
+        fingerprint: str,
+        *,
+        lasting: bool = True,
+        among: np.ndarray | None = None,
+    ) -> int:
+        """Have the vectors of all texts by an encoder. Those that are known are not encoded.
+
+        verbalize: The texts of an entity.
+        encode: Texts -> (n, width) float32 vectors.
+        fingerprint: Identifies the encoder.
+        lasting: Whether vectors are kept for others. Those of an encoder in training are not.
+        among: (positions,) bool, the entities that have rows; None for all.
+        RETURNS: The number of texts encoded.
+        """
+        if self.storage.database.in_transaction:
+            raise ArboError(Errors.E026)
+        texts = self._current_texts(verbalize)
+        keys, count = texts.keys[texts.live], 0
+        self.caches.count = len(texts.keys)
+        cache = self.caches.of(NAMES, fingerprint, lasting=lasting)
+        cache.take_over(self._earlier, keys)
+        cache = self.caches.to_fill(cache, keys)
+        wanted = texts.among(among)
+        has = cache.has(wanted.keys)
+        for new in missing_texts(self.storage.entities, verbalize, wanted, has):
+            with cache.filling():
+                keys = np.array(list(new), dtype=np.int64)
+                left = [key for key, known in zip(new, cache.has(keys)) if not known]
+                if left:
+                    vectors = encode([new[key] for key in left])
+                    cache.put(np.array(left, dtype=np.int64), vectors)
+                    count += len(left)
+        if count and cache.folder is not None and cache.folder.most_bytes:
+            say_where(cache.folder)
+        self._use(texts, cache, among)
+        self._verbalize, self._earlier = verbalize, None
+        self._save_texts(texts)
+        return count
+
+    def follow(self, earlier: "EntityVectors") -> None:
+        """Use the vectors of a knowledge base that this one replaces, where texts are the same."""
+        self._earlier = earlier._cache
+
+    def _current_texts(self, verbalize: Verbalization) -> TextRows:
+        """The texts of the present entities."""
+        texts = self._texts if self._gives_same(verbalize) else None
+        identity = verbalization_identity(verbalize)
+        if texts is None:
+            texts = self._saved_texts(file_of(identity)) if identity else None
+        if texts is None:
+            texts = TextRows(identity=identity)
+        return texts.updated(self.storage.entities, verbalize)
+
+    def _gives_same(self, verbalize: Verbalization) -> bool:
+        """Return whether a verbalization gives the texts in use."""
+        if self._cache is None or verbalize is self._verbalize:
+            return self._cache is not None
+        identity = verbalization_identity(verbalize)
+        return identity != "" and identity == self._texts.identity
+
+    def _saved_texts(self, pattern: str) -> TextRows | None:
+        """The texts in the folder, those used last; None without any of this database."""
+        home = self.storage.folder
+        if home is None:
+            return None
+        manifest = self.storage.database.manifest()
+        for path in sorted(home.glob(pattern), key=_modified, reverse=True):
+            with suppress(OSError, ValueError):
+                texts = TextRows.from_bytes(path.read_bytes())
+                if path.name == file_of(texts.identity) and texts.fits(manifest, texts.identity):
+                    self._saved = path.name, texts.generation
+                    return texts
+        return None
+
+    def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
+        """Use the vectors of texts from now on."""
+        before, texts = self._shown, every
+        is_same_encoder = self._cache is not None and self._cache.about == cache.about
+        if self._cache is not None and not is_same_encoder:
+            texts = every = every.compacted()
+        if among is not None:
+            texts = every.among(among).compacted()
+        extends = is_same_encoder and texts.extends(before)
+        vectors, readable, places = cache.locate(texts.keys)
+        readable = np.append(readable, False)[places]
+        owners = np.where(readable, texts.owners, -1)
+        is_same = extends and np.array_equal(owners, self._rows.owners)
+        self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
+        self._texts, self._shown, self._cache, self._among = every, texts, cache, among
+        self.layout += not is_same
+        self.epoch += not extends
+        if not extends:
+            home = self.storage.folder
+            found = None if home is None else AttachedIndex.read(home, cache.about, texts.keys)
+            self._index = found
+
+    # Folders and bytes
+
+    def _save_texts(self, texts: TextRows) -> None:
+        """Write the texts beside their vectors, so that they need not be read from the entities."""
+        home = self.storage.folder
+        if home is None or not texts.identity or not self.storage.is_in_home:
+            return
+        path = home / file_of(texts.identity)
+        if self._saved[0] == path.name:
+            since = self.storage.entities.changed_since(self._saved[1])
+            # The next program takes in a few edits by itself.
+            if len(since) <= len(texts.keys) // FEW_EDITS:
+                return
+        with suppress(OSError):
+            write_file(path, texts.to_bytes())
+            self._saved = path.name, texts.generation
+            for old in sorted(home.glob("texts-*"), key=_modified, reverse=True)[MOST_KEPT:]:
+                old.unlink(missing_ok=True)
+
+    def keep_index(self, index: AttachedIndex) -> None:
+        """Store a search index beside its rows. It replaces an older one."""
+        home = self.storage.folder
+        if home is not None and self._cache is not None:
+            self._saved = "", -1
+            self._save_texts(self._texts)
+            index = index.write(home, self._cache.about, self._shown.keys)
+        self._index = index
+
+    def write(self, path: Path, uuid: str) -> None:
+        """Write the rows in use into a folder.
+
+        uuid: Of the knowledge base there.
+        """
+        self._look()
+        texts, cache = self._texts, self._cache
+        if cache is None:
+            return
+        lock = path / f"{cache.about.name}.lock"
+        is_new = not lock.exists()
+        target = VectorCache(cache.about, VectorFolder(path))
+        keys = np.unique(texts.keys[texts.live])
+        for start in range(0, len(keys), STEP):
+            found, vectors = cache.get(keys[start : start + STEP])
+            target.put(keys[start : start + STEP][found], vectors)
+        if is_new:
+            lock.unlink(missing_ok=True)
+        if texts.identity:
+            own = TextRows(uuid, texts.generation, texts.identity, texts.owners, texts.keys)
+            write_file(path / file_of(texts.identity), own.to_bytes())
+        if self._index is not None:
+            with suppress(FileNotFoundError):  # another program may have replaced it
+                self._index.write(path, cache.about, self._shown.keys)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rows in use, as arrays and bytes."""
+        self._look()
+        if self._cache is None:
+            return {}
+        keys = np.unique(self._texts.keys[self._texts.live])
+        found, vectors = self._cache.get(keys)
+        arrays = {"keys": keys[found], "vectors": vectors}
+        return {"texts": self._texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
+
+    def from_dict(self, values: dict[str, Any]) -> None:
+        """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""
+        self.caches.clear()
+        self._forget()
+        if not values:
+            return
+        texts = TextRows.from_bytes(values["texts"])
+        if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
+            raise ValueError("the vectors are of another knowledge base")
+        about = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
+        cache = self.caches.keep(VectorCache(about))
+        cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
+        self._use(texts, cache)
 
 
-def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
-    """Vectors in the type they are stored in. ValueError where a value is too large for it."""
-    with np.errstate(over="ignore"):
-        stored = vectors.astype(dtype)
-    if not np.isfinite(stored).all():
-        raise ArboError(Errors.E022.format(largest=float(np.abs(vectors).max())))
-    return stored
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

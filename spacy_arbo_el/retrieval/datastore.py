@@ -18,11 +18,11 @@ from ..base.log import log, warn_once
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..kb.entity import Entity
-from ..kb.entity_vectors import NAMES
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
+from ..kb.vectors import NAMES
 from ..kb.verbalizations import Parts
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
@@ -309,11 +309,11 @@ class Datastore:
     def vector_cache(self, kind: str) -> VectorCache:
         """Vectors of further texts by the present encoder, to read and to extend.
 
-        kind: What the texts are, such as "descriptions"; see ``EntityVectors.cache``.
+        kind: What the texts are, such as "descriptions"; see ``VectorCaches.of``.
         """
         encoder = self.encoder
         lasting = not encoder.is_trained
-        return self.kb.vectors.cache(kind, encoder.text_fingerprint, lasting=lasting)
+        return self.kb.vectors.caches.of(kind, encoder.text_fingerprint, lasting=lasting)
 
     def encode_ahead(
         self, entities: Iterable[Entity], encode: Callable[[list[Text]], Sequence[np.ndarray]]

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 import srsly
 
-from ..base.arrays import AppendOnly, has_vector
+from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
-from ..kb.vectors import check_vectors
 from ..mentions.record import MentionKey, MentionRecord, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.locks import Revision

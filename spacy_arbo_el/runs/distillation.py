@@ -136,7 +136,7 @@ def name_lessons(teacher: ArboLinker, student: DualEncoder) -> Lessons:
     """The distinct texts of the teacher's entities, and their vectors."""
     teacher.refresh()
     texts = teacher.kb.vectors.distinct_texts(teacher.datastore.settings.verbalization)
-    vectors = texts.vectors(teacher.kb.rows) if len(texts) else np.zeros((0, 0), np.float32)
+    vectors = teacher.kb.rows.take(texts.rows) if len(texts) else np.zeros((0, 0), np.float32)
     return _readable(Lessons(student.read_texts(texts.texts), unit(vectors)))
 
 

@@ -133,10 +133,14 @@ def create_evaluation(
         as_saved, held_out = nlp, {}
         if hasattr(callback, "calibrate_and_score"):
             as_saved, held_out = callback.calibrate_and_score(nlp)
-        score, scores = create_evaluation_callback(as_saved, corpus, weights)()
-        if held_out:
-            known = {name: value for name, value in held_out.items() if value is not None}
+        known = {name: value for name, value in held_out.items() if value is not None}
+        if known.keys() >= used.keys() and len(as_saved.pipeline) == 1:
+            # There is nothing else to score: the documents need not be linked once more.
+            score, scores = 0.0, {name: known[name] for name in known if name != ERRORS}
+        else:
+            score, scores = create_evaluation_callback(as_saved, corpus, weights)()
             scores.update({name: value for name, value in known.items() if name in scores})
+        if held_out:
             score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
             errors = held_out.get(ERRORS, {})
             # Of scores that vary together: the largest error that the sum can have.

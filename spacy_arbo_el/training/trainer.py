@@ -247,7 +247,7 @@ class Trainer:
             texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
         table = GoldTable(exemplars.records, kb, texts, inputs.lengths[inputs.passage])
-        cache = EmbeddingCache(settings.similarity, texts.vectors(kb.rows), exemplars.vectors)
+        cache = EmbeddingCache(settings.similarity, kb.rows.take(texts.rows), exemplars.vectors)
         if earlier is not None:
             rows = _rows_of(earlier.texts.texts, texts.texts)
             cache.follow(earlier.cache, rows, _rows_of(earlier.table.records, table.records), keep)

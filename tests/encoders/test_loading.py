@@ -24,17 +24,6 @@ TEXTS = [("cold", "a virus"), ("flu", ""), ("", "the bank of a river")]
 
 
 @pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
-def test_transformers_of_several_families(kind, tmp_path):
-    encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS)
-    texts = encoder.read_texts([*TEXTS, ("a long title " * 30, "")])
-    vectors = encoder.encode_texts(texts)
-    assert vectors.shape == (4, 16) and np.isfinite(vectors).all()
-    assert len(np.unique(vectors.round(4), axis=0)) == 4
-    windows = encoder.read_mentions(["the flu virus"], np.array([0]), np.array([[4, 7]]))
-    assert encoder.encode_mentions(windows).shape == (1, 16)
-
-
-@pytest.mark.parametrize("kind", ["bert", "distilbert", "roberta", "mpnet"])
 def test_window_longer_than_the_transformer_reads(kind, tmp_path):
     encoder = dual_encoder(str(save_tiny(tmp_path / kind, kind)), window=POSITIONS + 1)
     with pytest.raises(ValueError, match=f"at most {POSITIONS} word pieces at a time"):

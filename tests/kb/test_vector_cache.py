@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import entity_vectors, vector_cache
+from spacy_arbo_el.kb import vector_cache, vector_files
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
@@ -120,7 +120,7 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
     kept = ArboKB.for_reading(path).vectors.encoders()
     assert len(kept) == 4 and {"encoder 0", "encoder 5", "encoder 4"} <= set(kept)
     kb = ArboKB.for_reading(path)
-    kb.vectors.cache("descriptions", "x").put(np.arange(3), np.ones((3, 2)))
+    kb.vectors.caches.of("descriptions", "x").put(np.arange(3), np.ones((3, 2)))
     assert len(kb.vectors.encoders()) == 4, "each kind has its own"
     assert verify(path) == []
 
@@ -128,22 +128,22 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
 def test_vectors_of_another_kind_in_all_places(tmp_path, monkeypatch):
     path, keys = build(tmp_path / "kb"), np.arange(10)
     for kb in (ArboKB.for_reading(path), ArboKB(Vocab(), [Entity("a", "A")])):
-        cache = kb.vectors.cache("descriptions", "x")
+        cache = kb.vectors.caches.of("descriptions", "x")
         assert not cache.get(keys)[0].any()
         cache.put(keys, vectors_of(keys))
-        assert kb.vectors.cache("descriptions", "x").has(keys).all()
-        assert not kb.vectors.cache("descriptions", "y").has(keys).any()
-        assert not kb.vectors.cache("names", "x").has(keys).any()
-        in_training = kb.vectors.cache("descriptions", "x", lasting=False)
+        assert kb.vectors.caches.of("descriptions", "x").has(keys).all()
+        assert not kb.vectors.caches.of("descriptions", "y").has(keys).any()
+        assert not kb.vectors.caches.of("names", "x").has(keys).any()
+        in_training = kb.vectors.caches.of("descriptions", "x", lasting=False)
         assert in_training.has(keys).all(), "its weights are the same"
-        assert not kb.vectors.cache("descriptions", "y", lasting=False).has(keys).any()
-    assert ArboKB.for_reading(path).vectors.cache("descriptions", "x").has(keys).all()
-    monkeypatch.setattr(entity_vectors, "can_write", lambda folder: False)
+        assert not kb.vectors.caches.of("descriptions", "y", lasting=False).has(keys).any()
+    assert ArboKB.for_reading(path).vectors.caches.of("descriptions", "x").has(keys).all()
+    monkeypatch.setattr(VectorFolder, "is_writable", False)
     monkeypatch.setattr(VectorCache, "_write", _refuse)
     kb = ArboKB.for_reading(path)
     more = np.arange(20)
-    kb.vectors.cache("descriptions", "x").put(more, vectors_of(more))
-    found, vectors = kb.vectors.cache("descriptions", "x").get(more)
+    kb.vectors.caches.of("descriptions", "x").put(more, vectors_of(more))
+    found, vectors = kb.vectors.caches.of("descriptions", "x").get(more)
     assert found.all()
     np.testing.assert_array_equal(vectors, vectors_of(more))
 
@@ -152,7 +152,7 @@ def _refuse(*_):
     raise PermissionError("read-only")
 
 
-MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(entity_vectors.FEW + 1)]
+MANY = [{"id": f"e{i}", "title": f"name {i}"} for i in range(vector_cache.FEW + 1)]
 
 
 @pytest.fixture
@@ -183,7 +183,8 @@ def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
         kb = ArboKB(Vocab(), MANY)
         kb.sync(Names(), encode, "its own")
         kb.to_disk(tmp_path / "kb")
-    monkeypatch.setattr(entity_vectors, "can_write", lambda folder: folder.path == cache_folder)
+    is_writable = property(lambda folder: folder.path == cache_folder)
+    monkeypatch.setattr(VectorFolder, "is_writable", is_writable)
     files = sorted(path.name for path in (tmp_path / "kb").iterdir())
     assert count(ArboKB.for_reading(tmp_path / "kb"), "its own") == 0
     assert not list(cache_folder.glob("*.bin")), "they need not be copied"
@@ -193,14 +194,14 @@ def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
 
 
 def test_the_users_cache_is_bounded(cache_folder, monkeypatch):
-    size = len(MANY) * (3 * 4 + 9) + 2 * vector_cache.HEADER
-    monkeypatch.setattr(vector_cache, "CACHE_BYTES", int(2.5 * size))
+    size = len(MANY) * (3 * 4 + 9) + 2 * vector_files.HEADER
+    monkeypatch.setattr(vector_files, "CACHE_BYTES", int(2.5 * size))
     for fingerprint in ("a", "b", "a", "c"):
         count(MANY, fingerprint)
         time.sleep(0.02)
     assert count(MANY, "a") == count(MANY, "c") == 0
-    assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_cache.CACHE_BYTES
-    monkeypatch.setattr(vector_cache, "CACHE_BYTES", size // 2)
+    assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_files.CACHE_BYTES
+    monkeypatch.setattr(vector_files, "CACHE_BYTES", size // 2)
     kb = ArboKB(Vocab(), MANY)
     assert kb.sync(Names(), encode, "d") == len(MANY), "what has no room is kept in memory"
     np.testing.assert_array_equal(kb.get_vector("e3"), encode([("name 3", "")])[0])

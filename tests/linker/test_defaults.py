@@ -80,10 +80,6 @@ def test_what_is_no_entity_is_nil(nlp, text, mention):
     assert found.kb_id == "NIL" and found.score < 0.3
 
 
-def test_the_default_threshold_is_that_of_the_docs(nlp):
-    assert nlp.get_pipe("arbo_linker").threshold == 0.3
-
-
 def test_the_only_entity_is_not_linked_to_everything():
     nlp = spacy.blank("en")
     nlp.add_pipe("arbo_linker").set_kb([Entity("E3", "Amazon River", aliases=["Amazon"])])

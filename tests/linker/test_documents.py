@@ -10,7 +10,7 @@ from spacy_arbo_el.pipelines import save_pipeline
 
 from ..commands import run
 from .conftest import build
-from .world import DEV, TRAIN, annotated, examples, without_links
+from .world import DEV, TRAIN, annotated, without_links
 
 MENTION = {
     "@architectures": "spacy-arbo-el.DocumentEncoder.v1",
@@ -54,16 +54,6 @@ def test_documents_are_linked(nlp, expected):
 def test_exemplars_share_passages(nlp):
     exemplars = nlp.get_pipe("arbo_linker").exemplars
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_training_lowers_the_loss():
-    nlp = build(model=MODEL)
-    optimizer = nlp.resume_training()
-    optimizer.learn_rate = 1e-4
-    losses = [nlp.update(examples(nlp, TRAIN), sgd=optimizer)["arbo_linker"] for _ in range(8)]
-    assert losses[-1] < 0.7 * losses[0]
 
 
 def test_a_document_without_words_and_an_update_with_it(nlp):

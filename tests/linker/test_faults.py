@@ -62,12 +62,6 @@ def test_an_empty_kb_means_everything_is_new():
     assert doc.ents[0]._.arbo.candidates == []
 
 
-def test_no_sentence_boundaries_needed(shared_nlp):
-    doc = without_links(annotated(shared_nlp, DEV[0]))
-    assert not doc.has_annotation("SENT_START")
-    assert kb_ids(shared_nlp(doc)) == ["planet"]
-
-
 def test_entities_over_sentence_borders(shared_nlp):
     doc = without_links(annotated(shared_nlp, "They saw [Amazon. River|river] boats."))
     doc[2].is_sent_start = True
@@ -137,19 +131,6 @@ def test_score_counts_missed_mentions_as_missed(shared_nlp):
 def test_single_candidate_below_the_threshold_is_nil():
     nlp = build([Entity("x", "Xylophone")], train=[], threshold=0.9)
     assert kb_ids(nlp(without_links(annotated(nlp, "The [harbour|x] was empty.")))) == ["NIL"]
-
-
-@pytest.mark.slow
-def test_rehearse_and_fresh_process_do_not_need_the_package_imported(tmp_path):
-    import subprocess
-    import sys
-
-    code = (
-        "import spacy; nlp = spacy.blank('en'); nlp.add_pipe('arbo_linker'); print(nlp.pipe_names)"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert "arbo_linker" in run.stdout
 
 
 def test_evaluate_counts_gold_mentions(shared_nlp):

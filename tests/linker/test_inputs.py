@@ -2,12 +2,10 @@
 
 import warnings
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.api import Config
 
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.corpora.docs import unlinked
@@ -25,14 +23,6 @@ def test_empty_doc_and_doc_without_ents(shared_nlp):
     docs = list(shared_nlp.pipe(["", annotated(shared_nlp, DEV[0]), "Nothing."]))
     assert [len(doc.ents) for doc in docs] == [0, 1, 0]
     assert docs[1].ents[0].kb_id_ == "planet"
-
-
-def test_mentions_at_the_very_start_and_end(shared_nlp):
-    doc = shared_nlp(
-        without_links(annotated(shared_nlp, "[Apple|maker] sued the owner of [Jaguar|car]"))
-    )
-    assert doc.ents[0].start == 0 and doc.ents[1].end == len(doc)
-    assert all(ent.kb_id_ for ent in doc.ents)
 
 
 @pytest.mark.slow
@@ -139,11 +129,6 @@ def test_unusable_calibration(curves):
         build(calibration=curves)
 
 
-def test_kb_path_that_does_not_exist(tmp_path):
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        KBFromPath(tmp_path / "nowhere")(spacy.blank("en").vocab)
-
-
 def test_extension_name_that_is_taken():
     Span.set_extension("taken", default=1)
     with pytest.raises(ValueError, match="extension 'taken'"):
@@ -169,28 +154,6 @@ def test_predicted_and_reference_tokens_may_differ(nlp):
     predicted = Doc(nlp.vocab, words=gold.text.split(" "))
     scores = nlp.get_pipe("arbo_linker").score([Example(predicted, gold)])
     assert scores["arbo_mentions"] == 1
-
-
-def test_a_window_longer_than_the_model_reads():
-    with pytest.raises(ValueError, match="at most 512 word pieces .* up to 600"):
-        build(model={"mention": {"window": 600}})
-
-
-def test_an_encoder_that_does_not_exist(tmp_path):
-    nlp = spacy.blank("en")
-    name = str(tmp_path / "no-model-here")
-    linker = nlp.add_pipe("arbo_linker", config=Config({"model": {"mention": {"name": name}}}))
-    with pytest.raises(ValueError, match="Can't load the encoder"):
-        linker.initialize(lambda: examples(nlp, TRAIN), nlp=nlp)
-
-
-def test_nan_vectors_are_refused(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    tower = linker.model.get_ref("mention")
-    tower.set_param("E", np.full_like(tower.get_param("E"), np.nan))
-    linker.encoder.weights_changed()
-    with pytest.raises(ValueError, match="NaN"):
-        linker.refresh()
 
 
 def test_kb_swapped_for_a_bigger_one(nlp):

@@ -46,6 +46,7 @@ OUT_OF_RANGE = {
     "IterativePrediction.v1": {"share": [0.0, 1.0, 2], "limit": [-1]},
     "WrittenLinks.v1": {"share": [1.0], "corrupted": [1.5], "predicted_after": [-1]},
     "NgramEncoder.v1": dict.fromkeys(("width", "vectors", "rows", "hidden"), [0, -1]),
+    "ContextObjective.v1": {"namesakes": [-1], "weight": [0.0]},
     "CacheRefresh.v1": {"every": [-2]},
     "Parts.v1": {"limit": [-1], "paragraph_limit": [-1]},
     "SoftmaxPositiveNegative.v1": {"scale": NO_SCALES},

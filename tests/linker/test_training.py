@@ -39,24 +39,6 @@ def test_same_seed_gives_the_same_losses():
     assert train_a_little(build()) == train_a_little(build())
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_recomputed_activations_give_the_same_losses():
-    recomputed = {"mention": {"kept_tokens": 1, "train_tokens": 512}}
-    kept = {"mention": {"kept_tokens": 100_000, "train_tokens": 512}}
-    a = train_a_little(build(model=recomputed), drop=0.1)
-    b = train_a_little(build(model=kept), drop=0.1)
-    assert a == pytest.approx(b, rel=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_loss_of_training_examples_falls():
-    nlp = build_bundled()
-    losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
-    assert np.mean(losses[-3:]) < 0.7 * np.mean(losses[:3])
-
-
 def part(registry, name, **settings):
     """The section of a config that names a registered part."""
     return {f"@{registry}": f"spacy-arbo-el.{name}.v1", **settings}
@@ -208,16 +190,6 @@ def test_refresh_encodes_again_after_updates():
     texts = [text for entity in linker.kb for text in verbalize(entity)]
     expected = linker.encoder.encode_texts(linker.encoder.read_texts(texts))
     np.testing.assert_array_equal(linker.kb.rows.array(), expected)
-
-
-def test_use_params_is_undone():
-    nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
-    linker.refresh()
-    before = linker.encoder.fingerprint
-    with nlp.use_params({"nothing": None}):
-        assert linker.encoder.fingerprint == before
-    assert linker.encoder.fingerprint == before
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import threading
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 import spacy
 from sklearn.metrics import adjusted_rand_score
@@ -17,12 +18,9 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import text_fingerprint
 
-from ..linker.conftest import build_bundled as build
+from ..linker.conftest import build, build_bundled
 from ..linker.world import DEV, annotated, without_links
 from ..threads import forked, run_in_threads
-
-# Words alone can't do what these are about.
-pytestmark = pytest.mark.bundled
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -172,11 +170,8 @@ def test_changed_weights_encode_new_entities_again(nlp):
     linker.stream = True
     list(nlp.pipe(docs_of(nlp)))
     before = linker.new_entities.rows.vectors.copy()
-    for layer in linker.model.walk():
-        for parameter in (
-            getattr(layer.shims[0]._model, "parameters", lambda: [])() if layer.shims else []
-        ):
-            parameter.data *= 1.01
+    weights = linker.model.get_ref("mention").get_param("E")
+    weights += 0.01 * np.random.default_rng(0).standard_normal(weights.shape, weights.dtype)
     linker.encoder.weights_changed()
     names = clusters(nlp.pipe(docs_of(nlp, NEW[:1])))
     assert names == [linker.new_entities.ids[0]]
@@ -224,9 +219,10 @@ def test_link_stream_reads_documents_twice(nlp):
     assert list(linker.corpus.link_stream(lambda: [])) == []
 
 
+@pytest.mark.bundled
 def test_evidence_names_other_documents():
     far = Entity("E1", "Quorn Limited", "food company of the village")
-    nlp = build([far, Entity("E2", "Zanzibar")], train=[], threshold=0.5)
+    nlp = build_bundled([far, Entity("E2", "Zanzibar")], train=[], threshold=0.5)
     linker = nlp.get_pipe("arbo_linker")
     texts = ["The food company [Quorn Limited|E1] grew.", "Shares of [QRN Ltd|E1] fell."]
     docs = docs_of(nlp, [texts[0], texts[0].replace("grew", "fell"), *texts[1:]])

@@ -43,7 +43,7 @@ def world_of(seed, similarity=Dot):
     distinct = kb.vectors.distinct_texts(Names())
     table = GoldTable(records, kb, distinct, np.ones(len(distinct), dtype=np.int64))
     mentions = rng.integers(-2, 3, (len(GOLD), 3)).astype(np.float32)
-    return table, EmbeddingCache(similarity(), distinct.vectors(kb.rows), mentions), distinct, kb
+    return table, EmbeddingCache(similarity(), kb.rows.take(distinct.rows), mentions), distinct, kb
 
 
 def naive(table, cache, texts, k):

@@ -13,7 +13,7 @@ from spacy_arbo_el.papers.verbalized import IterativePrediction
 from spacy_arbo_el.papers.verbalized_links import insertions, write_links
 from spacy_arbo_el.ranking.decisions import Clustering
 
-from ..linker.conftest import build_bundled as build
+from ..linker.conftest import build, build_bundled
 from ..linker.world import DEV, TRAIN, annotated, without_links
 
 TEXT = "Mercury and the planet Mercury, Amazon and its river, Apple, the jaguar."
@@ -100,9 +100,12 @@ def test_links_do_not_depend_on_the_batch(nlp, batch_size):
     assert links_of(nlp.pipe(docs_of(nlp), batch_size=batch_size)) == expected
 
 
-def test_only_mentions_whose_text_changed_are_encoded_again(nlp, monkeypatch):
+@pytest.mark.bundled
+def test_only_mentions_whose_text_changed_are_encoded_again(monkeypatch):
     """The window of a mention far from all insertions stays as it is."""
+    nlp = build_bundled(train=TRAIN[:6], inference=INFERENCE)
     linker = nlp.get_pipe("arbo_linker")
+    linker.refresh()
     far = "word " * 200
     text = f"[Mercury|planet] and [Amazon|river] {far} [Apple|maker] {far} [Jaguar|car]"
     doc = without_links(annotated(nlp, text))

@@ -9,13 +9,9 @@ from spacy_arbo_el.ranking.features import FEATURES
 from spacy_arbo_el.show.html import render_evidence
 
 from ..commands import run
-from ..linker.conftest import build as build_hashed
-from ..linker.conftest import build_bundled as build
+from ..linker.conftest import build, build_bundled
 from ..linker.world import ENTITIES, annotated, without_links
 from ..ranking.test_feature_ranker import weights_of
-
-# Words alone can't do what these are about.
-pytestmark = pytest.mark.bundled
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
 
@@ -62,7 +58,7 @@ def test_why_an_expected_entity_is_not_linked(nlp):
 
 
 def test_which_features_put_a_candidate_before_another():
-    nlp = build_hashed()
+    nlp = build()
     linker = nlp.get_pipe("arbo_linker")
     assert not linker.explain(span_of(nlp)).contributions, "BestEvidence.v1 has no features"
     linker.reranker = FeatureRanker(weights=weights_of(name=2.0, has_exemplar=1.0))
@@ -116,13 +112,15 @@ def test_a_span_that_is_no_mention(nlp):
     assert doc.ents == ()
 
 
-@pytest.mark.slow
 def test_command(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     text = "Boats travel up the Amazon."
 
     command = "show", tmp_path / "model", "--text", text
-    assert "river (Amazon)" in run(*command, "--mention", "Amazon", "--kb-id", "shop")
+    page = "--kb-id", "shop", "--page", tmp_path / "page.html"
+    printed = run(*command, "--mention", "Amazon", *page)
+    assert "river (Amazon)" in printed and "shop: candidate number" in printed
+    assert "class='step entity'" in (tmp_path / "page.html").read_text()
     assert "found no mention" in run(*command, code=1)
     assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
 
@@ -133,7 +131,9 @@ TWO = (
 )
 
 
-def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
+@pytest.mark.bundled
+def test_overruled_by_another_cluster_and_the_page():
+    nlp = build_bundled()
     linker = nlp.get_pipe("arbo_linker")
     doc = nlp(without_links(annotated(nlp, TWO)))
     assert [ent.kb_id_ for ent in doc.ents] == ["river", "shop"]
@@ -154,25 +154,10 @@ def test_overruled_by_another_cluster_and_the_page(nlp, tmp_path):
     assert "class='step mention'" in page
     assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
     assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
-    nil = build(threshold=1.0)
+    nil = build_bundled(threshold=1.0)
     page = render_evidence(
         [nil(without_links(annotated(nil, TEXT)))], kb_url_template="https://x/{}"
     )
     assert "new entity new-1" in page
     assert "NIL: the most probable candidate, river (Amazon), has" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
-
-
-def test_the_command_writes_the_page(nlp, tmp_path):
-    nlp.to_disk(tmp_path / "model")
-    arguments = [
-        "show",
-        tmp_path / "model",
-        "--text",
-        "Boats travel up the Amazon.",
-        "--mention",
-        "Amazon",
-    ]
-    arguments += ["--kb-id", "shop", "--page", tmp_path / "page.html"]
-    assert "shop: candidate number" in run(*arguments)
-    assert "class='step entity'" in (tmp_path / "page.html").read_text()

@@ -64,7 +64,7 @@ def world():
     exemplars.sync(lambda inputs: np.array([v for *_, v in MENTIONS], np.float32), "hand")
     texts = kb.vectors.distinct_texts(Names())
     table = GoldTable(exemplars.records, kb, texts, np.arange(1, 5))
-    return table, EmbeddingCache(Dot(), texts.vectors(kb.rows), exemplars.vectors)
+    return table, EmbeddingCache(Dot(), kb.rows.take(texts.rows), exemplars.vectors)
 
 
 def chosen(world, part, mentions):

@@ -5,7 +5,6 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_arbo_el.base.errors import ArboError
 from spacy_arbo_el.ranking.contexts import fits
 from spacy_arbo_el.training.contexts import ContextObjective
 from spacy_arbo_el.training.losses import SoftmaxPositiveNegative
@@ -92,9 +91,3 @@ def test_without_contexts_nothing_is_read_whole(monkeypatch):
     nlp, linker = start(None)
     monkeypatch.setattr(ContextObjective, "read", lambda *args: pytest.fail("read"))
     nlp.update(list(examples(nlp)))
-
-
-@pytest.mark.parametrize("settings", [{"namesakes": -1}, {"weight": 0.0}])
-def test_settings_are_checked(settings):
-    with pytest.raises(ArboError, match="objective.contexts"):
-        ContextObjective(SoftmaxPositiveNegative(), **settings)

@@ -1,0 +1,171 @@
+"""Files of vectors by encoder and kind, in a folder or in the user's cache.
+
+A folder has two files for each encoder and each kind of texts::
+
+    vectors-names-0123456789abcdef.bin   a header, then rows of vectors
+    vectors-names-0123456789abcdef.keys  the same header, then blocks of keys with checksums
+
+Both only grow, see ``vector_cache.py``.
+"""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import platformdirs
+
+from ..base.errors import ArboError, Errors
+
+DTYPES = ("float32", "float16")
+# A header takes so many bytes, so that the rows after it are aligned to a page.
+HEADER = 4096
+WIDEST = 1 << 20
+# Encoders whose vectors a folder keeps, of each kind: those that were used last.
+MOST_ENCODERS = 4
+# Bytes of the user's cache folder.
+CACHE_BYTES = 2 << 30
+# The environment variable with the path of the cache folder; empty for none.
+CACHE = "ARBO_CACHE"
+
+
+@dataclass(frozen=True)
+class VectorKind:
+    """Vectors that may stand in one file.
+
+    encoder: The fingerprint of what encodes the texts.
+    kind: What the texts are, such as "names".
+    dtype: The type in which vectors are stored, "float32" or "float16".
+    """
+
+    encoder: str
+    kind: str = "names"
+    dtype: str = "float32"
+
+    @property
+    def name(self) -> str:
+        """The name of its files, without suffix."""
+        digest = hashlib.blake2b(f"{self.encoder} {self.dtype}".encode(), digest_size=8)
+        return f"vectors-{self.kind}-{digest.hexdigest()}"
+
+
+@dataclass(frozen=True)
+class VectorFolder:
+    """A folder with files of vectors.
+
+    path: The folder.
+    most_bytes: The size of all files together; 0 to keep ``MOST_ENCODERS`` of each kind, however
+        large.
+    """
+
+    path: Path
+    most_bytes: int = 0
+
+    def kinds(self, kind: str = "names") -> list[VectorKind]:
+        """The encoders whose vectors are here, those used last first."""
+        files = self._by_use(f"vectors-{kind}-*")
+        headers = [(path, read_header(path)) for path in files]
+        # Headers may come from strangers: a kind is part of a path.
+        return [found[0] for path, found in headers if found and found[0].name == path.stem]
+
+    @property
+    def is_writable(self) -> bool:
+        """Return whether files may be written into it."""
+        return os.access(self.path, os.W_OK)
+
+    def has(self, about: VectorKind) -> bool:
+        """Return whether there are vectors of a kind."""
+        return (self.path / f"{about.name}.keys").is_file()
+
+    def _by_use(self, pattern: str) -> list[Path]:
+        """The files of keys, those used last first."""
+        times = {}
+        for path in self.path.glob(f"{pattern}.keys"):
+            with suppress(OSError):
+                times[path] = path.stat().st_mtime_ns
+        return sorted(times, key=lambda path: (-times[path], path.name))
+
+    def make_room(self, name: str, size: int) -> None:
+        """Remove what was used least recently, so that ``size`` bytes may be added to a file.
+
+        OSError where the file alone would be larger than the folder may be.
+        """
+        pattern = "vectors-*" if self.most_bytes else f"{name.rpartition('-')[0]}-*"
+        others = [path for path in self._by_use(pattern) if path.stem != name]
+        if not self.most_bytes:
+            for path in others[MOST_ENCODERS - 1 :]:
+                self.remove(path.stem)
+            return
+        left = self.most_bytes - size - self._size(name)
+        if left < 0:
+            self.remove(name)
+            raise OSError(f"more than {self.most_bytes} bytes")
+        for path in others:
+            left -= self._size(path.stem)
+            if left < 0:
+                self.remove(path.stem)
+
+    def _size(self, name: str) -> int:
+        total = 0
+        for suffix in (".keys", ".bin"):
+            with suppress(OSError):
+                total += (self.path / f"{name}{suffix}").stat().st_size
+        return total
+
+    def remove(self, name: str) -> None:
+        """Remove the files of a kind. Programs that have them open keep what they read."""
+        for suffix in (".keys", ".bin"):
+            with suppress(OSError):
+                (self.path / f"{name}{suffix}").unlink()
+
+
+def user_cache() -> VectorFolder | None:
+    """The user's cache folder. None where it is switched off or can't be made."""
+    place = os.environ.get(CACHE)
+    if place == "":
+        return None
+    path = Path(place) if place else platformdirs.user_cache_path("spacy_arbo_el", False)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return VectorFolder(path, CACHE_BYTES)
+
+
+def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
+    """The kind of vectors, and the length of each. None where they are no vectors of ours."""
+    try:
+        values: dict[str, Any] = dict(json.loads(header))
+        about = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
+        width = values["width"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    is_valid = type(width) is int and 0 < width <= WIDEST and about.dtype in DTYPES
+    return (about, width) if is_valid and len(header) == HEADER else None
+
+
+def read_header(path: Path) -> tuple[VectorKind, int] | None:
+    """The header of a file of vectors, see ``parse_header``."""
+    with suppress(OSError), path.open("rb") as file:
+        return parse_header(file.read(HEADER))
+    return None
+
+
+def check_dtype(dtype: str) -> str:
+    """The type, where vectors can be stored in it; else ValueError."""
+    if dtype not in DTYPES:
+        raise ArboError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
+    return dtype
+
+
+def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
+    """Vectors in the type they are stored in. ValueError where a value is too large for it."""
+    with np.errstate(over="ignore"):
+        stored = vectors.astype(dtype)
+    if not np.isfinite(stored).all():
+        raise ArboError(Errors.E022.format(largest=float(np.abs(vectors).max())))
+    return stored
