@@ -67,7 +67,7 @@ def outcomes_in_one_graph(
             fitted = fit_calibration(
                 linker, [eg.reference for eg in rest], stages=stages, from_scratch=True
             )
-            stages = replace(stages, **fitted._asdict())
+            stages = fitted.within(stages)
         for name, variant in variants(stages).items():
             documents = DocumentLinker(variant, threshold, extension, linker.cfg["overwrite"])
             docs = [example.predicted.copy() for example in (*part, *rest)]

@@ -15,7 +15,6 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,11 +161,11 @@ def _score(
     seen, default = seen_by(linker), 0.3
     keeping = linker.keeping_stages()
     fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
-    stages = replace(keeping, **fitted._asdict())
+    stages = fitted.within(keeping)
     found: list[Outcome] = []
     sweeps = []
     for (_, part), refitted in zip(divided(dev, FOLDS), without):
-        held_out = replace(keeping, **refitted._asdict())
+        held_out = refitted.within(keeping)
         found += linked_outcomes(linker, held_out, unlinked_examples(part), default)
         sweeps.append(sweep_linking(linker, part, stages=held_out))
     rows = pooled_rows(sweeps)

@@ -37,6 +37,10 @@ class Fitted(NamedTuple):
     calibration: Calibration
     reranker: Reranker
 
+    def within(self, stages: LinkingStages) -> LinkingStages:
+        """The stages with these parts."""
+        return replace(stages, calibration=self.calibration, reranker=self.reranker)
+
     def install(self, linker: ArboLinker) -> None:
         """Use these parts in a linker."""
         linker.calibration = self.calibration

@@ -1,7 +1,7 @@
 """Callback that calibrates, tunes and scores before saving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +121,7 @@ def fit_and_score(
     fitted, without = fit_in_parts(linker, docs, folds, stages=stages)
     # Each part with stages that were fitted on the others.
     parts = (part for _, part in divided(docs, folds))
-    fitted_on_others = [
-        (part, replace(stages, **one._asdict())) for part, one in zip(parts, without)
-    ]
+    fitted_on_others = [(part, one.within(stages)) for part, one in zip(parts, without)]
     threshold = linker.threshold
     if tune_by:
         sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]

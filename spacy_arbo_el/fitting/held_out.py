@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from spacy.language import Language
 from spacy.training import Example
@@ -86,13 +85,13 @@ def outcomes_of_stages(
     linker = find_linker(nlp)
     results: dict[str, list[Outcome]] = {}
     keeping = linker.keeping_stages()
-    parts: list[Any] = [(([], examples), keeping)]
+    nothing: list[Example] = []
+    parts, fits = [(nothing, list(examples))], [keeping]
     if folds:
         references = [example.reference for example in examples]
-        _, fits = fit_in_parts(linker, references, folds, stages=keeping)
-        fitted = (replace(keeping, **one._asdict()) for one in fits)
-        parts = list(zip(divided(examples, folds), fitted))
-    for (rest, part), stages in parts:
+        _, fitted = fit_in_parts(linker, references, folds, stages=keeping)
+        parts, fits = list(divided(examples, folds)), [one.within(keeping) for one in fitted]
+    for (rest, part), stages in zip(parts, fits):
         others = [example.reference for example in rest]
         for name, variant in variants(stages).items():
             threshold = linker.threshold

@@ -117,7 +117,7 @@ def tune(
         docs = with_removed_as_nil(docs, linker.kb)
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
         fitted.install(linker)
-        stages = replace(stages, **fitted._asdict())
+        stages = fitted.within(stages)
     tried = {}
     for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
         if counts:

@@ -39,7 +39,7 @@ class CrossFit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Candidates of mentions, with what is known of them.
+    """Candidates of mentions, with labels and weights.
 
     candidates: Those of m mentions.
     correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
@@ -175,7 +175,7 @@ def _best_way(
 def _networks(
     labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
 ) -> _Way:
-    """A network without each part, begun with other weights or with a random start of its own."""
+    """Train a network without each part, from other weights or from random ones."""
     standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
     networks = [
         train_network(labelled.take(part_of != part), standards, part if start is None else start)
