@@ -29,9 +29,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.corpus import CorpusLinker
 from spacy_arbo_el.linking.documents import DocumentLinker
 from spacy_arbo_el.linking.stages import LinkingStages
-from spacy_arbo_el.ranking.clustering import Clustering
-from spacy_arbo_el.ranking.decisions import Inference
-from spacy_arbo_el.ranking.independent import Independent
+from spacy_arbo_el.ranking.decisions import Clustering, Independent, Inference
 
 PROCEDURES: Mapping[str, Inference] = {
     "independent": Independent(n_exemplars=0),

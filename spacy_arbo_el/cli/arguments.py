@@ -1,6 +1,6 @@
 """Arguments and options that several commands have."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,13 +117,11 @@ def changed_pipeline(
     model: Path,
     output: Path | None,
     data: Path | None = None,
-    load: "Callable[[Path], Language] | None" = None,
 ) -> "Iterator[Language]":
     """The pipeline that a command changes. It is saved where no error occurs; errors are printed.
 
     output: Where it is saved; None for where it is.
     data: The annotated documents that the command was given, which are checked first.
-    load: Loads the pipeline; None for ``load_pipeline``.
     """
     from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
 
@@ -132,7 +130,7 @@ def changed_pipeline(
         if data is not None:
             check_annotated(data)
         with changing_pipeline(output or model):
-            nlp = (load or load_pipeline)(model)
+            nlp = load_pipeline(model)
             yield nlp
             save_pipeline(nlp, output or model)
 

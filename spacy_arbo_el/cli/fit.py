@@ -11,8 +11,6 @@ from ._util import errors_for_people
 from .arguments import CODE, HELD_OUT, MODEL, OUTPUT, changed_pipeline
 
 if TYPE_CHECKING:
-    from spacy.language import Language
-
     from ..fitting.tuning import TuningResult
 
 fit_cli = typer.Typer(
@@ -58,7 +56,7 @@ def calibrate_command(
     from ..corpora.docbin import read_docs
     from ..fitting.calibrate import calibrate_pipeline
 
-    with changed_pipeline(model, output, data, _load_uncalibrated) as nlp:
+    with changed_pipeline(model, output, data) as nlp:
         fitted = calibrate_pipeline(nlp, list(read_docs(data, nlp.vocab)))
     for name, parts in fitted.items():
         for kind, curve in parts.calibration.to_config().items():
@@ -139,19 +137,3 @@ def _print_scores(result: "TuningResult", score: str) -> None:
         rows = result.discovery.rows
         title = f"λ for new entities, {rows[0]['mentions']:g} mentions"
         console.print(as_table(rows, result.best_discovery, title))
-
-
-def _load_uncalibrated(model: Path) -> "Language":
-    """Load without the calibration. It may be of another version."""
-    from spacy.util import load_config
-
-    from ..base.calibration import Calibration
-    from ..linker import find_linker
-    from ..pipelines import load_pipeline
-
-    config = load_config(model / "config.cfg")
-    linkers = [n for n, c in config["components"].items() if c["factory"] == "arbo_linker"]
-    nlp = load_pipeline(model, config={f"components.{n}.calibration": None for n in linkers})
-    for name in linkers:
-        find_linker(nlp, name).calibration = Calibration()
-    return nlp

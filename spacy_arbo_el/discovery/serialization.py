@@ -10,8 +10,7 @@ import srsly
 from ..base.arrays import check_vectors
 from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
-from ..mentions.record import MentionRecord
-from ..mentions.validation import are_texts, check_records
+from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity
 from .store import Clusters, Unlinked

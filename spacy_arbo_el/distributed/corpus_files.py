@@ -13,8 +13,15 @@ import numpy as np
 
 from ..base.arrays import offsets_of, resized_table
 from ..linking.corpus import CorpusDecisions
-from ..linking.corpus_mentions import CorpusMentions, canonical_order, numbered
-from ..linking.corpus_part import CorpusPart, PackedRecords, mentions_of, pack_records
+from ..linking.corpus_mentions import (
+    CorpusMentions,
+    CorpusPart,
+    PackedRecords,
+    canonical_order,
+    mentions_of,
+    numbered,
+    pack_records,
+)
 from ..ranking.decisions import Decisions, Paths, Step
 from ..storage.folders import FolderKind, replacing_folder
 

@@ -39,8 +39,7 @@ from spacy.util import minibatch
 
 from ..base.arrays import TopK
 from ..linking.corpus import BATCH, CorpusLinks
-from ..linking.corpus_mentions import CorpusMentions
-from ..linking.corpus_part import CorpusPart
+from ..linking.corpus_mentions import CorpusMentions, CorpusPart
 from ..ranking.decisions import Decisions
 from ..retrieval.corpus_search import CorpusSearch
 from ..storage.files import pack_arrays, unpack_arrays, write_file

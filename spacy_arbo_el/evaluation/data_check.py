@@ -17,9 +17,7 @@ from .statistics import (
     UNALIGNED,
     GoldCorpus,
     GoldMention,
-    current_gold,
-    meanings,
-    owners_of_forms,
+    KnownMentions,
 )
 
 EXAMPLES = 3
@@ -89,11 +87,10 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
 def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[Finding]:
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
-    findings = [_absent(kb, mentions), _not_annotated(mentions), _nil(mentions)]
-    findings.append(_left_out(kb, mentions))
-    findings.extend(_offsets(mentions))
-    findings.extend([_ambiguous(kb, mentions), _shared_names(kb, mentions)])
-    findings.append(_nameless(kb, mentions))
+    known = KnownMentions.look_up(kb, mentions)
+    findings = [_absent(known), _not_annotated(mentions), _nil(mentions), _left_out(kb, mentions)]
+    findings += [*_offsets(mentions), _ambiguous(known), _shared_names(known)]
+    findings.append(_nameless(kb, known))
     return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
 
 
@@ -128,13 +125,11 @@ def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Findi
     return Finding(what, counts.total(), total, tuple(shown), advice)
 
 
-def _absent(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
-    gold = [ids for ids in current_gold(kb, mentions) if ids]
-    wanted = sorted({one for ids in gold for one in ids})
-    present = {i for i, p in zip(wanted, kb.entities.positions_of(wanted).tolist()) if p >= 0}
+def _absent(known: KnownMentions) -> Finding:
+    gold = [ids for _, ids in known.linked]
     return _finding(
         "mentions whose gold ids are not in the knowledge base",
-        ["|".join(ids) for ids in gold if not present & set(ids)],
+        ["|".join(ids) for ids in gold if not known.present & set(ids)],
         len(gold),
         "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
         "--concepts.",
@@ -193,8 +188,8 @@ def _offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
     ]
 
 
-def _ambiguous(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
-    forms = meanings(mentions, current_gold(kb, mentions))
+def _ambiguous(known: KnownMentions) -> Finding:
+    forms = known.meanings
     several = sorted((item for item in forms.items() if len(item[1]) > 1), key=_rarity)
     return _finding(
         "surface forms of several entities in the corpus",
@@ -209,27 +204,27 @@ def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
     return -len(item[1]), item[0]
 
 
-def _shared_names(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
-    owners = owners_of_forms(kb, mentions)
-    texts = [m.record.text for m in mentions if len(owners.get(m.record.text.casefold(), ())) > 1]
+def _shared_names(known: KnownMentions) -> Finding:
+    texts = [mention.record.text for mention in known.mentions]
+    shared = [text for text in texts if len(known.owners.get(text.casefold(), ())) > 1]
     return _finding(
         "mentions by a name of several entities of the knowledge base",
-        texts,
-        len(mentions),
+        shared,
+        len(texts),
         "Names alone do not decide these: types (retriever.match_types = true) and descriptions "
         "do.",
     )
 
 
-def _nameless(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
+def _nameless(kb: ArboKB, known: KnownMentions) -> Finding:
     """Find mentions without a name in the KB, where nearly all are such."""
-    owners = owners_of_forms(kb, mentions)
-    texts = [m.record.text for m in mentions if m.record.text.casefold() not in owners]
-    suspicious = len(texts) >= NAMELESS * len(mentions) and len(kb)
+    texts = [mention.record.text for mention in known.mentions]
+    nameless = [text for text in texts if text.casefold() not in known.owners]
+    suspicious = len(nameless) >= NAMELESS * len(texts) and len(kb)
     return _finding(
         "mentions by a name of no entity, of nearly all",
-        texts if suspicious else (),
-        len(mentions),
+        nameless if suspicious else (),
+        len(texts),
         "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need a "
         "--separator.",
     )
@@ -246,7 +241,7 @@ def _leaked(train: GoldCorpus, dev: GoldCorpus) -> Finding:
 
 def _unseen(kb: ArboKB, train: GoldCorpus, dev: GoldCorpus) -> Finding:
     seen = Seen.of(kb, [mention.record for mention in train.mentions])
-    gold = [ids for ids in current_gold(kb, dev.mentions) if ids]
+    gold = [ids for _, ids in KnownMentions.look_up(kb, dev.mentions).linked]
     return _finding(
         "mentions of dev whose entity has no training mention",
         ["|".join(ids) for ids in gold if not seen.ids & set(ids)],

@@ -12,9 +12,15 @@ from spacy.tokens import Doc, Span
 
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
-from ..mentions.record import ID_SEPARATOR, MentionRecord, records_of, text_fingerprint
+from ..mentions.record import (
+    ID_SEPARATOR,
+    MentionRecord,
+    SpanGetter,
+    find_mentions,
+    records_of,
+    text_fingerprint,
+)
 from .seen import Seen
 
 # Where the offsets of a mention are doubtful.
@@ -116,29 +122,46 @@ def _is_cased(character: str) -> bool:
     return character.lower() != character.upper()
 
 
-def current_gold(kb: ArboKB, mentions: Sequence[GoldMention]) -> list[tuple[str, ...]]:
-    """Gold ids of mentions, as the KB has them now."""
-    return current_ids(kb, [mention.record.kb_ids for mention in mentions])
+@dataclass(frozen=True)
+class KnownMentions:
+    """Annotated mentions, looked up in a knowledge base.
 
-
-def meanings(
-    mentions: Sequence[GoldMention], gold: Sequence[tuple[str, ...]]
-) -> dict[str, set[str]]:
-    """The gold ids that each surface form has, case folded. NIL mentions are left out.
-
-    gold: The gold ids of each mention. Those of a composite mention are one, joined by "|".
+    mentions: The mentions.
+    gold: The gold ids of each, as the knowledge base has them now.
+    present: The gold ids that it has.
+    owners: Positions of the entities whose name, case folded, is each surface form.
     """
-    found: dict[str, set[str]] = {}
-    for mention, ids in zip(mentions, gold):
-        if ids:
+
+    mentions: Sequence[GoldMention]
+    gold: list[tuple[str, ...]]
+    present: frozenset[str]
+    owners: dict[str, list[int]]
+
+    @classmethod
+    def look_up(cls, kb: ArboKB, mentions: Sequence[GoldMention]) -> "KnownMentions":
+        gold = current_ids(kb, [mention.record.kb_ids for mention in mentions])
+        wanted = sorted({kb_id for ids in gold for kb_id in ids})
+        positions = kb.entities.positions_of(wanted).tolist()
+        present = frozenset(kb_id for kb_id, p in zip(wanted, positions) if p >= 0)
+        forms = sorted({mention.record.text.casefold() for mention in mentions})
+        return cls(mentions, gold, present, kb.entities.with_names(forms))
+
+    @property
+    def linked(self) -> list[tuple[GoldMention, tuple[str, ...]]]:
+        """The mentions with a gold id, and their ids."""
+        return [(mention, ids) for mention, ids in zip(self.mentions, self.gold) if ids]
+
+    @property
+    def meanings(self) -> dict[str, set[str]]:
+        """The gold ids that each surface form has, case folded. NIL mentions are left out.
+
+        Those of a composite mention are one, joined by "|".
+        """
+        found: dict[str, set[str]] = {}
+        for mention, ids in self.linked:
             joined = ID_SEPARATOR.join(sorted(ids))
             found.setdefault(mention.record.text.casefold(), set()).add(joined)
-    return found
-
-
-def owners_of_forms(kb: ArboKB, mentions: Sequence[GoldMention]) -> dict[str, list[int]]:
-    """Positions of the entities whose name, case folded, is each surface form."""
-    return kb.entities.with_names(sorted({m.record.text.casefold() for m in mentions}))
+        return found
 
 
 def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) -> Statistics:
@@ -150,14 +173,11 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
 
     seen: What a training corpus shows, for the shares that are unseen; None to leave them out.
     """
-    gold = current_gold(kb, corpus.mentions)
-    linked = [(m, ids) for m, ids in zip(corpus.mentions, gold) if ids]
-    new = Counter(m.cluster for m, ids in zip(corpus.mentions, gold) if not ids and m.cluster)
+    known = KnownMentions.look_up(kb, corpus.mentions)
+    linked, forms, owners = known.linked, known.meanings, known.owners
+    new = Counter(m.cluster for m, ids in zip(known.mentions, known.gold) if not ids and m.cluster)
     sizes = Counter(kb_id for _, ids in linked for kb_id in ids)
     clusters = np.array([*sizes.values(), *new.values()] or [0])
-    present = {kb_id for kb_id, p in zip(sizes, kb.entities.positions_of([*sizes])) if p >= 0}
-    forms = meanings(corpus.mentions, gold)
-    owners = owners_of_forms(kb, corpus.mentions)
 
     def share(tests: Iterable[bool]) -> float:
         return sum(tests) / max(len(linked), 1)
@@ -172,7 +192,9 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
         "mentions of an entity, median": int(np.median(clusters)),
         "mentions of an entity, at most": int(clusters.max()),
         "entities with one mention": float((clusters == 1).mean()),
-        "mentions: in the knowledge base": share(bool(present & set(ids)) for _, ids in linked),
+        "mentions: in the knowledge base": share(
+            bool(known.present & set(ids)) for _, ids in linked
+        ),
         "mentions: surface form of several entities": share(len(forms[t]) > 1 for t in texts),
         "mentions: name of several entities of the KB": share(
             len(owners.get(t, ())) > 1 for t in texts

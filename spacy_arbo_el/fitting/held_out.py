@@ -12,10 +12,9 @@ from ..evaluation.outcomes import Outcome
 from ..evaluation.report import CONFIGURED, linked_outcomes
 from ..linker import find_linker
 from ..linking.stages import LinkingStages
-from ..ranking.decisions import Inference
-from ..ranking.independent import Independent
+from ..ranking.decisions import Independent, Inference
 from ..ranking.ranking import BestEvidence
-from .calibrate import divided, fit_in_parts
+from .calibrate import fitted_parts
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 # From the stages of a linker to variants of them, by name.
@@ -84,16 +83,12 @@ def outcomes_of_stages(
         if folds < 2:
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
-    results: dict[str, list[Outcome]] = {}
     keeping = linker.keeping_stages()
-    parts: list[Any] = [(([], examples), keeping)]
+    parts: list[Any] = [(keeping, [], examples)]
     if folds:
-        references = [example.reference for example in examples]
-        _, fits = fit_in_parts(linker, references, folds, stages=keeping)
-        fitted = (replace(keeping, **one._asdict()) for one in fits)
-        parts = list(zip(divided(examples, folds), fitted))
-    for (rest, part), stages in parts:
-        others = [example.reference for example in rest]
+        _, parts = fitted_parts(linker, examples, folds, keeping)
+    results: dict[str, list[Outcome]] = {}
+    for stages, others, part in parts:
         for name, variant in variants(stages).items():
             threshold = linker.threshold
             if tune_by:

@@ -48,12 +48,6 @@ def _exemplars(nlp: Language, docs: Sequence[Doc]) -> Language:
     return nlp
 
 
-def _calibrated_with_exemplars(nlp: Language, docs: Sequence[Doc]) -> Language:
-    # Fitted before these mentions are exemplars: each would find itself. To leave out the exemplars
-    # of a mention's own document, and fit on the others, loses five points on 35 documents of NCBI.
-    return _exemplars(_calibrated(nlp, docs), docs)
-
-
 def _trained(nlp: Language, docs: Sequence[Doc]) -> Language:
     """A trained copy. It is calibrated on documents that it was not trained on."""
     kept = list(docs[::CALIBRATED_SHARE])
@@ -65,21 +59,27 @@ def _trained(nlp: Language, docs: Sequence[Doc]) -> Language:
     return trained
 
 
-# The ways, the simplest first.
-USES: Mapping[str, Use] = {
-    "unchanged": _unchanged,
-    "calibrated": _calibrated,
-    "exemplars": _exemplars,
-    "calibrated, with exemplars": _calibrated_with_exemplars,
-}
+# Ways to use documents. Each begins with the pipeline that the one before it has made. Curves are
+# fitted before the mentions are exemplars: each would find itself. To leave out the exemplars of
+# a mention's own document, and fit on the others, loses five points on 35 documents of NCBI.
+CHAINS: tuple[Mapping[str, Use], ...] = (
+    {
+        "unchanged": _unchanged,
+        "calibrated": _calibrated,
+        "calibrated, with exemplars": _exemplars,
+    },
+    {"exemplars": _exemplars},
+)
 TRAINED: Mapping[str, Use] = {"trained": _trained}
+# The simplest first.
+WAYS = ("unchanged", "calibrated", "exemplars", "calibrated, with exemplars", *TRAINED)
 
 
 @dataclass(frozen=True)
 class Way:
     """One way to use annotated documents, as it linked those held out.
 
-    name: That of ``USES`` or ``TRAINED``.
+    name: One of ``WAYS``.
     outcomes: Those of the annotated mentions, in the same order for all ways.
     seconds: What using the documents of one fold took, on average.
     """
@@ -145,28 +145,31 @@ def compare_ways(
     # Each mention is encoded once for all ways.
     linker.stages = linker.keeping_stages()
     try:
-        ways = _linked_by(USES, nlp, docs, folds)
+        ways = [way for chain in CHAINS for way in _linked_by(chain, nlp, docs, folds)]
     finally:
         linker.stages = stages
-    return ways + (_linked_by(TRAINED, nlp, docs, folds) if train else [])
+    ways += _linked_by(TRAINED, nlp, docs, folds) if train else []
+    return sorted(ways, key=lambda way: WAYS.index(way.name))
 
 
 def _linked_by(
-    uses: Mapping[str, Use], nlp: Language, docs: Sequence[Doc], folds: int
+    chain: Mapping[str, Use], nlp: Language, docs: Sequence[Doc], folds: int
 ) -> list[Way]:
-    """Link each part of documents after using the others in some ways."""
+    """Link each part of documents after each step of using the others."""
     linker = find_linker(nlp)
-    found: dict[str, list[Outcome]] = {name: [] for name in uses}
-    seconds = dict.fromkeys(uses, 0.0)
+    found: dict[str, list[Outcome]] = {name: [] for name in chain}
+    seconds = dict.fromkeys(chain, 0.0)
     for others, part in divided(docs, folds):
-        for name, use in uses.items():
-            with _restored(linker, docs):
+        with _restored(linker, docs):
+            used, spent = nlp, 0.0
+            for name, use in chain.items():
                 start = time.perf_counter()
-                used = find_linker(use(nlp, others))
-                used.refresh()
-                seconds[name] += (time.perf_counter() - start) / folds
-                found[name] += _held_out(used, part)
-    return [Way(name, found[name], seconds[name]) for name in uses]
+                used = use(used, others)
+                find_linker(used).refresh()
+                spent += (time.perf_counter() - start) / folds
+                seconds[name] += spent
+                found[name] += _held_out(find_linker(used), part)
+    return [Way(name, found[name], seconds[name]) for name in chain]
 
 
 def _held_out(linker: ArboLinker, docs: Sequence[Doc]) -> list[Outcome]:
@@ -215,12 +218,17 @@ def best_way(ways: Sequence[Way]) -> Way:
 def use_way(nlp: Language, docs: Sequence[Doc], name: str) -> Language:
     """The pipeline after using all documents. It is changed in place, or a trained copy.
 
-    name: That of ``USES`` or ``TRAINED``. Raises ValueError for another.
+    name: One of ``WAYS``. Raises ValueError for another.
     """
-    ways = {**USES, **TRAINED}
-    if name not in ways:
-        raise ArboError(Errors.E839.format(value=name, choices=", ".join(map(repr, ways))))
-    return ways[name](nlp, annotated_docs(find_linker(nlp), docs))
+    if name not in WAYS:
+        raise ArboError(Errors.E839.format(value=name, choices=", ".join(map(repr, WAYS))))
+    docs = annotated_docs(find_linker(nlp), docs)
+    chain = next(chain for chain in (*CHAINS, TRAINED) if name in chain)
+    for step, use in chain.items():
+        nlp = use(nlp, docs)
+        if step == name:
+            break
+    return nlp
 
 
 def gain(way: Way, first: Way) -> tuple[float, float, float]:

@@ -22,12 +22,10 @@ from ..mentions.annotations import Link
 from ..mentions.record import keys_of
 from ..ranking.decisions import Decisions
 from ..retrieval.corpus_search import CorpusSearch
-from .corpus_mentions import CorpusMentions
-from .corpus_part import CorpusPart
+from .corpus_mentions import CorpusMentions, CorpusPart
 from .documents import DocumentLinker
-from .links import Wording, make_links
 from .settings import check_threshold
-from .stages import LinkingStages
+from .stages import LinkingStages, Wording, make_links
 
 # Gives the documents of a corpus, anew each time.
 ReadDocs = Callable[[], Iterable[Doc]]

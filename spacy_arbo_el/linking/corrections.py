@@ -8,8 +8,7 @@ import numpy as np
 import srsly
 
 from ..base.arrays import TopK, resized_table, unit
-from ..mentions.record import MentionBatch, MentionKey, MentionRecord
-from ..mentions.validation import are_texts, check_key
+from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours

@@ -1,17 +1,24 @@
-"""Decisions, and the protocol of inference procedures."""
+"""Inference procedures: by the graph, each mention by itself, and by the vote of exemplars."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from spacy.util import registry
 
-from ..base.arrays import TopK
+from .. import graph
+from ..base.arrays import TopK, resized_table
 from ..base.calibration import Calibration
+from ..base.settings import check_choice, check_count, check_positive
+from ..graph.linking import METHODS
+from ..retrieval.neighbours import Neighbours
 from .ranking import RankedMentions, Ranking
 
 # Candidates of a mention that an inference procedure looks at.
 MAX_CONSIDERED = 4
+# Mentions whose votes are counted at a time, to bound memory.
+BLOCK = 4096
 
 
 class Step(NamedTuple):
@@ -105,3 +112,269 @@ def start_of_path(entity: int, exemplar: int) -> list[Step]:
     """Begin a path at an entity, via its exemplar; -1 for no exemplar."""
     steps = [Step("entity", entity, np.inf)]
     return steps if exemplar < 0 else [*steps, Step("exemplar", exemplar, np.inf)]
+
+
+def decide_each(
+    entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, min_logit: float
+) -> Decisions:
+    """Link each mention by itself, where its entity is likely enough.
+
+    entities: (m,) int64, -1 for none.
+    logits: (m,) float32, their log-odds.
+    exemplars: (m,) int64, the exemplar that speaks for each; -1 for a text of the entity.
+    min_logit: The log-odds that a link must have.
+    """
+    linked = (entities >= 0) & (logits >= min_logit)
+
+    def path(mention: int) -> list[Step]:
+        if not linked[mention]:
+            return []
+        last = Step("mention", mention, float(logits[mention]))
+        return [*start_of_path(int(entities[mention]), int(exemplars[mention])), last]
+
+    return Decisions(
+        np.where(linked, entities, -1),
+        np.where(linked, logits, -np.inf).astype(np.float32),
+        Paths(path, len(linked)),
+    )
+
+
+@registry.misc("spacy-arbo-el.Independent.v1")
+@dataclass(frozen=True)
+class Independent:
+    """Links each mention to its first candidate ("Independent" in the arborescence paper, §A.3).
+
+    Use it as a baseline, and where the mentions of a document say nothing about each other.
+    ``Clustering.v1`` is the default::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.Independent.v1"
+        n_exemplars = 8
+
+    n_exemplars: How many of the nearest exemplars are searched for each mention. 0 to compare
+        mentions with the texts of entities only.
+    """
+
+    n_exemplars: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("inference.n_exemplars", self.n_exemplars)
+
+    @property
+    def n_mentions(self) -> int:
+        return 0
+
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
+    ) -> Decisions:
+        return decide_each(*first_candidates(ranked.ranking), min_logit)
+
+
+@registry.misc("spacy-arbo-el.ExemplarVote.v1")
+@dataclass(frozen=True)
+class ExemplarVote:
+    """Links mentions by vote of their nearest exemplars (BioCoM, §3.3).
+
+    The probability of the link is that of the entity's likeliest voter. By default, texts of
+    entities do not vote, so use it where most entities have exemplars::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.ExemplarVote.v1"
+        n_exemplars = 15
+
+    n_exemplars: How many exemplars vote. The paper's best number is 15.
+    temperature: A vote has the weight exp(log-odds / temperature), by the log-odds that the voter
+        is right. 1.0 weighs votes by their odds; None gives equal weights, as in the papers.
+    texts: Whether texts of entities vote as well, as if they were exemplars (MOLEMAN, §3.2.3). The
+        ``n_exemplars`` of both with the largest log-odds vote. All texts of an entity count as one
+        vote.
+    """
+
+    n_exemplars: int = 15
+    temperature: float | None = None
+    texts: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("inference.n_exemplars", self.n_exemplars, least=1)
+        if self.temperature is not None:
+            check_positive("inference.temperature", self.temperature)
+
+    @property
+    def n_mentions(self) -> int:
+        return 0
+
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
+    ) -> Decisions:
+        voters, rows = self.voters(ranked.neighbours, calibration)
+        count = len(ranked.neighbours)
+        # A last column for mentions without voters.
+        voters = voters.resized(voters.width + 1)
+        owners, log_odds = voters.ids, voters.scores
+        rows = resized_table(rows, voters.width, -1)
+        parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+        blocks = [self.votes(owners[part], log_odds[part]) for part in parts]
+        votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
+        # Of equal numbers of votes the first counts, which is that of the likeliest voter.
+        chosen = votes.argmax(axis=1)[:, None]
+        first, row, logits = (
+            np.take_along_axis(values, chosen, axis=1)[:, 0] for values in (owners, rows, log_odds)
+        )
+        return decide_each(first, logits, row, min_logit)
+
+    def voters(self, neighbours: Neighbours, calibration: Calibration) -> tuple[TopK, np.ndarray]:
+        """Entities of each mention's voters, by voters' log-odds.
+
+        RETURNS: Positions in the KB (m, k), and the row of each voter in the exemplar store, -1 for
+            a text.
+        """
+        exemplars = neighbours.exemplars.first(self.n_exemplars)
+        entities = neighbours.exemplar_entities[:, : exemplars.width]
+        log_odds = calibration.logits("exemplar", exemplars.scores)
+        if not self.texts:
+            return TopK(entities, log_odds), exemplars.ids
+        texts = neighbours.entities.first(self.n_exemplars)
+        log_odds = np.concatenate([log_odds, calibration.logits("entity", texts.scores)], axis=1)
+        # Exemplars before texts where they are equally likely.
+        order = np.argsort(-log_odds, axis=1, kind="stable")[:, : self.n_exemplars]
+        columns = (
+            np.concatenate([entities, texts.ids], axis=1),
+            log_odds,
+            np.concatenate([exemplars.ids, np.full_like(texts.ids, -1)], axis=1),
+        )
+        owners, log_odds, rows = (np.take_along_axis(column, order, axis=1) for column in columns)
+        return TopK(owners, log_odds), rows
+
+    def votes(self, owners: np.ndarray, log_odds: np.ndarray) -> np.ndarray:
+        """Votes for each voter's entity: (m, k) float64. They are in its first column.
+
+        The other columns of an entity, and those without one, have -inf.
+
+        owners: (m, k) int64, the entity of each voter, -1 for none.
+        log_odds: (m, k) float32, largest first; +inf for a voter that is certain.
+        """
+        valid = owners >= 0
+        weight = valid.astype(np.float64)
+        if self.temperature is not None:
+            best = np.where(valid, log_odds, -np.inf).max(axis=1, keepdims=True)
+            # The best has a difference of 0, also where its log-odds are infinite.
+            is_best = ~valid | (log_odds == best)
+            below = np.where(is_best, 0.0, log_odds) - np.where(is_best, 0.0, best)
+            weight = np.where(valid, np.exp(below / self.temperature), 0.0)
+        same = (owners[:, :, None] == owners[:, None, :]) & valid[:, None, :]
+        votes = (same * weight[:, None, :]).sum(axis=2)
+        earlier = np.tril(np.ones((owners.shape[1],) * 2, dtype=bool), -1)
+        return np.where(valid & ~(same & earlier).any(axis=2), votes, -np.inf)
+
+
+@registry.misc("spacy-arbo-el.Clustering.v1")
+@dataclass(frozen=True)
+class Clustering:
+    """Directed clustering of mentions and entities, the default (arborescence paper, §A.2).
+
+    The graph has a node for each entity, mention and exemplar in question. A mention has an edge
+    from its first candidate, by way of the exemplar that speaks for this candidate if there is
+    one, and edges from its most similar mentions in the document. Weights are negative log-odds.
+    No edge joins mentions of different documents, so links do not depend on the batch; where a
+    whole corpus is linked in one graph, such edges exist. Mentions that no entity reaches are left
+    to ``discovery``::
+
+        [components.arbo_linker.inference]
+        @misc = "spacy-arbo-el.Clustering.v1"
+        method = "arborescence"
+
+    method: "arborescence" (the paper's procedure), "minimax" or "undirected"; see
+        ``ARCHITECTURE.md``.
+    n_exemplars: How many of the nearest exemplars are searched for each mention.
+    n_mentions: From how many of the nearest mentions of the document a mention has edges.
+    """
+
+    method: str = "arborescence"
+    n_exemplars: int = 8
+    n_mentions: int = 4
+
+    def __post_init__(self) -> None:
+        check_choice("inference.method", self.method, METHODS)
+        check_count("inference.n_exemplars", self.n_exemplars)
+        check_count("inference.n_mentions", self.n_mentions)
+
+    def decide(
+        self, ranked: RankedMentions, calibration: Calibration, min_logit: float
+    ) -> Decisions:
+        nodes = _Nodes(ranked.ranking)
+        links = graph.link(
+            len(nodes.entities),
+            nodes.n_mentions + len(nodes.exemplars),
+            *nodes.edges(ranked.neighbours, calibration),
+            threshold=-min_logit,
+            method=self.method,
+        )
+        count = nodes.n_mentions
+        linked = links.entity[:count] >= 0
+        entities = np.full(count, -1, dtype=np.int64)
+        entities[linked] = nodes.entities[links.entity[:count][linked]]
+        logits = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
+        paths = Paths(lambda m: nodes.path(links, m) if linked[m] else [], count)
+        return Decisions(entities, logits, paths)
+
+
+class _Nodes:
+    """Numbers of entities, mentions and exemplars as graph nodes.
+
+    A mention needs only one edge from outside, that from its first candidate. No method would ever
+    choose a worse edge from an entity or an exemplar, since the best one can always take its place.
+    """
+
+    def __init__(self, ranking: Ranking):
+        self.n_mentions = len(ranking)
+        self._entity, self._logit, self._exemplar = first_candidates(ranking)
+        by_exemplar = (self._entity >= 0) & (self._exemplar >= 0)
+        self.exemplars, first = np.unique(self._exemplar[by_exemplar], return_index=True)
+        self._exemplar_entity = self._entity[by_exemplar][first]
+        self.entities = np.unique(self._entity[self._entity >= 0])
+
+    def edges(
+        self, neighbours: Neighbours, calibration: Calibration
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sources, targets and weights, (E,) each."""
+        n_entities, first_exemplar = len(self.entities), len(self.entities) + self.n_mentions
+        by_text = np.flatnonzero((self._entity >= 0) & (self._exemplar < 0))
+        by_exemplar = np.flatnonzero((self._entity >= 0) & (self._exemplar >= 0))
+        exemplar = np.searchsorted(self.exemplars, self._exemplar[by_exemplar])
+        target, column = np.nonzero(neighbours.mentions.valid)
+        similarity = neighbours.mentions.scores[target, column]
+        # From an entity to a mention, an exemplar to a mention, an entity to its exemplar, and a
+        # mention to a mention: of edges of equal weight the first counts.
+        sources = [
+            np.searchsorted(self.entities, self._entity[by_text]),
+            first_exemplar + exemplar,
+            np.searchsorted(self.entities, self._exemplar_entity),
+            n_entities + neighbours.mentions.ids[target, column],
+        ]
+        targets = [
+            n_entities + by_text,
+            n_entities + by_exemplar,
+            first_exemplar + np.arange(len(self.exemplars)),
+            n_entities + target,
+        ]
+        weights = [
+            -self._logit[by_text],
+            -self._logit[by_exemplar],
+            np.full(len(self.exemplars), -np.inf, dtype=np.float32),
+            -calibration.logits("mention", similarity),
+        ]
+        return np.concatenate(sources), np.concatenate(targets), np.concatenate(weights)
+
+    def path(self, links: graph.Links, mention: int) -> list[Step]:
+        """Steps from a linked mention's entity to the mention."""
+        n_entities = len(self.entities)
+        steps: list[Step] = []
+        exemplar, node = -1, n_entities + mention
+        while node >= n_entities:
+            item = node - n_entities
+            if item < self.n_mentions:
+                steps.append(Step("mention", item, -float(links.weight[item])))
+            else:
+                exemplar = int(self.exemplars[item - self.n_mentions])
+            node = int(links.parent[item])
+        return [*start_of_path(int(self.entities[node]), exemplar), *reversed(steps)]

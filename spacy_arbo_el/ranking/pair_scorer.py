@@ -22,7 +22,6 @@ from ..storage.files import pack_arrays, unpack_arrays
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
-FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +124,6 @@ class PairScorer:
         ops: Any = self.model.ops
         arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
         content: dict[str, Any] = {
-            "format": FORMAT,
             "retriever": self.retriever,
             "name": str(self.tower.attrs["name"]),
             "size": self.tower.attrs["reader"].size,
@@ -138,10 +136,6 @@ class PairScorer:
     def from_bytes(cls, data: bytes) -> "PairScorer":
         """Load the result of ``to_bytes``. Raises ValueError where it is anything else."""
         content: Any = srsly.msgpack_loads(data)
-        if content["format"] != FORMAT:
-            raise ValueError(
-                "another version of spacy_arbo_el has trained it; train it again: spacy arbo rerank"
-            )
         tower = _tower(str(content["name"]), int(content["size"]))
         message: Any = srsly.msgpack_loads(content["transformer"])
         shim_of(tower).set_transformer(*load_transformer(message, attention_kind()))

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from .features import CandidateFeatures
-from .probabilities import MOST, PRIOR, fit_presence, fit_temperature
 from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
 
 HIDDEN = 16
@@ -251,7 +251,7 @@ def train_network(
     begin = _copies(start) if isinstance(start, RankerWeights) else _random(len(mean), start)
     penalty = PRIOR / max(float(shares.sum()), 1.0)
     linear, hidden, bias, out = _fitted(begin, data, penalty, centred=is_begun)
-    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST], dtype=np.float32)
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
 

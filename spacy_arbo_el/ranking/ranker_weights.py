@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
+from ..base.calibration import log_odds_of, log_softmax
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import FEATURES, CandidateFeatures
-from .probabilities import log_odds_of, log_softmax
 
 # What says whether the best candidate is right: being the best of bad candidates does not make one
 # likely. More of it makes it more likely (1), less likely (-1), or either (0). They are features of

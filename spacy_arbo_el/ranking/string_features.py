@@ -109,8 +109,8 @@ class FeatureReader:
     def read(self, strings: Sequence[str], *, add: bool = False) -> StringFeatures:
         """The features of strings.
 
-        add: Whether what is new gets a number, for strings that others are compared with.
-            Otherwise n-grams that were never added or counted are left out.
+        add: Whether new n-grams, words and numbers are numbered, for strings that others are
+            compared with. Otherwise n-grams that were never added or counted are left out.
         """
         counted = count_ngrams(strings, *self._lengths)
         numbers = (self._numbered if add else self._numbers_of)(counted.keys)[counted.ngrams]
@@ -214,12 +214,12 @@ class StringTable:
         # The first row of each entity's strings, and how many they are.
         self._first = np.zeros(0, dtype=np.int64)
         self._count = np.zeros(0, dtype=np.int64)
-        # The fields of ``StringFeatures``, to which rows are added.
-        nothing = reader.read([])._asdict()
-        self._rows = {name: AppendOnly.of(array) for name, array in nothing.items()}
+        # The features of all rows so far, and their arrays, to which rows are added.
+        self._features = reader.read([])
+        self._rows = {n: AppendOnly.of(array) for n, array in self._features._asdict().items()}
 
     def __len__(self) -> int:
-        return self._rows["numbers"].length
+        return len(self._features.numbers)
 
     @property
     def garbage(self) -> float:
@@ -265,6 +265,7 @@ class StringTable:
         for name, values in VALUES_OF.items():
             added[name] = added[name][1:] + self._rows[values].length
         self._rows = {name: rows.with_rows(added[name]) for name, rows in self._rows.items()}
+        self._features = StringFeatures(**{name: rows.rows for name, rows in self._rows.items()})
 
     def compared(
         self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
@@ -279,8 +280,6 @@ class StringTable:
         """
         best = np.zeros((6, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
-        places = self._first, self._count
-        names = StringFeatures(*(array.rows for array in self._rows.values()))
-        n_words = self._reader.n_words
-        compare(best, nearest, entities, weights, n_words, mentions, names, *places)
+        table = self._features, self._first, self._count
+        compare(best, nearest, entities, weights, self._reader.n_words, mentions, *table)
         return best, nearest

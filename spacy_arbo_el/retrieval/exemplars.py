@@ -11,8 +11,7 @@ from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
-from ..mentions.record import MentionKey, MentionRecord
-from ..mentions.validation import check_records
+from ..mentions.record import MentionKey, MentionRecord, check_records
 from ..storage.files import pack_arrays, unpack_arrays
 from ..storage.locks import Revision
 

@@ -7,8 +7,7 @@ from spacy.tokens import Doc, Span
 
 from ..base.display import make_frame
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
-from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from ..mentions.record import text_fingerprint
+from ..mentions.record import EntSpans, SpanGetter, find_mentions, offsets_of_span, text_fingerprint
 
 if TYPE_CHECKING:
     import pandas

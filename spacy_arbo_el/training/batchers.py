@@ -10,8 +10,7 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..base.settings import check_count
-from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from ..mentions.record import gold_ids
+from ..mentions.record import EntSpans, SpanGetter, find_mentions, gold_ids, offsets_of_span
 
 # In ``user_data`` of a reference: the offsets of the mentions to train on.
 _CHOSEN = "arbo_train_on"

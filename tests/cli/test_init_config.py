@@ -42,7 +42,7 @@ def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp
 def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp_path):
     (tmp_path / "part.py").write_text(
         "from spacy.util import registry\n"
-        "from spacy_arbo_el.ranking.independent import Independent\n"
+        "from spacy_arbo_el.ranking.decisions import Independent\n"
         "@registry.misc('tests.Mine.v1')\n"
         "def mine(n_exemplars: int = 3):\n"
         "    return Independent(n_exemplars=n_exemplars)\n"

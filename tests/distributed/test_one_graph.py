@@ -15,8 +15,7 @@ from spacy_arbo_el.distributed.corpus_files import (
     write_mentions,
 )
 from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.linking.corpus_mentions import CorpusMentions
-from spacy_arbo_el.linking.corpus_part import CorpusPart
+from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import corpus_search
 
 from .conftest import GRAPH_THRESHOLD, ordered, rows_in

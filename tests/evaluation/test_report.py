@@ -7,7 +7,7 @@ from spacy.training import Example
 from spacy_arbo_el.evaluation import report
 from spacy_arbo_el.fitting import held_out
 from spacy_arbo_el.fitting.thresholds import sweep_linking
-from spacy_arbo_el.ranking.independent import Independent
+from spacy_arbo_el.ranking.decisions import Independent
 
 from ..linker.conftest import build
 from ..linker.world import DEV, examples

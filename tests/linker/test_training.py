@@ -15,7 +15,7 @@ from thinc.api import Adam
 from thinc.util import to_numpy
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.ranking.independent import Independent
+from spacy_arbo_el.ranking.decisions import Independent
 from spacy_arbo_el.training.refresh import CacheRefresh
 
 from ..systems import SOURCES, load_system, write_system

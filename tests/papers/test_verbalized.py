@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 from spacy_arbo_el.papers.verbalized import IterativePrediction
 from spacy_arbo_el.papers.verbalized_links import insertions, write_links
-from spacy_arbo_el.ranking.clustering import Clustering
+from spacy_arbo_el.ranking.decisions import Clustering
 
 from ..linker.conftest import build, build_bundled
 from ..linker.world import DEV, TRAIN, annotated, without_links

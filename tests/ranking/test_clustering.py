@@ -9,7 +9,7 @@ from spacy_arbo_el import graph
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.graph.linking import METHODS
-from spacy_arbo_el.ranking.clustering import Clustering
+from spacy_arbo_el.ranking.decisions import Clustering
 
 from .examples import decide, neighbours_of, top_k
 

@@ -12,7 +12,7 @@ from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, probability
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
-from spacy_arbo_el.ranking.clustering import Clustering
+from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.ranking.features import (
@@ -21,7 +21,6 @@ from spacy_arbo_el.ranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.ranking.independent import Independent
 from spacy_arbo_el.ranking.ranker_fit import (
     ABSENT,
     Labelled,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from spacy_arbo_el.base.calibration import Calibration
-from spacy_arbo_el.ranking.independent import Independent
+from spacy_arbo_el.ranking.decisions import Independent
 
 from .examples import decide, neighbours_of, nothing, top_k
 

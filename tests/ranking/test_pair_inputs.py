@@ -9,8 +9,7 @@ from spacy_arbo_el.encoders.passages import document_passages
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.ranking.entity_pieces import EntityPieces
-from spacy_arbo_el.ranking.pair_inputs import PairFormat
+from spacy_arbo_el.ranking.pair_inputs import EntityPieces, PairFormat
 
 from .strings import index_of
 

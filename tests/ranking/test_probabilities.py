@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_arbo_el.base.calibration import probability
-from spacy_arbo_el.ranking.probabilities import (
+from spacy_arbo_el.base.calibration import (
     MAX_TEMPERATURE,
     fit_presence,
     fit_temperature,
     log_odds_of,
+    probability,
 )
 
 numbers = st.floats(-50, 50)
