@@ -15,6 +15,8 @@ NEGATING = frozenset(("no", "non", "not", "anti", "pseudo", "para", "pre", "post
 # Shorter words stay unchanged.
 MIN_PLURAL = 4
 
+# A name with an ending in brackets, as titles of articles have it.
+_QUALIFIED = re.compile(r"(.*\S)\s+\([^()]+\)")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -50,3 +52,12 @@ def plural(word: str) -> str:
 def numbers_among(words: Sequence[str]) -> frozenset[str]:
     """The numbers among the words of a string."""
     return frozenset(word for word in words if word.isdigit())
+
+
+def without_qualifier(name: str) -> str:
+    """A name without what tells it from its namesakes: "Mercury" for "Mercury (planet)".
+
+    "" for a name without such an ending.
+    """
+    found = _QUALIFIED.fullmatch(name)
+    return found.group(1) if found else ""

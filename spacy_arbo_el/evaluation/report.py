@@ -20,7 +20,8 @@ from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
-from .seen import Seen, accuracy_interval, score_by_seen
+from .seen import Seen, score_by_seen
+from .uncertainty import accuracy_interval
 
 COLUMNS = {
     "mentions": "arbo_mentions",

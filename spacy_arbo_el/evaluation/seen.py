@@ -1,9 +1,7 @@
 """Scores by what training has shown: entities with exemplars, and their surface forms."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from ..kb.knowledge_base import ArboKB
 from ..mentions.labels import current_ids
@@ -12,7 +10,6 @@ from .outcomes import Outcome, mean
 
 # The share of mentions of unseen entities to which accuracy is reweighted.
 UNSEEN_SHARE = 0.25
-SAMPLES = 1000
 
 
 class Seen(NamedTuple):
@@ -62,23 +59,3 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
         "arbo_acc_quarter_unseen": quarter,
         "arbo_acc_new_strings": new,
     }
-
-
-def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
-    """Count each document in bootstrap samples of the documents: (samples, documents)."""
-    share = np.full(documents, 1 / documents)
-    return np.random.default_rng(0).multinomial(documents, share, size=samples)
-
-
-def accuracy_interval(results: Sequence[Outcome]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
-    by_document: dict[Any, list[bool]] = {}
-    for result in results:
-        if result.gold is not None and result.span is not None:
-            by_document.setdefault(id(result.span.doc), []).append(result.is_correct)
-    if len(by_document) < 2:
-        return None
-    counts = np.array([[sum(part), len(part)] for part in by_document.values()])
-    drawn = bootstrap_counts(len(counts)) @ counts
-    low, high = np.quantile(drawn[:, 0] / np.maximum(drawn[:, 1], 1), [0.025, 0.975])
-    return float(low), float(high)

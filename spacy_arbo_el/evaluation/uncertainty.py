@@ -1,4 +1,4 @@
-"""Standard errors of scores over documents, whose mentions are often right or wrong together."""
+"""Uncertainty of scores over documents, whose mentions are often right or wrong together."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,44 @@ from ..kb.entity import NIL
 from .outcomes import Outcome
 from .scorer import is_candidate
 from .seen import Seen
+
+# Bootstrap samples of documents.
+SAMPLES = 1000
+
+
+def documents_of(results: Sequence[Outcome]) -> np.ndarray:
+    """The number of each mention's document, in the order of mentions: (m,) int64."""
+    numbers: dict[int, int] = {}
+    docs = (id(result.span.doc) for result in results if result.span is not None)
+    return np.array([numbers.setdefault(doc, len(numbers)) for doc in docs], dtype=np.int64)
+
+
+def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
+    """Count each document in bootstrap samples of the documents: (samples, documents)."""
+    share = np.full(documents, 1 / documents)
+    return np.random.default_rng(0).multinomial(documents, share, size=samples)
+
+
+def bootstrap_means(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
+    """The mean over mentions in bootstrap samples of the documents: (SAMPLES,).
+
+    values: (m,) float.
+    documents: (m,) int64, at least one.
+    """
+    sums = np.bincount(documents, values), np.bincount(documents)
+    drawn = bootstrap_counts(len(sums[0])) @ np.stack(sums, axis=1)
+    return drawn[:, 0] / np.maximum(drawn[:, 1], 1)
+
+
+def accuracy_interval(results: Sequence[Outcome]) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
+    gold = [one for one in results if one.gold is not None and one.span is not None]
+    documents = documents_of(gold)
+    if not documents.any():
+        return None
+    right = np.array([one.is_correct for one in gold], dtype=float)
+    low, high = np.quantile(bootstrap_means(right, documents), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
@@ -20,8 +58,8 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
     results: Outcomes of several documents.
     seen: What training has shown.
     """
-    documents = np.unique([id(r.span.doc) for r in results if r.span], return_inverse=True)[1]
-    if not len(documents) or not documents.any():
+    documents = documents_of(results)
+    if not documents.any():
         return {}
     gold = np.array([result.gold is not None for result in results])
     right = np.array([result.is_correct for result in results])

@@ -12,7 +12,6 @@ from typing import (
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from ..base.arrays import TopK, resized_table, take_or
 from ..base.calibration import Calibration, fit_logistic, fit_offset
@@ -182,22 +181,6 @@ def fit_in_parts(
             for part, reranker in zip(parts, rerankers)
         ]
         return fits[0], fits[1:]
-
-
-def fitted_parts(
-    linker: ArboLinker, examples: Sequence[Example], folds: int, stages: LinkingStages
-) -> tuple[Fitted, list[tuple[LinkingStages, list[Doc], list[Example]]]]:
-    """Fit on annotated examples, and pair each part with stages fitted on the others.
-
-    RETURNS: What fits all; for each part the stages, the references of the others, and the part.
-    """
-    references = [example.reference for example in examples]
-    fitted, without = fit_in_parts(linker, references, folds, stages=stages)
-    parts = [
-        (replace(stages, **one._asdict()), [example.reference for example in others], part)
-        for (others, part), one in zip(divided(examples, folds), without)
-    ]
-    return fitted, parts
 
 
 def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> LinkingStages:

@@ -1,7 +1,7 @@
 """Callback that calibrates, tunes and scores before saving."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
-from .calibrate import Fitted, annotated_docs, fit_calibration, fitted_parts, install
+from .calibrate import Fitted, annotated_docs, divided, fit_calibration, fit_in_parts, install
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 FOLDS = 5
@@ -118,17 +118,19 @@ def fit_and_score(
         # The curves that a linker begins with are those of an encoder without training.
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
         return fitted, linker.threshold, {}
-    fitted, parts = fitted_parts(linker, unlinked_examples(docs), folds, stages)
+    fitted, without = fit_in_parts(linker, docs, folds, stages=stages)
+    # Each part with stages that were fitted on the others.
+    fitted_on_others = [
+        (part, replace(stages, **one._asdict()))
+        for (_, part), one in zip(divided(docs, folds), without)
+    ]
     threshold = linker.threshold
     if tune_by:
-        sweeps = [
-            sweep_linking(linker, [example.reference for example in part], stages=one)
-            for one, _, part in parts
-        ]
+        sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]
         row = cautious_row(sweeps, tune_by, threshold)
         threshold = float(sweeps[0].rows[row]["threshold"])
     results = []
-    for one, _, part in parts:
-        results += linked_outcomes(linker, one, part, threshold)
+    for part, one in fitted_on_others:
+        results += linked_outcomes(linker, one, unlinked_examples(part), threshold)
     errors = standard_errors(results, seen_by(linker))
     return fitted, threshold, {**scores_of(linker, results), ERRORS: errors}

@@ -12,9 +12,10 @@ from ..evaluation.outcomes import Outcome
 from ..evaluation.report import CONFIGURED, linked_outcomes
 from ..linker import find_linker
 from ..linking.stages import LinkingStages
+from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.decisions import Independent, Inference
 from ..ranking.ranking import BestEvidence
-from .calibrate import fitted_parts
+from .calibrate import divided, fit_in_parts
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
 # From the stages of a linker to variants of them, by name.
@@ -50,8 +51,8 @@ def _inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "without the graph": with_inference(stages, Independent(n_exemplars=8)),
     }
-    reranker: Any = stages.reranker
-    if getattr(reranker, "scorer", None) is not None:
+    reranker = stages.reranker
+    if isinstance(reranker, CrossEncoder) and reranker.scorer is not None:
         rows["without the cross-encoder"] = replace(stages, reranker=reranker.ranker)
         by_scores = replace(reranker, as_feature=False)
         rows["by the scores, not in the ranker"] = replace(stages, reranker=by_scores)
@@ -83,12 +84,16 @@ def outcomes_of_stages(
         if folds < 2:
             raise ArboError(Errors.E831)
     linker = find_linker(nlp)
-    keeping = linker.keeping_stages()
-    parts: list[Any] = [(keeping, [], examples)]
-    if folds:
-        _, parts = fitted_parts(linker, examples, folds, keeping)
     results: dict[str, list[Outcome]] = {}
-    for stages, others, part in parts:
+    keeping = linker.keeping_stages()
+    parts: list[Any] = [(([], examples), keeping)]
+    if folds:
+        references = [example.reference for example in examples]
+        _, fits = fit_in_parts(linker, references, folds, stages=keeping)
+        fitted = (replace(keeping, **one._asdict()) for one in fits)
+        parts = list(zip(divided(examples, folds), fitted))
+    for (rest, part), stages in parts:
+        others = [example.reference for example in rest]
         for name, variant in variants(stages).items():
             threshold = linker.threshold
             if tune_by:

@@ -20,7 +20,7 @@ from ..evaluation.outcomes import Outcome
 from ..evaluation.reliability import reliability_of_links
 from ..evaluation.report import linked_outcomes
 from ..evaluation.scorer import recall_at
-from ..evaluation.seen import accuracy_interval, bootstrap_counts
+from ..evaluation.uncertainty import accuracy_interval, bootstrap_means, documents_of
 from ..linker import ArboLinker, find_linker
 from ..mentions.record import keys_of
 from ..retrieval.exemplars import ExemplarStore
@@ -114,12 +114,8 @@ class Way:
 
     def ahead_of(self, other: "Way") -> np.ndarray:
         """Differences in accuracy on bootstrap samples of the documents: (s,)."""
-        documents = [id(one.span.doc) for one in self.outcomes if one.span is not None]
-        _, numbers = np.unique(documents, return_inverse=True)
-        gained = np.bincount(numbers, self.correct.astype(float) - other.correct)
-        sizes = np.bincount(numbers)
-        drawn = bootstrap_counts(len(sizes))
-        return (drawn @ gained) / np.maximum(drawn @ sizes, 1)
+        gained = self.correct.astype(float) - other.correct
+        return bootstrap_means(gained, documents_of(self.outcomes))
 
 
 def compare_ways(

@@ -12,7 +12,7 @@ from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
-from ..evaluation.seen import bootstrap_counts
+from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold

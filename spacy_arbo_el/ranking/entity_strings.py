@@ -6,7 +6,6 @@ since they mean more than their few characters: multiple endocrine neoplasia typ
 and neither is the one without a number.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +14,9 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from ..base.arrays import take_or
+from ..base.words import without_qualifier
 from ..kb.store import EntityStore
-from ..mentions.normalization.text import Normalizer
+from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
@@ -27,6 +27,10 @@ ReadNames = Callable[[np.ndarray], list[list[str]]]
 
 # So many names are kept at most, unless a batch needs more. They take some 0.5 KB each.
 MAX_NAMES = 1_000_000
+# An index with a larger share of strings that belong to no entity any more is built anew.
+MAX_GARBAGE = 0.5
+# The names of at most so many entities are counted for the weights of n-grams.
+MAX_COUNTED = 16384
 
 
 class StringSimilarity(NamedTuple):
@@ -181,14 +185,6 @@ class StringIndex:
 
 def _distinct(strings: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(string.lower() for string in strings))
-
-
-# An index with a larger share of strings that belong to no entity any more is built anew.
-MAX_GARBAGE = 0.5
-# The names of at most so many entities are counted for the weights of n-grams.
-MAX_COUNTED = 16384
-# A name with an ending in brackets, as titles of articles have it.
-_QUALIFIED = re.compile(r"(.*\S)\s+\([^()]+\)")
 
 
 @dataclass(frozen=True)
@@ -403,15 +399,6 @@ class EntityStrings:
         return groups
 
 
-def without_qualifier(name: str) -> str:
-    """A name without what tells it from its namesakes: "Mercury" for "Mercury (planet)".
-
-    "" for a name without such an ending.
-    """
-    found = _QUALIFIED.fullmatch(name)
-    return found.group(1) if found else ""
-
-
 def _stride(entities: EntityStore) -> int:
     """The names of every so many-th entity are counted. A power of two, which changes rarely."""
     stride = 1
@@ -436,11 +423,3 @@ def _surface_forms(
         forms = record.text.lower(), (record.normalized or record.text).lower()
         groups[row] += dict.fromkeys(forms)
     return groups
-
-
-def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> list[str]:
-    """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
-    if normalizer is None:
-        return []
-    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
-    return [normalizer(name, span)[0] for name, span in zip(names, spans)]

@@ -19,10 +19,10 @@ from ..encoders.inputs import SpanInputs, assemble
 from ..encoders.windows import CHARACTERS_PER_PIECE, share_context
 from ..encoders.word_pieces import WordPieceTokenizer
 from ..kb.entity import Entity
-from ..mentions.normalization.text import Normalizer
+from ..mentions.normalization.text import Normalizer, normalized_names
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
-from .entity_strings import StringIndex, normalized_names
+from .entity_strings import StringIndex
 
 # A segment of passages: where it starts, and how long it is.
 Segment = tuple[np.ndarray, np.ndarray]

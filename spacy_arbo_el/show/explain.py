@@ -16,7 +16,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
 from ..mentions.record import offsets_of_span
 from ..ranking.feature_ranker import Comparison, FeatureRanker
-from ..ranking.ranking import RankedMentions
+from ..ranking.ranking import RankedMentions, RanksAnew
 from .explanation import SHOWN, Explanation, outcome_of
 
 # Characters of a description's sentence that are shown.
@@ -75,12 +75,13 @@ class Explainer:
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
         """Describe a cross-encoder's changes to a mention; empty for no change."""
-        turned = getattr(self.stages.reranker, "turned", None)
-        if turned is None:
+        reranker = self.stages.reranker
+        if not isinstance(reranker, RanksAnew):
             return ""
         rows = np.array([row])
-        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
-        before, after = turned(batch, neighbours, self.stages.context)[0].tolist()
+        pair = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        rankings = (one(*pair, self.stages.context) for one in (reranker.ranker, reranker))
+        before, after = (int(one.candidates.resized(1).ids[0, 0]) for one in rankings)
         if before == after:
             return ""
         kb = self.stages.datastore.kb

@@ -1,4 +1,4 @@
-"""Standard errors of scores against bootstrap samples of the documents."""
+"""Standard errors and intervals of scores against bootstrap samples of the documents."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from spacy.tokens import Span
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.scorer import score_outcomes
 from spacy_arbo_el.evaluation.seen import Seen, score_by_seen
-from spacy_arbo_el.evaluation.uncertainty import standard_errors
+from spacy_arbo_el.evaluation.uncertainty import accuracy_interval, standard_errors
 from spacy_arbo_el.mentions.annotations import Link
 
 NLP = spacy.blank("en")
@@ -54,3 +54,34 @@ def test_fewer_documents_have_larger_errors_and_one_has_none():
     errors = [standard_errors(results, SEEN) for results in flat]
     assert all(errors[1][name] > errors[0][name] for name in errors[0])
     assert errors[2] == standard_errors([], SEEN) == {}
+
+
+def test_the_interval_is_over_documents():
+    rng = np.random.default_rng(0)
+    right = rng.random(400) < 0.8
+
+    def outcome(one, doc):
+        predicted = "a" if one else "other"
+        return Outcome("", ("a",), predicted, Link(predicted, 0.9), Span(doc, 0, 1))
+
+    single = [outcome(one, NLP.make_doc("x")) for one in right]
+    low, high = accuracy_interval(single)
+    # Of a share p of n: p ± 1.96 √(p (1 - p) / n).
+    half = 1.96 * np.sqrt(right.mean() * (1 - right.mean()) / 400)
+    assert (low, high) == pytest.approx((right.mean() - half, right.mean() + half), abs=0.01)
+    docs = [NLP.make_doc("x") for _ in range(40)]
+    alike = [outcome(right[i // 10], docs[i // 10]) for i in range(400)]
+    wide = np.diff(accuracy_interval(alike))[0]
+    assert wide > 2 * (high - low), "mentions of one document are right or wrong together"
+    assert accuracy_interval(alike[:10]) is None
+
+
+def test_the_interval_does_not_depend_on_where_documents_are_in_memory():
+    found = documents(12)
+    copies = [
+        result._replace(span=Span(doc, 0, 1, "X"))
+        for part, doc in zip(found, [NLP.make_doc("one") for _ in found][::-1])
+        for result in part
+    ]
+    flat = [result for part in found for result in part]
+    assert accuracy_interval(copies) == accuracy_interval(flat)

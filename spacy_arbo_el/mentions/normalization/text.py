@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -82,6 +82,14 @@ def keep(
     result[~kept] = rest
     result[kept] = np.stack([starts[:, 0], stops[:, 1]], axis=1)
     return text, result
+
+
+def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> list[str]:
+    """Normalize names as mentions are, so that both stay comparable; None without a normalizer."""
+    if normalizer is None:
+        return []
+    spans = (np.array([[0, len(name)]], dtype=np.int64) for name in names)
+    return [normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
