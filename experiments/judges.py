@@ -1,13 +1,15 @@
 """Judge checkpoints of a training by what generalizes: another corpus and withheld entities.
 
     python judges.py train CONFIG TRAIN.spacy DEV.spacy KB OUTPUT [--seed 0] [--override KEY=VALUE]
-    python judges.py score OUTPUT DEV.spacy --other OTHER_DEV.spacy
+    python judges.py score OUTPUT TRAIN.spacy DEV.spacy --other OTHER_DEV.spacy [--start-share 0.5]
     python judges.py table OUTPUT [OUTPUT ...]
 
 ``train`` withholds a tenth of the entities, chosen by a hash: their mentions are neither trained on
 nor stored. It keeps the weights at each evaluation. ``score`` fits the ranker on DEV for each of
 them and scores the first candidate of DEV (in five parts, held out), of the withheld mentions and
-of the other corpus. ``table`` prints the scores with paired intervals over documents.
+of the other corpus; with ``--start-share``, for weights between those before and after training,
+whose scores are in a folder beside OUTPUT. ``table`` prints the scores with paired intervals over
+documents.
 """
 
 import argparse
@@ -37,6 +39,7 @@ from spacy_arbo_el.fitting.calibrate import divided, fit_in_parts
 from spacy_arbo_el.fitting.thresholds import best_row, pooled_rows, sweep_linking
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import current_ids
+from spacy_arbo_el.runs.averaging import average_weights
 
 WITHHELD, FOLDS, SAMPLES = 10, 5, 2000
 
@@ -142,13 +145,19 @@ def score(args: argparse.Namespace) -> None:
     dev = [doc for doc in read_docs(args.dev, nlp.vocab) if doc.ents]
     other = [doc for doc in read_docs(args.other, nlp.vocab) if doc.ents]
     withheld = keep_mentions(linker, read_docs(args.train, nlp.vocab), True)
+    start = find_linker(spacy.load(args.output / "start")).model
+    output = args.output
+    if args.start_share:
+        output = args.output.with_name(f"{args.output.name}_{args.start_share:g}")
+        output.mkdir(exist_ok=True)
     steps = sorted(int(path.stem.split("-")[1]) for path in args.output.glob("weights-*.bin"))
-    for step in steps:
-        target = args.output / f"scores-{step}.json"
+    for step in args.step or steps:
+        target = output / f"scores-{step}.json"
         if target.exists():
             continue
         if step:
             linker.model.from_bytes((args.output / f"weights-{step}.bin").read_bytes())
+            average_weights(start, linker.model, args.start_share)
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
         target.write_text(json.dumps(_score(linker, dev, other, withheld)))
@@ -257,6 +266,8 @@ def main() -> None:
     one.add_argument("output", type=Path)
     one.add_argument("train", type=Path)
     one.add_argument("dev", type=Path)
+    one.add_argument("--start-share", type=float, default=0.0)
+    one.add_argument("--step", type=int, action="append", default=[])
     one.add_argument("--other", type=Path, required=True)
     one.set_defaults(run=score)
     one = commands.add_parser("table")

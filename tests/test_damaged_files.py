@@ -221,6 +221,7 @@ def test_no_documents_and_endless_lines_are_refused(tmp_path, kind, content):
     assert reader.outcome(reader.write(tmp_path / "x", "corpus", content + b"\n")) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "data"),
     [

@@ -54,6 +54,8 @@ class Calibrate:
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    # The copy with averaged weights that was made last, and of which state of the linkers.
+    _averaged: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     # The threshold that each linker began with.
     _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -70,18 +72,14 @@ class Calibrate:
 
         The scores are those of the first linker; none where the dev set can't be divided.
         """
+        state = _state_of(nlp)
         if self.start_share:
-            nlp = averaged_copy(nlp, self.start_share)
+            # The best model is scored and then saved: it is averaged once, and fitted once.
+            if self._averaged.get("state") != state:
+                self._averaged.clear()
+                self._averaged.update(state=state, nlp=averaged_copy(nlp, self.start_share))
+            nlp = self._averaged["nlp"]
         linkers = linkers_of(nlp)
-        for linker in linkers.values():
-            # Calibrated on the vectors that the saved pipeline will give.
-            linker.encoder.end_training()
-        state = {
-            name: (linker.encoder.fingerprint, store.content, store.is_limited)
-            for name, linker in linkers.items()
-            for store in [linker.datastore]
-        }
-        # The best model is scored and then saved: it is fitted once.
         if self._last.get("state") != state:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
@@ -98,6 +96,16 @@ class Calibrate:
                 linker.threshold = threshold
                 nlp.get_pipe_config(name)["threshold"] = threshold
         return nlp, next((scores for _, _, scores in self._last["fitted"].values()), {})
+
+
+def _state_of(nlp: Language) -> dict[str, Any]:
+    """What calibrating depends on: the vectors that are saved, and what is searched."""
+    state = {}
+    for name, linker in linkers_of(nlp).items():
+        linker.encoder.end_training()
+        store = linker.datastore
+        state[name] = linker.encoder.fingerprint, store.content, store.is_limited
+    return state
 
 
 def fit_and_score(
@@ -120,8 +128,9 @@ def fit_and_score(
         return fitted, linker.threshold, {}
     fitted, without = fit_in_parts(linker, docs, folds, stages=stages)
     # Each part with stages that were fitted on the others.
-    parts = (part for _, part in divided(docs, folds))
-    fitted_on_others = [(part, one.within(stages)) for part, one in zip(parts, without)]
+    fitted_on_others = [
+        (part, one.within(stages)) for (_, part), one in zip(divided(docs, folds), without)
+    ]
     threshold = linker.threshold
     if tune_by:
         sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]

@@ -14,7 +14,7 @@ from ..discovery.same_names import number_names
 from ..encoders.inputs import SpanInputs
 from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
-from ..kb.entity import NIL, Entity
+from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
@@ -261,15 +261,13 @@ class Wording:
     """Data that links refer to, frozen when linking.
 
     ids: From positions in the knowledge base to ids.
-    entities: The entities that are steps of paths, by position.
+    titles: The titles of the first candidates and of steps of paths, by position there.
     exemplars: The exemplars that are steps of paths, by their row in the store.
-    titles: The titles of the first candidates, by position in the knowledge base.
     """
 
     ids: dict[int, str]
-    entities: dict[int, Entity]
-    exemplars: dict[int, MentionRecord]
     titles: dict[int, str]
+    exemplars: dict[int, MentionRecord]
 
     @classmethod
     def read(
@@ -280,14 +278,15 @@ class Wording:
         candidates: Positions in the KB, (m, c).
         decisions: Of the same m mentions.
         """
-        positions = np.unique(np.append(candidates.ids.ravel(), decisions.entities))
-        ids = dict(zip(positions.tolist(), kb.entities.ids_of(positions).tolist()))
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
-        entities = sorted(ref for kind, ref in steps if kind == "entity")
+        entities = [ref for kind, ref in steps if kind == "entity"]
+        named = np.array([*entities, *candidates.first(N_TITLED).ids.flat], dtype=np.int64)
+        known = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
+        positions = np.unique(known)
+        ids = dict(zip(positions.tolist(), kb.entities.ids_of(positions).tolist()))
         rows = [ref for kind, ref in steps if kind == "exemplar"]
         records = {row: exemplars.records[row] for row in rows}
-        first = np.unique(candidates.first(N_TITLED).ids).tolist()
-        return cls(ids, kb.entities.at_all(entities), records, kb.entities.titles_at(first))
+        return cls(ids, kb.entities.titles_at(np.unique(named).tolist()), records)
 
     def ids_of(self, positions: np.ndarray) -> list[list[str]]:
         """The ids of positions (m, c); "" for -1."""
@@ -342,8 +341,7 @@ def _evidence(
     """Describe one step of the path to ``target``."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
-        entity = wording.entities[step.ref]
-        return Evidence("entity", entity.id, entity.title, "", weight)
+        return Evidence("entity", wording.ids[step.ref], wording.titles[step.ref], "", weight)
     record = wording.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
     fingerprint, start, end = record.key
     if step.kind == "mention" and fingerprint == target.key[0]:

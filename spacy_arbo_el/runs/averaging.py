@@ -35,6 +35,8 @@ def average_weights(before: Model, after: Model, share: float) -> None:
 def averaged_copy(nlp: Language, share: float) -> Language:
     """A copy whose linkers have averaged weights, while training continues with the pipeline.
 
+    The copy searches the entities that the pipeline searches.
+
     share: The share of the weights that an encoder has by its name in the config.
     """
     linkers = linkers_of(nlp)
@@ -55,4 +57,5 @@ def averaged_copy(nlp: Language, share: float) -> Language:
             linker: Any = copy.get_pipe(name)
             average_weights(before, linker.model, share)
             linker.encoder.weights_changed(trained=True)
+            linker.datastore.among = linkers[name].datastore.among
     return copy

@@ -67,8 +67,6 @@ class LimitedSearch:
     ) -> "LimitedSearch":
         """Choose the gold entities of a corpus, those near its mentions, and others.
 
-        Pipelines that are saved with averaged weights are evaluated with all entities.
-
         count: The number of names in all; 0 for all.
         """
         docs = [example.reference for example in corpus(nlp)] if count else []

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -96,8 +96,7 @@ def train(
             return
         checkpoint = None
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
-    averages = getattr(settings["before_to_disk"], "start_share", 0)
-    limited = LimitedSearch.of(nlp, dev_corpus, 0 if averages else eval_entities)
+    limited = LimitedSearch.of(nlp, dev_corpus, eval_entities)
     evaluator = create_evaluation(nlp, dev_corpus, settings)
     evaluate = partial(_within, limited, nlp, evaluator)
     run = ResumableLoop(nlp, optimizer, evaluate, path, checkpoint)
@@ -195,8 +194,10 @@ class _PipelineWriter:
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
         """
+        callback = self.settings["before_to_disk"]
+        is_averaged = bool(getattr(callback, "start_share", 0))
         with self.nlp.use_params(self.settings["optimizer"].averages or {}):
-            for linker in linkers_of(self.nlp).values():
+            for linker in linkers_of(self.nlp).values() if not is_averaged else ():
                 linker.refresh()
             score, scores = evaluate()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
@@ -204,10 +205,13 @@ class _PipelineWriter:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
-        score, scores = create_evaluation(nlp, corpus, self.settings)()
-        update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
-        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
-        save_pipeline(before_to_disk(nlp), best)
+        if is_averaged:
+            # The weights that were saved are averages already.
+            callback = replace(callback, start_share=0.0)
+        settings = {**self.settings, "before_to_disk": callback}
+        score, scores = create_evaluation(nlp, corpus, settings)()
+        update_meta(settings, nlp, {**info, "score": score, "other_scores": scores})
+        save_pipeline(create_before_to_disk_callback(callback)(nlp), best)
 
     def save(self) -> None:
         """Write model-last."""

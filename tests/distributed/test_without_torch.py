@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import spacy
 from thinc.api import fix_random_seed
 
-from spacy_arbo_el import Job, link_in_shards, save_pipeline
+from spacy_arbo_el import Job, link_in_shards, links_to_dicts, save_pipeline
+from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed.worker import ShardWorker
 
 from ..linker.conftest import build
@@ -28,13 +30,15 @@ def ngram_model(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_shards_are_linked_without_torch(ngram_model, corpus, tmp_path):
+def test_documents_and_shards_are_linked_without_torch(ngram_model, corpus, tmp_path):
     out = tmp_path / "without"
     command = [sys.executable, "-m", "tests.distributed.without_torch", ngram_model, corpus, out]
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     answer = json.loads(result.stdout)
-    assert answer == {"loaded": [], "versions": ["spacy", "spacy_arbo_el"]}
+    assert (answer["loaded"], answer["versions"]) == ([], ["spacy", "spacy_arbo_el"])
+    nlp = spacy.load(ngram_model)
+    assert answer["links"] == links_to_dicts(nlp.pipe(read_documents(corpus, nlp)))
     for name, one_graph in (("each", False), ("graph", True)):
         settings = {"one_graph": one_graph, "format": "jsonl", "size": 5}
         job = Job.of(ngram_model, corpus, tmp_path / name, **settings)

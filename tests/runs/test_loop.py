@@ -14,7 +14,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval import datastore
-from spacy_arbo_el.runs import evaluation
+from spacy_arbo_el.runs import evaluation, loop
 from spacy_arbo_el.runs.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
 from spacy_arbo_el.runs.loop import _gains, train
 from spacy_arbo_el.training.trainer import TrainingDiverged
@@ -58,7 +58,7 @@ def settings_of(paths, **more):
     }
 
 
-def run(paths, output, resume=False, callback=True, **more):
+def run(paths, output, resume=False, callback=True, eval_entities=0, **more):
     whole = [key for key in more if key.startswith(("nlp.", "components."))]
     sections = {key: more.pop(key) for key in (*whole, "training.optimizer") if key in more}
     config = load_system(SYSTEM, settings_of(paths, **more))
@@ -68,7 +68,7 @@ def run(paths, output, resume=False, callback=True, **more):
     if callback:
         config["training"]["before_update"] = {"@callbacks": "arbo_tests.interrupt.v1"}
     log = io.StringIO()
-    train(init_nlp(config), output, resume=resume, stdout=log)
+    train(init_nlp(config), output, resume=resume, eval_entities=eval_entities, stdout=log)
     return log.getvalue()
 
 
@@ -128,6 +128,23 @@ def test_interpolated_weights_are_saved_and_the_others_trained(paths, uninterrup
         np.testing.assert_allclose(mean, 0.25 * start + 0.75 * trained, rtol=1e-6, atol=1e-6)
         changed += np.abs(trained - start).max() > 1e-5
     assert changed > 5
+
+
+def test_the_best_model_is_averaged_once(paths, tmp_path, monkeypatch):
+    """At the end it is evaluated again, with all entities; its weights are averages by then."""
+    before, evaluate_all = [], loop._PipelineWriter.evaluate_all
+
+    def recorded(writer, *args):
+        before.extend(weights(tmp_path / "model-best"))
+        evaluate_all(writer, *args)
+
+    monkeypatch.setattr(loop._PipelineWriter, "evaluate_all", recorded)
+    monkeypatch.setattr(loop, "is_chosen", lambda evaluations: len(evaluations) == 2)
+    settings = {"training.before_to_disk.start_share": 0.25}
+    run(paths, tmp_path, eval_entities=6, **settings)
+    after, last = weights(tmp_path / "model-best"), weights(tmp_path / "model-last")
+    assert before and all(map(np.array_equal, before, after))
+    assert not all(map(np.array_equal, after, last))
 
 
 @pytest.mark.slow
