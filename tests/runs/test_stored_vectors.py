@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 import spacy
 from spacy.training.initialize import init_nlp
 
