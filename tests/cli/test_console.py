@@ -2,10 +2,10 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import pytest
+from wasabi import msg
 
 from spacy_arbo_el.cli import console
 
@@ -14,18 +14,19 @@ NAME = "Łódź – “ü” →"
 
 def written(encoding, text):
     """What a console of an encoding gets."""
-    code = (
-        "from spacy_arbo_el.cli.console import write_any_text, write_line; import sys;"
-        f"write_any_text(); from wasabi import msg; print({text!r}); msg.good({text!r});"
-        f"write_line({text!r}); print({text!r}, file=sys.stderr)"
-    )
-    environment = {"PYTHONIOENCODING": encoding, "PATH": ""}
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines(), result.stderr.strip()
+    streams = [io.BytesIO(), io.BytesIO()]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, stream in zip(("stdout", "stderr"), streams):
+            patch.setattr(sys, name, io.TextIOWrapper(stream, encoding, write_through=True))
+        console.write_any_text()
+        print(text)
+        msg.good(text)
+        console.write_line(text)
+        print(text, file=sys.stderr)
+        out, error = (stream.getvalue() for stream in streams)
+    return out.splitlines(), error.strip()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoding", "plain"),
     [

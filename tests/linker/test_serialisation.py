@@ -27,16 +27,6 @@ def expected(shared_nlp):
     return links(shared_nlp.pipe(plain(shared_nlp)))
 
 
-def test_exclude(shared_nlp, tmp_path):
-    linker = shared_nlp.get_pipe("arbo_linker")
-    linker.to_disk(tmp_path / "part", exclude=["exemplars", "kb"])
-    assert not (tmp_path / "part" / "exemplars").exists()
-    assert (tmp_path / "part" / "model").exists()
-    again = spacy.blank("en").add_pipe("arbo_linker")
-    again.from_bytes(linker.to_bytes(exclude=["exemplars"]), exclude=["exemplars"])
-    assert len(again.exemplars) == 0 and len(again.kb) == len(linker.kb)
-
-
 def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
     import pickle
 

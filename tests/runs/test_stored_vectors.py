@@ -13,6 +13,7 @@ from spacy_arbo_el.runs.loop import train
 
 from ..default import entities, marked
 from ..systems import load_system
+from ..tiny import save_tiny
 
 
 def corpus(path):
@@ -26,13 +27,19 @@ def corpus(path):
     return str(path)
 
 
+def tower(name):
+    """The default settings, but for the encoder."""
+    return {"model": {"mention": {"name": name}}}
+
+
 @pytest.mark.slow
 def test_a_training_encodes_no_name_that_linking_has_stored(tmp_path, monkeypatch):
     kb = ArboKB(spacy.blank("en").vocab)
     kb.add(entities())
     kb.to_disk(tmp_path / "kb")
     nlp = spacy.blank("en")
-    nlp.add_pipe("arbo_linker").set_kb(tmp_path / "kb")
+    encoder = str(save_tiny(tmp_path / "bert", "bert", positions=128))
+    nlp.add_pipe("arbo_linker", config=tower(encoder)).set_kb(tmp_path / "kb")
     encoded, encode_texts = [], datastore.encode_texts
 
     def counting(encoder, texts):
@@ -48,6 +55,7 @@ def test_a_training_encodes_no_name_that_linking_has_stored(tmp_path, monkeypatc
         "paths.train": corpus(tmp_path / "train.spacy"),
         "paths.dev": corpus(tmp_path / "dev.spacy"),
         "paths.kb": str(tmp_path / "kb"),
+        "paths.encoder": encoder,
         "training.max_steps": 2,
         "training.eval_frequency": 2,
     }

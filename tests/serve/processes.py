@@ -40,12 +40,13 @@ class ForkedServe:
     Has what tests need of ``subprocess.Popen``.
     """
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, **environment):
         reading, writing = os.pipe()
         self.pid = os.fork()
         if not self.pid:  # pragma: no cover - another process
             code = 1
             try:
+                os.environ.update(environment)
                 os.dup2(writing, 1)
                 sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf8", closefd=False)
                 get_command(arbo_cli).main(["serve", *map(str, arguments)])
@@ -78,15 +79,14 @@ class Served:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = str(free.getsockname()[1])
-        command = [sys.executable, "-m", "spacy", "arbo", "serve", str(model), "--port", port]
-        command += options
-        own = {"ARBO_TOKEN": TOKEN}
-        if temporary is not None:
+        arguments = [str(model), "--port", port, *options]
+        if temporary is None:
+            self.process = ForkedServe(*arguments, ARBO_TOKEN=TOKEN)
+        else:
+            command = [sys.executable, "-m", "spacy", "arbo", "serve", *arguments]
+            own = {**os.environ, "ARBO_TOKEN": TOKEN, "HOME": "/", "TMPDIR": str(temporary)}
             command = confined(command, temporary)
-            own.update(HOME="/", TMPDIR=str(temporary))
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, env={**os.environ, **own}
-        )
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own)
         self.address = f"http://127.0.0.1:{port}"
         self.printed = next((line for line in self.process.stdout if line.startswith("http")), "")
         assert self.printed, "the server has not started"

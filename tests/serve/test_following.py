@@ -1,7 +1,5 @@
 """A nightly job beside a running service: removal, merges, and a folder that another edits."""
 
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -19,18 +17,11 @@ from spacy_arbo_el.serve.service import create_service
 
 from ..linker.conftest import build
 from ..linker.world import ENTITIES
+from ..threads import forked
 from .processes import Served
 
 TOKEN = {"Authorization": "Bearer secret"}
 PROBE = {"text": "Boats on the Amazon.", "mentions": [{"start": 13, "end": 19}]}
-NIGHT = """
-import sys
-from spacy_arbo_el.kb.knowledge_base import ArboKB
-with ArboKB.open(sys.argv[1]) as kb:
-    kb.remove("fruit")
-    kb.merge("shop", "river")
-    kb.add({"id": "bird", "title": "zorblat"})
-"""
 
 
 def linked(client, *documents):
@@ -116,7 +107,6 @@ def test_a_folder_that_cannot_be_read_leaves_the_old_state(followed, monkeypatch
     assert linked(client, PROBE)[0] in ("river", "shop")
 
 
-@pytest.mark.slow
 def test_a_server_follows_a_folder_that_another_process_edits(tmp_path):
     """As a nightly job beside a service: the ids of the next day are those of a fresh program."""
     nlp = build()
@@ -124,6 +114,14 @@ def test_a_server_follows_a_folder_that_another_process_edits(tmp_path):
     save_pipeline(nlp, tmp_path / "model")
     folder = tmp_path / "kb"
     ArboKB(nlp.vocab, ENTITIES).to_disk(folder)
+
+    def night():
+        with ArboKB.open(folder) as kb:
+            kb.remove("fruit")
+            kb.merge("shop", "river")
+            kb.add({"id": "bird", "title": "zorblat"})
+        return True
+
     texts = ["Boats on the Amazon.", "A zorblat ate an apple.", "The jaguar ran."]
     code = tmp_path / "towers.py"
     code.write_text("import tests.encoders.numpy_tower\n")
@@ -132,8 +130,7 @@ def test_a_server_follows_a_folder_that_another_process_edits(tmp_path):
     try:
         evening = server.link(texts)
         assert "fruit" in evening[1] and "bird" not in evening[1]
-        night = [sys.executable, "-c", NIGHT, str(folder)]
-        subprocess.run(night, check=True, capture_output=True)
+        assert forked(night)
         find_linker(nlp).set_kb(folder)
         morning = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(texts)]
         assert morning[0] == ["river"] and "bird" in morning[1] and "fruit" not in morning[1]
