@@ -269,11 +269,13 @@ class ArboKB(KnowledgeBase):
         lost, nor once it was replaced by another knowledge base.
         RETURNS: Whether anything had changed.
         """
-        path = self.storage.changed_folder()
-        if path is None:
+        if not self.has_changed_outside:
             return False
-        self._use(*open_home(path))
-        return True
+        with self.guard.writing():
+            path = self.storage.changed_folder()
+            if path is not None:
+                self._use(*open_home(path))
+            return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
         """Write the folder ``path``. An older knowledge base there is replaced in one step.
