@@ -175,7 +175,7 @@ class Storage:
         """The folder that was read, if another program has edited it since; else None."""
         if self.home is None or self.home.lock is not None:
             return None
-        # An edit in the meantime must not be undone by what is noted here.
+        # No edit is made meanwhile, whose own note this one would replace.
         with self.guard.reading():
             home, stamp = self.home, folder.stamp(self.home.path)
             if not home.is_current or (stamp is not None and stamp == home.stamp):
