@@ -18,7 +18,6 @@ from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
 from ..base.display import SHOWN_ROWS, counted
-from ..base.errors import ArboError, Errors
 from ..base.pages import html_table
 from ..storage.files import pack_arrays
 from ..storage.locks import SharedLock
@@ -239,12 +238,7 @@ class ArboKB(KnowledgeBase):
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
         with self.storage.editing() as store:
-            left, right = store.get(old), store.get(new)
-            if left.id == right.id:
-                raise ArboError(Errors.E021.format(id=left.id))
-            merged = right.merged_with(left)
-            store.merge(left.id, right.id, merged)
-        return merged
+            return store.merge(old, new)
 
     # Vectors
 
@@ -269,11 +263,13 @@ class ArboKB(KnowledgeBase):
         lost, nor once it was replaced by another knowledge base.
         RETURNS: Whether anything had changed.
         """
-        path = self.storage.changed_folder()
-        if path is None:
+        if not self.has_changed_outside:
             return False
-        self._use(*open_home(path))
-        return True
+        with self.guard.writing():
+            path = self.storage.changed_folder()
+            if path is not None:
+                self._use(*open_home(path))
+            return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
         """Write the folder ``path``. An older knowledge base there is replaced in one step.

@@ -173,18 +173,19 @@ class Storage:
 
     def changed_folder(self) -> Path | None:
         """The folder that was read, if another program has edited it since; else None."""
-        home = self.home
-        if home is None or home.lock is not None or not home.is_current:
+        if self.home is None or self.home.lock is not None:
             return None
-        stamp = folder.stamp(home.path)
-        if stamp is not None and stamp == home.stamp:
+        # No edit is made meanwhile, whose own note this one would replace.
+        with self.guard.reading():
+            home, stamp = self.home, folder.stamp(self.home.path)
+            if not home.is_current or (stamp is not None and stamp == home.stamp):
+                return None
+            state = folder.state(home.path)
+            if state is not None and state != home.state and state[0] == home.state[0]:
+                return home.path
+            # A folder that was replaced by another knowledge base is not followed any more.
+            self.home = replace(home, stamp=stamp, is_current=state == home.state)
             return None
-        state = folder.state(home.path)
-        if state is not None and state != home.state and state[0] == home.state[0]:
-            return home.path
-        # A folder that was replaced by another knowledge base is not followed any more.
-        self.home = replace(home, stamp=stamp, is_current=state == home.state)
-        return None
 
     def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:
         """Write everything into a folder; see ``ArboKB.to_disk``.

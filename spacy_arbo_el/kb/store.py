@@ -239,44 +239,41 @@ class EntityStore:
         except (ValueError, TypeError, RecursionError):
             raise ArboError(Errors.E017.format(where=self.database.where, id=id_)) from None
 
-    # Edits, each within a transaction
+    # Edits, each of them in a transaction; they return how many entities or ids were given
 
     def add(self, entities: Iterable[Entity]) -> int:
-        """Add entities. Raises DuplicateId where an id is taken. RETURNS: How many."""
+        """Add entities. Raises DuplicateId where an id is taken."""
         return self._in_batches(entities, self._add)
 
     def update(self, entities: Iterable[Entity]) -> int:
-        """Replace the entities with the same ids. KeyError if there is none. RETURNS: How many."""
+        """Replace the entities with the same ids. KeyError if there is none."""
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update existing entities and add the others. RETURNS: How many there were.
+        """Update existing entities and add the others.
 
         Raises DuplicateId where an id that no entity had occurs twice.
         """
         return self._in_batches(entities, partial(self._upsert, self.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Remove entities. KeyError if an id is unknown. RETURNS: How many.
-
-        An id that leads to another entity is removed alone; the entity stays.
-        """
+        """Remove entities, or ids that lead to others. KeyError if an id is unknown."""
         return self._in_batches(ids, self._remove)
 
-    def merge(self, old: str, new: str, entity: Entity) -> None:
-        """Replace two entities by one.
-
-        old: Id that leads to ``new`` from now on.
-        new: Id that stays.
-        entity: What replaces them; its id is ``new``.
-        """
-        redirects = self.database.rows("SELECT old FROM redirect WHERE new = ?", (old,))
-        self.remove([old])
-        self.update([entity])
-        self._redirect((name, new) for (name,) in [*redirects, (old,)])
+    def merge(self, old: str, new: str) -> Entity:
+        """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
+        left, right = self.get(old), self.get(new)
+        if left.id == right.id:
+            raise ArboError(Errors.E021.format(id=left.id))
+        merged = right.merged_with(left)
+        moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (left.id,))
+        self.remove([left.id])
+        self.update([merged])
+        self._redirect((name, right.id) for (name,) in [*moved, (left.id,)])
+        return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities. RETURNS: How many.
+        """Let other ids lead to entities.
 
         ValueError where an id is an entity's own, or where there is no entity to lead to.
         """

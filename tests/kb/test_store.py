@@ -1,6 +1,8 @@
 """Edits of a knowledge base, compared with a plain dict, in memory and in a folder."""
 
+import os
 import shutil
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import database
+from spacy_arbo_el.kb import database, folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.texts import file_of
@@ -173,9 +175,9 @@ def test_edits_in_a_folder(edits, dtype, tmp_path):
         check(kb, oracle)
         check_vectors(kb)
         kb.to_disk(tmp_path / "copy")
-    for folder in ("kb", "copy"):
-        assert verify(tmp_path / folder) == []
-        again = ArboKB.for_reading(tmp_path / folder)
+    for name in ("kb", "copy"):
+        assert verify(tmp_path / name) == []
+        again = ArboKB.for_reading(tmp_path / name)
         check(again, oracle)
         assert again.in_sync
         check_vectors(again)
@@ -237,6 +239,26 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     vectors = [f"{kind}.{suffix}" for kind in kinds for suffix in ("bin", "keys", "lock")]
     texts = file_of(repr(Names()))
     assert sorted(files) == sorted(["entities.sqlite", "write.lock", texts, *vectors])
+
+
+def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
+    reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state
+    editing = Thread(target=lambda: reader.add(Entity("mine", "mine")))
+
+    def while_editing(path):
+        editing.start()
+        editing.join(0.3)
+        return state(path)
+
+    os.utime(tmp_path / "kb" / "entities.sqlite", ns=(1, 1))
+    with monkeypatch.context() as patched:
+        patched.setattr(folder, "state", while_editing)
+        assert not reader.reload_if_changed()
+    editing.join()
+    with ArboKB.open(tmp_path / "kb") as writer:
+        writer.add(Entity("b", "B"))
+    assert not reader.reload_if_changed() and "mine" in reader
 
 
 def test_redirects_of_other_ids():
