@@ -99,7 +99,7 @@ class Calibrate:
 
 
 def _state_of(nlp: Language) -> dict[str, Any]:
-    """What calibrating depends on: the vectors that are saved, and what is searched."""
+    """Describe the vectors that are saved, and whether all entities are searched."""
     state = {}
     for name, linker in linkers_of(nlp).items():
         linker.encoder.end_training()

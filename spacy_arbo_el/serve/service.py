@@ -182,7 +182,7 @@ class Service:
         return PlainTextResponse("ok\n")
 
     def ready(self) -> Response:
-        """Whether documents can be linked."""
+        """Answer where documents can be linked."""
         try:
             return PlainTextResponse(f"{len(self.linker.kb)} entities\n")
         except (ValueError, OSError) as error:
