@@ -35,7 +35,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy spacy_arbo_el
-	$(PYTEST) tests/lint
+	$(PYTEST) -n $(JOBS) tests/lint
 
 # Lines of each package against its budget.
 size:

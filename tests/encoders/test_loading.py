@@ -148,6 +148,7 @@ print(candidate_generator.roc_curve([0, 1], [0.25, 0.75])[1].tolist())
 """
 
 
+@pytest.mark.slow
 def test_scikit_learn_is_imported_by_who_generates_text_alone():
     command = [sys.executable, "-c", LINKING]
     run = subprocess.run(command, capture_output=True, text=True, check=False)

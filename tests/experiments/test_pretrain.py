@@ -51,6 +51,7 @@ def similarities(encoder):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
     kb, output = sources / "kb.jsonl", tmp_path / "encoder"
     steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]

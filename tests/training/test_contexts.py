@@ -53,6 +53,7 @@ def margin(linker):
     return (similarity[own] - best_wrong).min()
 
 
+@pytest.mark.bundled
 def test_training_brings_contexts_to_the_descriptions_of_their_entities():
     nlp, linker = start()
     before = margin(linker)
