@@ -22,7 +22,7 @@ from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.discovery.entities import to_html
-from spacy_arbo_el.review.links import Links
+from spacy_arbo_el.review.links import LinkReview
 from spacy_arbo_el.review.queue import Filters
 from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve.app import create_app
@@ -65,7 +65,7 @@ def draw_review(browser: str, folder: Path) -> None:
     save_pipeline(nlp, folder / "model")
     review = Review(nlp, folder / "model")
     first = review.select(Filters())[0].id
-    links = Links(linker, docs)
+    links = LinkReview(linker, docs)
     made = partial(create_app, review, links=links, by="Ann")
     with serving(made) as rules, sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
