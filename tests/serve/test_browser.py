@@ -390,6 +390,7 @@ def test_another_port_of_the_host_gets_no_cookie(chromium, window):
         address = f"http://127.0.0.1:{neighbour.server_port}/"
         window.page.evaluate("address => { window.location = address }", address)
         window.page.wait_for_url(address)
+        window.page.wait_for_load_state("networkidle")
         neighbour.shutdown()
     assert heard and not any(cookie for _, cookie, _ in heard)
     assert not any(referer and window.root in referer for _, _, referer in heard)
