@@ -75,17 +75,20 @@ class Labelled:
 class _Way(NamedTuple):
     """Networks by part, with the scores that they give to the candidates of their part.
 
+    whole: The network with the mean of their scores.
+    networks: By part, a network that was fitted without it.
     scores: (m, c) float64, -inf for no candidate.
     absent: The same without the correct candidates.
     """
 
+    whole: RankerWeights
     networks: list[RankerWeights]
     scores: np.ndarray
     absent: np.ndarray
 
     def take(self, rows: np.ndarray) -> "_Way":
         """The same with the scores of some mentions."""
-        return _Way(self.networks, self.scores[rows], self.absent[rows])
+        return self._replace(scores=self.scores[rows], absent=self.absent[rows])
 
 
 def fit_weights(
@@ -143,8 +146,7 @@ def cross_fit(
     way = _best_way(labelled, part_of, parts, start)
     if presence is None:
         presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
-    mean = sum_of_networks(way.networks, [1 / parts] * parts)
-    whole = _with_curve(mean, way, labelled, presence, start)
+    whole = _with_curve(way.whole, way, labelled, presence, start)
     if whole is None:
         return None
     hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -168,8 +170,10 @@ def _best_way(
     kept = _way_of([start] * parts, labelled, part_of)
     # Each counts at its temperature: the one with the larger scores does not outvote the other.
     factors = [labelled.temperature(one.scores)[0] / 2 for one in (kept, moved)]
-    pairs = zip(kept.networks, moved.networks)
-    mean = _way_of([sum_of_networks(pair, factors) for pair in pairs], labelled, part_of)
+    pairs = [sum_of_networks([start, one], factors) for one in moved.networks]
+    mean = _way_of(pairs, labelled, part_of)
+    # The start once: it would be in each pair.
+    mean = mean._replace(whole=sum_of_networks([start, moved.whole], factors))
     likelihoods = [labelled.temperature(one.scores)[1] for one in (mean, way)]
     return mean if likelihoods[0] >= likelihoods[1] else way
 
@@ -196,7 +200,8 @@ def _way_of(networks: list[RankerWeights], labelled: Labelled, part_of: np.ndarr
         for part, network in enumerate(networks):
             scores[part_of == part] = network.scores(candidates.take(part_of == part))
         both.append(np.where(candidates.valid, scores, -np.inf))
-    return _Way(networks, *both)
+    mean = sum_of_networks(networks, [1 / len(networks)] * len(networks))
+    return _Way(mean, networks, *both)
 
 
 def _with_curve(
