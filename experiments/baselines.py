@@ -30,8 +30,9 @@ from spacy_arbo_el.evaluation.seen import Seen
 from spacy_arbo_el.kb.entity import NIL, Entity
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.annotations import Link
+from spacy_arbo_el.mentions.getters import find_mentions
 from spacy_arbo_el.mentions.labels import current_ids
-from spacy_arbo_el.mentions.record import find_mentions, gold_ids
+from spacy_arbo_el.mentions.record import gold_ids
 
 # Numbers of the dense scores of names that are computed at a time.
 BLOCK = 1 << 24

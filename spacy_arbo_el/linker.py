@@ -38,8 +38,8 @@ from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
+from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
-from .mentions.record import gold_mentions_example
 from .ranking.decisions import Inference
 from .ranking.feature_ranker import FeatureRanker
 from .ranking.ranking import Reranker

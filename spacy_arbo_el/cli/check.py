@@ -39,7 +39,7 @@ def check_command(
     from ..evaluation.seen import Seen
     from ..evaluation.statistics import corpus_statistics, read_gold
     from ..kb.loaders import load_kb
-    from ..mentions.record import EntSpans, GroupSpans
+    from ..mentions.getters import EntSpans, GroupSpans
     from .init_config import check_language
 
     getter = GroupSpans(spans_key) if spans_key else EntSpans()

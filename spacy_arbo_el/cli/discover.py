@@ -145,7 +145,7 @@ def link_at_once(
 
 def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
     """The documents; counts them, their mentions, links and entities."""
-    from ..mentions.record import find_mentions
+    from ..mentions.getters import find_mentions
 
     for doc in docs:
         counts["documents"] += 1

@@ -84,7 +84,7 @@ def _show_documents(nlp: Language, data: Path, limit: int) -> None:
 def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
     """Link a text's mention, or those that the pipeline finds if it is empty."""
     from ..linker import find_linker
-    from ..mentions.record import set_mentions
+    from ..mentions.getters import set_mentions
 
     doc = nlp(text)
     if not mention:
@@ -102,7 +102,7 @@ def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
 
 def _explain(nlp: Language, doc: Doc, kb_id: str | None) -> None:
     from ..linker import find_linker
-    from ..mentions.record import find_mentions
+    from ..mentions.getters import find_mentions
 
     linker = find_linker(nlp)
     spans = find_mentions(doc, linker.mentions.getter)

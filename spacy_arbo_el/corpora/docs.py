@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..base.errors import ArboError, Errors
-from ..mentions.record import same_tokens
+from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 
 MENTIONS_KEY = "mentions"

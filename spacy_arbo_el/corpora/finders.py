@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import warn_once
 from ..linker import ArboLinker
-from ..mentions.record import same_tokens, set_mentions
+from ..mentions.getters import same_tokens, set_mentions
 from ..storage.locks import RevisionCache
 from .names import Dictionary
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..base.errors import ArboError, Errors
 from ..mentions.annotations import links_of
-from ..mentions.record import SpanGetter, find_mentions
+from ..mentions.getters import SpanGetter, find_mentions
 from ..show.frames import LINK
 from ..storage.files import replacing
 from .table import cell

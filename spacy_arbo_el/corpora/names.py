@@ -16,7 +16,7 @@ from spacy.vocab import Vocab
 
 from ..base.words import MIN_PLURAL, plural, singular
 from ..kb.entity import Entity
-from ..mentions.record import SpanGetter, find_mentions, set_mentions
+from ..mentions.getters import SpanGetter, find_mentions, set_mentions
 from .annotated import LABEL
 from .folding import fold, shape
 from .splitting import Borders

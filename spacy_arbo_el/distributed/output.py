@@ -8,7 +8,7 @@ from typing import Any
 from spacy.tokens import Doc, DocBin
 
 from ..base.extras import import_pyarrow, import_pyarrow_parquet
-from ..mentions.record import SpanGetter
+from ..mentions.getters import SpanGetter
 from ..show.frames import LINK, link_row, linked_mentions
 
 Row = dict[str, Any]

@@ -19,7 +19,7 @@ from ..distributed.job import LINKS
 from ..distributed.output import rows_of
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..mentions.record import EntSpans
+from ..mentions.getters import EntSpans
 from ..storage.lines import check_exists
 
 # A mention: its document and offsets.

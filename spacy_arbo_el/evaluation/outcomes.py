@@ -9,8 +9,9 @@ from spacy.training import Example
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import Link
+from ..mentions.getters import SpanGetter, find_mentions, offsets_of_span
 from ..mentions.labels import current_ids
-from ..mentions.record import SpanGetter, find_mentions, gold_ids, offsets_of_span
+from ..mentions.record import gold_ids
 
 
 class Outcome(NamedTuple):

@@ -14,7 +14,8 @@ from spacy.util import registry
 
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
-from ..mentions.record import EntSpans, MentionRecord, SpanGetter
+from ..mentions.getters import EntSpans, SpanGetter
+from ..mentions.record import MentionRecord
 from .outcomes import Outcome, mean, outcomes
 from .seen import Seen, score_by_seen
 

@@ -12,15 +12,9 @@ from spacy.tokens import Doc, Span
 
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
+from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
-from ..mentions.record import (
-    ID_SEPARATOR,
-    MentionRecord,
-    SpanGetter,
-    find_mentions,
-    records_of,
-    text_fingerprint,
-)
+from ..mentions.record import ID_SEPARATOR, MentionRecord, records_of, text_fingerprint
 from .seen import Seen
 
 # Where the offsets of a mention are doubtful.

@@ -54,8 +54,6 @@ class Calibrate:
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    # The copy with averaged weights that was made last, and of which state of the linkers.
-    _averaged: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     # The threshold that each linker began with.
     _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -72,14 +70,10 @@ class Calibrate:
 
         The scores are those of the first linker; none where the dev set can't be divided.
         """
-        state = _state_of(nlp)
         if self.start_share:
-            # The best model is scored and then saved: it is averaged once, and fitted once.
-            if self._averaged.get("state") != state:
-                self._averaged.clear()
-                self._averaged.update(state=state, nlp=averaged_copy(nlp, self.start_share))
-            nlp = self._averaged["nlp"]
-        linkers = linkers_of(nlp)
+            nlp = averaged_copy(nlp, self.start_share)
+        linkers, state = linkers_of(nlp), _state_of(nlp)
+        # The best model is scored and then saved: it is fitted once.
         if self._last.get("state") != state:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))

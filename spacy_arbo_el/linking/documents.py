@@ -11,7 +11,7 @@ from ..base.log import warn_once
 from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
-from ..mentions.record import offsets_of_span
+from ..mentions.getters import offsets_of_span
 from .stages import LinkingStages
 from .stream import Stream
 

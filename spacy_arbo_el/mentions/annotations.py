@@ -22,7 +22,7 @@ from ..base.display import SHOWN_ROWS, shortened, shown_probability
 from ..base.errors import ArboError, Errors
 from ..base.pages import html_table
 from ..kb.entity import NIL
-from .record import Offsets, SpanGetter, find_mentions, offsets_of_span
+from .getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 
 
 class Candidate(NamedTuple):

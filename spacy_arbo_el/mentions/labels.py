@@ -10,8 +10,9 @@ from spacy.util import minibatch
 from ..base.arrays import ragged_ranges
 from ..base.errors import ArboError, Errors
 from ..kb.knowledge_base import ArboKB
+from .getters import SpanGetter
 from .reader import MentionReader
-from .record import SpanGetter, gold_ids
+from .record import gold_ids
 
 # Mentions with a common element are of the same entity. Empty if the entity is not annotated.
 Identity = set[str]

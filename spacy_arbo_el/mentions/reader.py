@@ -14,8 +14,9 @@ from ..base.log import warn_once
 from ..base.settings import check_strings
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
+from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer, keep, normalized
-from .record import EntSpans, MentionBatch, SpanGetter, find_mentions, offsets_of_span, records_of
+from .record import MentionBatch, records_of
 
 Spans = Sequence[Sequence[Span]]
 

@@ -1,21 +1,17 @@
-"""Mentions: the spans of a Doc, and their records and batches in plain values."""
+"""Mentions in plain values: records of them, and batches."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc, Span
-from spacy.training import Example
-from spacy.util import registry
-from spacy.vocab import Vocab
 
 from ..base.arrays import concat_or_none, has_vector
-from ..base.errors import Warnings
-from ..base.log import warn_once
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
+from .getters import offsets_of_span
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"
@@ -24,108 +20,8 @@ CONTEXT = 160
 # Characters of it that people see.
 SHOWN_CONTEXT = 80
 
-# Start and end character in the text of the Doc, end exclusive.
-Offsets = tuple[int, int]
 # What identifies a mention: its document's fingerprint, start and end character.
 MentionKey = tuple[str, int, int]
-
-
-@runtime_checkable
-class SpanGetter(Protocol):
-    """Gives the mentions of a Doc.
-
-    spans_key: The group of ``doc.spans`` that they are in, where links are written to; None for
-        ``doc.ents``.
-    """
-
-    @property
-    def spans_key(self) -> str | None: ...
-
-    def __call__(self, doc: Doc) -> Iterable[Span]: ...
-
-
-@registry.misc("spacy-arbo-el.EntSpans.v1")
-@dataclass(frozen=True)
-class EntSpans:
-    """The entities of ``doc.ents``, the default."""
-
-    @property
-    def spans_key(self) -> str | None:
-        return None
-
-    def __call__(self, doc: Doc) -> Iterable[Span]:
-        return doc.ents
-
-
-@registry.misc("spacy-arbo-el.GroupSpans.v1")
-@dataclass(frozen=True)
-class GroupSpans:
-    """The spans of a group of ``doc.spans``. None, and a warning, where a Doc has no such group.
-
-    Use it for mentions that overlap, or that a span categorizer finds::
-
-        [components.arbo_linker.mentions.getter]
-        @misc = "spacy-arbo-el.GroupSpans.v1"
-        spans_key = "sc"
-
-    spans_key: Name of the group.
-    """
-
-    spans_key: str = "sc"
-
-    def __call__(self, doc: Doc) -> Iterable[Span]:
-        if self.spans_key not in doc.spans:
-            warn_once(Warnings.W541.format(key=self.spans_key))
-            return []
-        return doc.spans[self.spans_key]
-
-
-def find_mentions(doc: Doc, get_spans: SpanGetter) -> list[Span]:
-    """Find a Doc's mentions by start and end, without duplicates.
-
-    Two spans over the same text (of different labels, say) are one mention, so that they
-    cannot get different links.
-    """
-    spans = {(span.start_char, span.end_char): span for span in get_spans(doc) if len(span)}
-    return [spans[offsets] for offsets in sorted(spans)]
-
-
-def offsets_of_span(span: Span) -> Offsets:
-    return span.start_char, span.end_char
-
-
-def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
-    """Put spans where a getter finds them: into its span group, or ``doc.ents``."""
-    if get_spans.spans_key is None:
-        doc.ents = spans
-    else:
-        doc.spans[get_spans.spans_key] = spans
-
-
-def same_tokens(doc: Doc, vocab: Vocab) -> Doc:
-    """A Doc with the same tokens and ``doc_id`` only."""
-    words = [token.text for token in doc]
-    copy = Doc(vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
-    if "doc_id" in doc.user_data:
-        copy.user_data["doc_id"] = doc.user_data["doc_id"]
-    return copy
-
-
-def gold_mentions_example(example: Example, get_spans: SpanGetter) -> tuple[Example, bool]:
-    """Make an example whose prediction has the reference's mentions without links.
-
-    RETURNS: The example, and whether it is a new one. An example whose predicted mentions are the
-        reference's is given back as it is.
-    """
-    gold = find_mentions(example.reference, get_spans)
-    predicted = find_mentions(example.predicted, get_spans)
-    if [offsets_of_span(s) for s in gold] == [offsets_of_span(s) for s in predicted]:
-        return example, False
-    # Built over the reference's tokens, so that no mention is lost where tokens differ.
-    doc = same_tokens(example.reference, example.reference.vocab)
-    spans = [Span(doc, span.start, span.end, label=span.label) for span in gold]
-    set_mentions(doc, spans, get_spans)
-    return Example(doc, example.reference), True
 
 
 @dataclass(frozen=True)

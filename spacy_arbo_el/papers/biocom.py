@@ -23,7 +23,7 @@ from spacy.util import registry
 
 from ..base.errors import ArboError, Errors
 from ..base.settings import check_count, check_number, check_positive
-from ..mentions.record import SpanGetter
+from ..mentions.getters import SpanGetter
 from ..training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
 from ..training.cache import EmbeddingCache
 from ..training.losses import LossAndGradient, softmax

@@ -78,8 +78,7 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._retriever: Retriever | None = None
-        # The entities that are encoded and searched, (positions,) bool; None for all.
-        self.among: np.ndarray | None = None
+        self._among: np.ndarray | None = None
 
     @property
     def revision(self) -> Revision:
@@ -221,7 +220,7 @@ class Datastore:
     def _is_encoded(self) -> bool:
         """Return whether all entities have vectors of the encoder."""
         texts = self.settings.verbalization, self.encoder.text_fingerprint
-        return self.kb.vectors.are_of(*texts, self.among)
+        return self.kb.vectors.are_of(*texts, self._among)
 
     @property
     def _retriever_in_use(self) -> Retriever | None:
@@ -267,7 +266,7 @@ class Datastore:
             self._encode_texts,
             encoder.text_fingerprint,
             lasting=not encoder.is_trained,
-            among=self.among,
+            among=self._among,
         )
         self._retriever = None
         return count
@@ -293,7 +292,7 @@ class Datastore:
     @property
     def is_limited(self) -> bool:
         """Return whether some entities alone are searched."""
-        return self.among is not None
+        return self._among is not None
 
     @contextmanager
     def searching(self, among: np.ndarray | None) -> Iterator[None]:
@@ -301,11 +300,11 @@ class Datastore:
 
         among: (positions,) bool; None for all. No entities may be added in the block.
         """
-        before, self.among = self.among, among
+        before, self._among = self._among, among
         try:
             yield
         finally:
-            self.among = before
+            self._among = before
 
     def vector_cache(self, kind: str) -> VectorCache:
         """Vectors of further texts by the present encoder, to read and to extend.

@@ -17,7 +17,8 @@ from ..corpora.read import read
 from ..decisions.journal import Entry
 from ..decisions.table import as_csv
 from ..kb.entity import NIL
-from ..mentions.record import SpanGetter, find_mentions, text_fingerprint
+from ..mentions.getters import SpanGetter, find_mentions
+from ..mentions.record import text_fingerprint
 from .links import LinkReview, gold_docs
 from .review import Review
 

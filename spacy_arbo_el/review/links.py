@@ -14,7 +14,8 @@ from ..decisions.journal import Entry
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link
-from ..mentions.record import MentionKey, set_mentions, text_fingerprint
+from ..mentions.getters import set_mentions
+from ..mentions.record import MentionKey, text_fingerprint
 from .queue import Filters
 from .review import Review
 

@@ -1,5 +1,7 @@
 """Weights between those before and after training."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,7 +12,7 @@ from thinc.api import Model
 
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
-from ..linker import linkers_of
+from ..linker import ArboLinker, linkers_of
 from ..pipelines import load_pipeline, save_pipeline
 
 
@@ -32,17 +34,36 @@ def average_weights(before: Model, after: Model, share: float) -> None:
                 parameter.lerp_(weights[name], share)
 
 
-def averaged_copy(nlp: Language, share: float) -> Language:
-    """A copy whose linkers have averaged weights, while training continues with the pipeline.
+@contextmanager
+def averaged(nlp: Language, share: float) -> Iterator[None]:
+    """Give the linkers of a pipeline averaged weights in the block.
 
-    The copy searches the entities that the pipeline searches.
-
-    share: The share of the weights that an encoder has by its name in the config.
+    share: The share of the weights that an encoder has by its name in the config. 0 changes
+        nothing, and neither do weights without training.
     """
-    linkers = linkers_of(nlp)
-    if not any(node.shims for linker in linkers.values() for node in linker.model.walk()):
-        raise ArboError(Errors.E621)
-    folder = TemporaryDirectory()
+    linkers = _averageable(nlp) if share else {}
+    trained = {name: one for name, one in linkers.items() if one.encoder.is_trained}
+    kept = {name: _parameters(linker.model) for name, linker in trained.items()}
+    copies = {name: [one.detach().clone() for one in own] for name, own in kept.items()}
+    try:
+        for name, linker in trained.items():
+            average_weights(_untrained(nlp, name), linker.model, share)
+            linker.encoder.weights_changed(trained=True)
+        yield
+    finally:
+        with torch.no_grad():
+            for name, linker in trained.items():
+                for parameter, copy in zip(kept[name], copies[name]):
+                    parameter.copy_(copy)
+                linker.encoder.weights_changed(trained=True)
+
+
+def averaged_copy(nlp: Language, share: float) -> Language:
+    """Make a copy whose linkers have averaged weights, to save it in place of the pipeline.
+
+    share: As in ``averaged``.
+    """
+    linkers, folder = _averageable(nlp), TemporaryDirectory()
     path = Path(folder.name) / "pipeline"
     # Training draws the same random numbers afterwards.
     with torch.random.fork_rng():
@@ -50,12 +71,29 @@ def averaged_copy(nlp: Language, share: float) -> Language:
         copy = load_pipeline(path)
         # The knowledge base stays in the folder, which is removed with the copy.
         vars(copy)["folder"] = folder
-        config = copy.config.interpolate()["components"]
         for name in linkers:
-            before = registry.resolve({"model": config[name]["model"]})["model"]
-            before.initialize()
             linker: Any = copy.get_pipe(name)
-            average_weights(before, linker.model, share)
+            average_weights(_untrained(copy, name), linker.model, share)
             linker.encoder.weights_changed(trained=True)
-            linker.datastore.among = linkers[name].datastore.among
     return copy
+
+
+def _averageable(nlp: Language) -> dict[str, ArboLinker]:
+    """The linkers of a pipeline. Raises ValueError where none has a transformer."""
+    linkers = linkers_of(nlp)
+    if not any(node.shims for linker in linkers.values() for node in linker.model.walk()):
+        raise ArboError(Errors.E621)
+    return linkers
+
+
+def _untrained(nlp: Language, name: str) -> Model:
+    """A linker's model as its config names it, before training."""
+    config = nlp.config.interpolate()["components"][name]["model"]
+    with torch.random.fork_rng():
+        model: Model = registry.resolve({"model": config})["model"]
+        model.initialize()
+    return model
+
+
+def _parameters(model: Model) -> list[Any]:
+    return [one for node in model.walk() for shim in node.shims for one in shim._model.parameters()]

@@ -3,6 +3,7 @@
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from ..storage.folders import replacing_folder
 from ..training.memory import bound_caches
 from ..training.trainer import TrainingDiverged
 from .advice import advice_before_training
+from .averaging import averaged
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -97,8 +99,12 @@ def train(
         checkpoint = None
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
     limited = LimitedSearch.of(nlp, dev_corpus, eval_entities)
+    share = getattr(settings["before_to_disk"], "start_share", 0.0)
+    if share:
+        # Weights are averaged here, for a while, so that no copy of the pipeline is needed.
+        settings["before_to_disk"] = replace(settings["before_to_disk"], start_share=0.0)
     evaluator = create_evaluation(nlp, dev_corpus, settings)
-    evaluate = partial(_within, limited, nlp, evaluator)
+    evaluate = partial(_within, limited, nlp, share, evaluator)
     run = ResumableLoop(nlp, optimizer, evaluate, path, checkpoint)
     batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
     steps = train_while_improving(
@@ -123,7 +129,7 @@ def train(
     if checkpoint is None:
         for line in advice_before_training(nlp, config["training"]):
             stdout.write(Printer(no_print=True).warn(line) + "\n")
-    writer = _PipelineWriter(nlp, settings, output)
+    writer = _PipelineWriter(nlp, settings, output, share)
     with nlp.select_pipes(disable=frozen):
         log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
     is_unsaved = False
@@ -174,11 +180,13 @@ class _PipelineWriter:
     nlp: The pipeline.
     settings: The training settings, resolved.
     output: The folder for model-last and model-best.
+    start_share: The share of the weights before training in those that are saved.
     """
 
     nlp: Language
     settings: dict[str, Any]
     output: Path
+    start_share: float = 0.0
 
     def evaluate_all(
         self,
@@ -194,10 +202,8 @@ class _PipelineWriter:
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
         """
-        callback = self.settings["before_to_disk"]
-        is_averaged = bool(getattr(callback, "start_share", 0))
-        with self.nlp.use_params(self.settings["optimizer"].averages or {}):
-            for linker in linkers_of(self.nlp).values() if not is_averaged else ():
+        with self._as_saved():
+            for linker in linkers_of(self.nlp).values():
                 linker.refresh()
             score, scores = evaluate()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
@@ -205,18 +211,22 @@ class _PipelineWriter:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
-        if is_averaged:
-            # The weights that were saved are averages already.
-            callback = replace(callback, start_share=0.0)
-        settings = {**self.settings, "before_to_disk": callback}
-        score, scores = create_evaluation(nlp, corpus, settings)()
-        update_meta(settings, nlp, {**info, "score": score, "other_scores": scores})
-        save_pipeline(create_before_to_disk_callback(callback)(nlp), best)
+        score, scores = create_evaluation(nlp, corpus, self.settings)()
+        update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
+        before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
+        save_pipeline(before_to_disk(nlp), best)
+
+    @contextmanager
+    def _as_saved(self) -> Iterator[None]:
+        """Give the pipeline the weights that are saved, in the block."""
+        averages = self.settings["optimizer"].averages or {}
+        with self.nlp.use_params(averages), averaged(self.nlp, self.start_share):
+            yield
 
     def save(self) -> None:
         """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
-        with self.nlp.use_params(self.settings["optimizer"].averages):
+        with self._as_saved():
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
 
     def save_evaluated(self, info: dict[str, Any], is_best: bool) -> None:
@@ -234,8 +244,10 @@ class _PipelineWriter:
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 
 
-def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
-    with limited.of_pipeline(nlp):
+def _within(
+    limited: LimitedSearch, nlp: Language, start_share: float, call: Callable[[], Evaluation]
+) -> Evaluation:
+    with limited.of_pipeline(nlp), averaged(nlp, start_share):
         return call()
 
 

@@ -27,7 +27,7 @@ from ..encoders.protocol import Text
 from ..kb.entity import NIL, Entity
 from ..linker import ArboLinker, find_linker
 from ..mentions.annotations import Link, links_of
-from ..mentions.record import find_mentions, set_mentions
+from ..mentions.getters import find_mentions, set_mentions
 from ..retrieval.entity_texts import encode_texts
 from . import schema
 from .batching import Batcher

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ..base.pages import part
 from ..mentions.annotations import DEFAULT_EXTENSION, Evidence, Link, links_of
-from ..mentions.record import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 
 # Pixels: of a row and a column, and how high and how wide a box is at most.
 ROW, COLUMN, HEIGHT, WIDTH = 34, 250, 26, 190

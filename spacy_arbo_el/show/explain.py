@@ -14,7 +14,7 @@ from ..base.display import shortened, shown_probability
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
-from ..mentions.record import offsets_of_span
+from ..mentions.getters import offsets_of_span
 from ..ranking.feature_ranker import Comparison, FeatureRanker
 from ..ranking.ranking import RankedMentions, RanksAnew
 from .explanation import SHOWN, Explanation, outcome_of

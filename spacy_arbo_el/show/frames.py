@@ -7,7 +7,8 @@ from spacy.tokens import Doc, Span
 
 from ..base.display import make_frame
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
-from ..mentions.record import EntSpans, SpanGetter, find_mentions, offsets_of_span, text_fingerprint
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.record import text_fingerprint
 
 if TYPE_CHECKING:
     import pandas

@@ -16,7 +16,7 @@ from ..base.errors import ArboError, Errors
 from ..base.pages import page as render
 from ..kb.entity import NIL
 from ..mentions.annotations import Link, links_of
-from ..mentions.record import EntSpans, SpanGetter, find_mentions
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from .arborescence import draw_arborescence
 from .explanation import Explanation, outcome_of
 

@@ -10,7 +10,8 @@ from spacy.training import Example
 from spacy.util import registry
 
 from ..base.settings import check_count
-from ..mentions.record import EntSpans, SpanGetter, find_mentions, gold_ids, offsets_of_span
+from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from ..mentions.record import gold_ids
 
 # In ``user_data`` of a reference: the offsets of the mentions to train on.
 _CHOSEN = "arbo_train_on"

@@ -3,7 +3,7 @@
 from spacy_arbo_el.cli.show import _print_links, _print_new_entities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.record import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans
 
 from ..linker.world import annotated
 

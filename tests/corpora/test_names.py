@@ -16,7 +16,7 @@ from spacy_arbo_el.corpora.folding import fold
 from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.record import EntSpans, GroupSpans
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 

@@ -13,7 +13,7 @@ from spacy_arbo_el.corpora.json_documents import read_jsonl
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.table import cell, uncell
 from spacy_arbo_el.mentions.annotations import Link
-from spacy_arbo_el.mentions.record import EntSpans, GroupSpans
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1", "'=1", "'tis"])

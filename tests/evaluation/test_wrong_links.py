@@ -24,7 +24,7 @@ from spacy_arbo_el.evaluation.wrong_links import (
 from spacy_arbo_el.fitting.held_out import inference_outcomes
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.record import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

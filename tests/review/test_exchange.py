@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.docs import to_doc
 from spacy_arbo_el.corpora.read import read
-from spacy_arbo_el.mentions.record import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans
 from spacy_arbo_el.review.exchange import as_label_studio
 
 NLP = spacy.blank("en")

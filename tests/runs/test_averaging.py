@@ -6,7 +6,7 @@ import spacy
 from spacy.util import registry
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.runs.averaging import averaged_copy
+from spacy_arbo_el.runs.averaging import averaged, averaged_copy
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..linker.conftest import build, build_tiny
@@ -38,6 +38,24 @@ def test_what_is_saved_has_weights_in_between_and_their_vectors(tiny_bert, tmp_p
     assert linker.calibration != nlp.get_pipe("arbo_linker").calibration
     for one, other in zip(trained, weights(nlp)):
         np.testing.assert_array_equal(one, other)
+
+
+def test_weights_are_in_between_in_the_block_alone(tiny_bert):
+    """Vectors too: what is linked in the block is what a saved pipeline links."""
+    nlp = build_tiny(tiny_bert)
+    linker = nlp.get_pipe("arbo_linker")
+    start, before = weights(nlp), linker.encoder.fingerprint
+    with averaged(nlp, 0.25):
+        assert linker.encoder.fingerprint == before, "nothing is trained yet"
+    nlp.update(examples(nlp, TRAIN), sgd=nlp.create_optimizer())
+    trained, fingerprint = weights(nlp), linker.encoder.fingerprint
+    with pytest.raises(KeyError), averaged(nlp, 0.25):
+        for one, other, mean in zip(start, trained, weights(nlp)):
+            np.testing.assert_allclose(mean, 0.25 * one + 0.75 * other, rtol=1e-5, atol=1e-7)
+        assert linker.encoder.fingerprint not in (before, fingerprint)
+        raise KeyError
+    assert all(map(np.array_equal, weights(nlp), trained))
+    assert linker.encoder.fingerprint == fingerprint and linker.encoder.is_trained
 
 
 def test_an_encoder_without_a_transformer_is_an_error():

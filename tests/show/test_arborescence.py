@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.record import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans
 from spacy_arbo_el.show.arborescence import COLUMN, ROW, Node, as_svg, draw_arborescence, forest_of
 
 ENTITY = Evidence("entity", "D1", "Mercury", "", 1.0)

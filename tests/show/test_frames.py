@@ -16,7 +16,7 @@ from spacy_arbo_el import (
 )
 from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.mentions.annotations import annotate
-from spacy_arbo_el.mentions.record import EntSpans, GroupSpans, same_tokens
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 from spacy_arbo_el.show.html import render_evidence
 
 from ..base.test_display import LINK, NIL_LINK, new_entity

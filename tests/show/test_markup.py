@@ -11,7 +11,8 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate, register_extension
-from spacy_arbo_el.mentions.record import EntSpans, MentionRecord
+from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
 
 VOCAB = spacy.blank("en").vocab

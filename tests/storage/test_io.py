@@ -141,10 +141,11 @@ def renaming(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.slow
 def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     path = tmp_path / "x"
-    for number in range(1, 60):
+    for number in range(1, 300):
         fill(path, "old")
         in_process(lambda say: fill(path), kill_at=number)
         if not path.exists():
