@@ -44,6 +44,11 @@ FEW = 1000
 MOST_KEPT = 4
 # How many rows a block has, and its checksum.
 _BLOCK = struct.Struct("<qq")
+# What a cache knows of its files.
+_STATE = (
+    *("_sorted", "_row_of", "_vectors", "_readable"),
+    *("_header", "_file_width", "_end", "damage"),
+)
 
 
 class VectorCache:
@@ -120,8 +125,15 @@ class VectorCache:
         with self._lock:
             rows = self._find(keys)
             if (rows < 0).any() and self.folder is not None:
+                known = {name: vars(self)[name] for name in _STATE}
                 self._read()
-                rows = self._find(keys)
+                again = self._find(keys)
+                if ((rows >= 0) & (again < 0)).any():
+                    # The files were replaced by others, or are being replaced. What was mapped
+                    # stays readable.
+                    vars(self).update(known)
+                else:
+                    rows = again
             return self._vectors.rows, self._readable, rows
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
@@ -135,7 +147,9 @@ class VectorCache:
         try:
             with self._path(".keys").open("rb") as file:
                 header = file.read(HEADER)
-                if header != self._header:
+                # A shorter file is an older copy, such as a backup that was put back.
+                is_older = os.fstat(file.fileno()).st_size < self._end
+                if header != self._header or is_older:
                     self._forget()
                     self._file_width = self._check_header(header)
                     self._header = header
@@ -184,10 +198,12 @@ class VectorCache:
                 )
                 valid.append(np.full(count, is_valid))
                 at, end = last, end + count
-        usable = np.concatenate([*valid, np.zeros(0, dtype=bool)])
+            usable = np.concatenate([*valid, np.zeros(0, dtype=bool)])
+            if len(usable):
+                # By the open file: the path may be that of another by now.
+                mapped = np.memmap(file, self.about.dtype, "r", HEADER, (end, width))
+                self._vectors = AppendOnly.of(np.asarray(mapped))
         if len(usable):
-            mapped = np.memmap(path, self.about.dtype, "r", HEADER, (end, width))
-            self._vectors = AppendOnly.of(np.asarray(mapped))
             self._index(np.concatenate(keys), start, usable)
             self._readable = np.concatenate([self._readable, *readable])
         self._end += at

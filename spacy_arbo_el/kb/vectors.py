@@ -27,6 +27,8 @@ Encode = Callable[[list[Text]], np.ndarray]
 NAMES = "names"
 # The number of rows read or written at a time where all are.
 STEP = 65536
+# How often texts are encoded into a folder whose files other programs replace meanwhile.
+PASSES = 5
 # A file of so many times as many texts as there are edits is not written again for these.
 FEW_EDITS = 10_000
 
@@ -262,15 +264,22 @@ class EntityVectors:
         cache.take_over(self._earlier, keys)
         cache = self.caches.to_fill(cache, keys)
         wanted = texts.among(among)
-        has = cache.has(wanted.keys)
-        for new in missing_texts(self.storage.entities, verbalize, wanted, has):
-            with cache.filling():
-                keys = np.array(list(new), dtype=np.int64)
-                left = [key for key, known in zip(new, cache.has(keys)) if not known]
-                if left:
-                    vectors = encode([new[key] for key in left])
-                    cache.put(np.array(left, dtype=np.int64), vectors)
-                    count += len(left)
+        # Again where another program has replaced the files meanwhile; in the end in memory.
+        for left in range(PASSES, 0, -1):
+            has = cache.has(wanted.keys)
+            if not (wanted.live & ~has).any():
+                break
+            if left == 1:
+                cache = self.caches.keep(VectorCache(cache.about))
+                has = cache.has(wanted.keys)
+            for new in missing_texts(self.storage.entities, verbalize, wanted, has):
+                with cache.filling():
+                    keys = np.array(list(new), dtype=np.int64)
+                    lacking = [key for key, known in zip(new, cache.has(keys)) if not known]
+                    if lacking:
+                        vectors = encode([new[key] for key in lacking])
+                        cache.put(np.array(lacking, dtype=np.int64), vectors)
+                        count += len(lacking)
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
         self._use(texts, cache, among)

@@ -1,6 +1,7 @@
 """Vectors by text: several threads, processes, encoders and places; nothing is encoded twice."""
 
 import os
+import shutil
 import threading
 import time
 from unittest.mock import patch
@@ -263,3 +264,52 @@ def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
     assert again.sync(Names(), encode, "other") == 1 and again.sync(Names(), encode, "x") == 0
     assert verify(path) == []
     np.testing.assert_array_equal(other.get_vector("e3"), encode([("name 3", "")])[0])
+
+
+@pytest.mark.parametrize("other", [np.array([7]), None])
+def test_vectors_that_were_found_stay_where_the_files_are_replaced(tmp_path, other):
+    """By those of another knowledge base, or by none: a folder is replaced as a whole."""
+    keys, place = np.array([1, 2, 3]), tmp_path / "kb"
+    place.mkdir()
+    cache = VectorCache(KIND, VectorFolder(place))
+    cache.put(keys, vectors_of(keys))
+    place.rename(tmp_path / "old")
+    if other is not None:
+        place.mkdir()
+        VectorCache(KIND, VectorFolder(place)).put(other, vectors_of(other))
+    vectors, readable, rows = cache.locate(np.array([1, 9, 3, 2]))
+    assert (rows >= 0).tolist() == [True, False, True, True]
+    np.testing.assert_array_equal(vectors[rows[[0, 2, 3]]], vectors_of([1, 3, 2]))
+    assert readable[rows[[0, 2, 3]]].all()
+    if other is not None:
+        assert cache.has(other).all() and not cache.has(keys).any(), "what is new is found too"
+
+
+@pytest.mark.parametrize("times", [1, 99])
+def test_a_replacement_while_names_are_encoded_leaves_no_row_without_a_vector(tmp_path, times):
+    """The vectors that were found before are encoded again, not taken for zeros."""
+    path, other = build(tmp_path / "kb", 6), build(tmp_path / "other", 2)
+    ArboKB.for_reading(other).sync(Names(), encode, "x")
+    kb = ArboKB.for_reading(path)
+    kb.sync(Names(), encode, "x")
+    kb.add(Entity("new", "new"))
+
+    passes = []
+
+    def replaced(texts):
+        passes.append(texts)
+        if len(passes) <= times:
+            for file in path.glob("vectors-*.*"):
+                file.unlink()
+            for file in other.glob("vectors-*.*"):
+                shutil.copy(file, path)
+        return encode(texts)
+
+    assert kb.sync(Names(), replaced, "x") > 1
+    expected = encode([(name, "") for name in kb_names(kb)])
+    np.testing.assert_array_equal(kb.rows.array(), expected)
+    assert np.abs(kb.rows.array()).sum(axis=1).all()
+
+
+def kb_names(kb):
+    return [name for entity in kb for name, _ in Names()(entity)]
