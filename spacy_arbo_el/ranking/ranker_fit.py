@@ -6,6 +6,7 @@ networks that did not see them. The ranker is the mean of these networks.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +53,12 @@ class Labelled:
     correct: np.ndarray
     shares: np.ndarray
 
-    @property
+    @cached_property
     def gold(self) -> np.ndarray:
         """(m,) bool, whether a mention has a correct candidate."""
         return np.asarray(self.correct.any(axis=1))
 
-    @property
+    @cached_property
     def absent(self) -> CandidateFeatures:
         """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
@@ -167,9 +168,9 @@ def _best_way(
     if start is None:
         return way
     moved = _networks(labelled, part_of, parts, start)
-    kept = _way_of([start] * parts, labelled, part_of)
+    kept = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
     # Each counts at its temperature: the one with the larger scores does not outvote the other.
-    factors = [labelled.temperature(one.scores)[0] / 2 for one in (kept, moved)]
+    factors = [labelled.temperature(scores)[0] / 2 for scores in (kept, moved.scores)]
     pairs = [sum_of_networks([start, one], factors) for one in moved.networks]
     mean = _way_of(pairs, labelled, part_of)
     # The start once: it would be in each pair.
@@ -256,10 +257,9 @@ def train_network(
         torch.from_numpy(labelled.correct),
         torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32)),
     )
-    is_begun = isinstance(start, RankerWeights)
-    begin = _copies(start) if isinstance(start, RankerWeights) else _random(len(mean), start)
+    begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
     penalty = PRIOR / max(float(shares.sum()), 1.0)
-    linear, hidden, bias, out = _fitted(begin, data, penalty, centred=is_begun)
+    linear, hidden, bias, out = _fitted(begin, data, penalty, centred=not isinstance(start, int))
     curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
