@@ -21,7 +21,8 @@ from .tiny import dual_encoder, save_tiny  # noqa: E402
 
 # The machine may be busy: a slow test is not a failure.
 lenient = settings(deadline=None, suppress_health_check=list(HealthCheck))
-settings.register_profile("ci", lenient, max_examples=25)
+# A run of `make test` fails by what was changed, and not by chance. `make attacks` draws anew.
+settings.register_profile("ci", lenient, max_examples=25, derandomize=True)
 settings.register_profile("nightly", lenient, max_examples=300)
 settings.load_profile("ci")
 

@@ -110,6 +110,7 @@ RECORD = {
 }
 PUBTATOR = b"1|t|A title\n1|a|An abstract\n1\t0\t7\tA title\tDisease\tD1|D2\n1\tCID\tD1\tD2\n\n"
 DUMP = "\n".join(WIKIDATA).encode()
+OF_CORPORA = r"line \d+: |of another format"
 OF_ENTITIES = r"line \d+: |does not exist|E002|E016|E023|has no entity"
 FILES = {
     "jsonl": {"kb.jsonl": json.dumps({**ENTITY, "frequency": 2, "meta": {"k": [1]}}).encode()},
@@ -128,12 +129,13 @@ READERS = {
         for kind, files in FILES.items()
     },
     "documents": Reader(
-        partial(documents_of, format="jsonl"), {"corpus": json.dumps(RECORD).encode() + b"\n"}
+        partial(documents_of, format="jsonl"),
+        {"corpus": json.dumps(RECORD).encode() + b"\n"},
+        OF_CORPORA,
     ),
-    "pubtator": Reader(partial(documents_of, format="pubtator"), {"corpus": PUBTATOR}),
+    "pubtator": Reader(partial(documents_of, format="pubtator"), {"corpus": PUBTATOR}, OF_CORPORA),
     "ids": Reader(read_ids, {"ids.txt": b"a\nb\n"}),
 }
-OF_CORPORA = ("documents", "pubtator")
 
 
 # Any change of any file
@@ -199,7 +201,7 @@ DEEP = 100_000
 LONG = b"x" * 10_000_000
 
 
-@pytest.mark.parametrize("kind", OF_CORPORA)
+@pytest.mark.parametrize("kind", ["documents", "pubtator"])
 @pytest.mark.parametrize(
     "content",
     [

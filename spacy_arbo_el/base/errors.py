@@ -267,8 +267,9 @@ class Errors(metaclass=_Coded):
     E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     E119 = (
-        "{path} is a {kind}, which can't be read as this. Name its format with --format, convert "
-        "it to one of those, or give a reader of yours with --format NAME --code FILE."
+        "{path} can't be read, by its beginning or name it is of another format: {kind}. Name its "
+        "format with --format, convert it to one of those, or give a reader of yours with --format "
+        "NAME --code FILE."
     )
 
     # Encoders: E2xx
