@@ -1,6 +1,6 @@
 """Baselines of papers that compare strings: alias tables and BM25 (DEER, §5.1), and TF-IDF.
 
-    python baselines.py MODEL DEV.spacy [--train TRAIN.spacy]
+    python baselines.py MODEL DEV.spacy [--train TRAIN.spacy] [--output SCORES.json]
 
 They search the knowledge base of a pipeline. The training mentions are its exemplars, or those of
 --train, such as for a pipeline without exemplars.
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+import srsly
 from rich.console import Console
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
@@ -69,7 +70,7 @@ def baseline_scores(
         results.append(
             Outcome(span.label_, tuple(gold), first, Link(first, 0.0, ids=candidates), span)
         )
-    return scores_with_seen(results, seen)
+    return scores_with_seen(results, seen, linker.kb)
 
 
 @dataclass(frozen=True)
@@ -228,6 +229,7 @@ def main() -> None:
     parser.add_argument("model", type=Path)
     parser.add_argument("data", type=Path)
     parser.add_argument("--train", type=Path)
+    parser.add_argument("--output", type=Path, help="A JSON file of the rows.")
     args = parser.parse_args()
     nlp = spacy.load(args.model)
     linker, examples = find_linker(nlp), list(MentionCorpus(args.data)(nlp))
@@ -238,7 +240,9 @@ def main() -> None:
         name: baseline_scores(linker, examples, rank, seen)
         for name, rank in rankers(linker, mentions).items()
     }
-    Console(width=130).print(as_table(rows, f"Baselines, {args.data}"))
+    Console(width=140).print(as_table(rows, f"Baselines, {args.data}"))
+    if args.output:
+        srsly.write_json(args.output, rows)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from spacy.util import minibatch
 from ..base.errors import Warnings
 from ..base.pages import page
 from ..corpora.reader import MentionCorpus
+from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker, find_linker
 from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
@@ -20,7 +21,7 @@ from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
-from .seen import Seen, score_by_seen
+from .seen import Seen, score_by_seen, score_namesakes
 from .uncertainty import accuracy_interval
 
 COLUMNS = {
@@ -31,6 +32,7 @@ COLUMNS = {
     "unseen": "arbo_acc_unseen",
     "bal.": "arbo_balanced_acc",
     "new str.": "arbo_acc_new_strings",
+    "namesakes": "arbo_acc_namesakes",
     "R@1": "arbo_recall_at_1",
     "R@64": "arbo_recall_at_64",
     "NIL P": "arbo_nil_p",
@@ -94,7 +96,7 @@ def linked_outcomes(
 
 def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
     """The scores of a linker's outcomes."""
-    scores = scores_with_seen(results, seen_by(linker))
+    scores = scores_with_seen(results, seen_by(linker), linker.kb)
     # With fewer candidates, it would be the recall at another number.
     if linker.datastore.settings.n_candidates < MOST_CANDIDATES:
         scores[f"arbo_recall_at_{MOST_CANDIDATES}"] = None
@@ -106,13 +108,18 @@ def seen_by(linker: ArboLinker) -> Seen:
     return Seen.of(linker.kb, linker.exemplars.records)
 
 
-def scores_with_seen(results: list[Outcome], seen: Seen) -> dict[str, Any]:
-    """Score outcomes, with recall@100, seen and unseen, and interval. The interval is that of
-    accuracy.
+def scores_with_seen(results: list[Outcome], seen: Seen, kb: ArboKB) -> dict[str, Any]:
+    """Score outcomes, with recall@100, seen and unseen, namesakes, and interval.
+
+    The interval is that of accuracy.
     """
-    recall = {f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES)}
-    interval = {"arbo_acc_95": accuracy_interval(results)}
-    return {**score_outcomes(results), **recall, **score_by_seen(results, seen), **interval}
+    return {
+        **score_outcomes(results),
+        f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES),
+        **score_by_seen(results, seen),
+        **score_namesakes(results, kb),
+        "arbo_acc_95": accuracy_interval(results),
+    }
 
 
 def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:

@@ -17,7 +17,7 @@ from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import EntSpans, SpanGetter
 from ..mentions.record import MentionRecord
 from .outcomes import Outcome, mean, outcomes
-from .seen import Seen, score_by_seen
+from .seen import Seen, score_by_seen, score_namesakes
 
 # The k of recall@k in figures, as in Table 1 of the arborescence paper; and all that are scored.
 DRAWN_RECALLS = (1, 2, 4, 8, 16, 32, 64)
@@ -96,7 +96,7 @@ def _prf(name: str, prf: PRFScore) -> dict[str, float | None]:
 class LinkerScorer:
     """The scorer of ``arbo_linker``, the default.
 
-    For its scores, see ``score_outcomes`` and ``score_by_seen``::
+    For its scores, see ``score_outcomes``, ``score_by_seen`` and ``score_namesakes``::
 
     [components.arbo_linker.scorer]
     @scorers = "spacy-arbo-el.linker_scorer.v1"
@@ -114,4 +114,8 @@ class LinkerScorer:
     ) -> dict[str, Any]:
         results = outcomes(examples, get_spans or EntSpans(), extension, kb)
         seen = Seen() if kb is None else Seen.of(kb, exemplars)
-        return {**score_outcomes(results), **score_by_seen(results, seen)}
+        return {
+            **score_outcomes(results),
+            **score_by_seen(results, seen),
+            **score_namesakes(results, kb),
+        }

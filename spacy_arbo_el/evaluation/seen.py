@@ -59,3 +59,17 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
         "arbo_acc_quarter_unseen": quarter,
         "arbo_acc_new_strings": new,
     }
+
+
+def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, float | None]:
+    """Accuracy on mentions that are a name of several entities.
+
+    Case does not count. NIL is right where the gold is NIL.
+
+    RETURNS: arbo_acc_namesakes, None where there are none.
+    """
+    gold = [r for r in results if r.gold is not None and r.span is not None]
+    folded = [result.span.text.casefold() for result in gold if result.span is not None]
+    named = {} if kb is None else kb.entities.with_names(list(dict.fromkeys(folded)))
+    shared = [r.is_correct for r, name in zip(gold, folded) if len(named.get(name, ())) > 1]
+    return {"arbo_acc_namesakes": mean(shared)}
