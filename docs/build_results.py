@@ -5,9 +5,13 @@
 
 ``add`` takes a file that ``arbo evaluate --output`` or ``benchmarks/peers.py --output`` wrote at
 HEAD and replaces the rows of the same names. KEY=LABEL selects rows of the file and names them.
+A row holds a digest of the code that its figures come from. When this code changes, it must be
+measured again, or say in ``kept`` why it stands.
 """
 
 import argparse
+import ast
+import hashlib
 import subprocess
 from collections.abc import Sequence
 from itertools import groupby
@@ -21,7 +25,11 @@ ROWS = ROOT / "experiments" / "results.jsonl"
 PAGE = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
-OLD = "30ad24b"
+# What decides the figures: a row is out of date when code of these rooms has changed.
+PACKAGE = ROOT / "spacy_arbo_el"
+ROOMS = ("encoders", "ranking", "retrieval", "training")
+# They decide those of one table alone.
+PARTS = {"rerank": ("ranking/cross_encoder.py", "ranking/pair_inputs.py", "ranking/pair_scorer.py")}
 
 Row = dict[str, Any]
 
@@ -29,6 +37,7 @@ Row = dict[str, Any]
 SHARES = {
     "arbo_acc": "accuracy",
     "arbo_acc_new_strings": "new strings",
+    "arbo_acc_namesakes": "namesakes",
     "arbo_acc_seen": "seen",
     "arbo_acc_unseen": "unseen",
     "arbo_balanced_acc": "balanced",
@@ -57,7 +66,7 @@ MEASURES = {
 HEADINGS = {**MEASURES, **SHARES}
 SPEED = ("ACC", "NEW", "m/s", "MB", "FIRST")
 
-INTRODUCTION = f"""# Results
+INTRODUCTION = """# Results
 
 Dev sets of public corpora, with the mentions given, the bundled encoder (all-MiniLM-L6-v2, 22
 million parameters), and one seed. Shares are in percent.
@@ -65,16 +74,15 @@ million parameters), and one seed. Shares are in percent.
 - *Accuracy* counts a mention as right if its link is one of the gold ids, or NIL where the gold is
   NIL. The interval holds 95 % of bootstrap samples of the documents.
 - *New strings* are mentions whose surface form is no training mention's: the column to compare
-  systems by. *Seen* and *unseen* are mentions of entities with and without a training mention;
-  *balanced* is the mean of the two.
+  systems by. *Namesakes* are mentions that are a name of several entities. *Seen* and *unseen* are
+  mentions of entities with and without a training mention; *balanced* is the mean of the two.
 - *R@k* is the share of mentions whose entity is among the first k candidates, *ECE* the expected
   calibration error.
 
 Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
 diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is what was
-measured: rows of `{OLD}` come from the lab book, docs/results.md of that commit, which has
-all other experiments too; the same command runs today, and was not run again since. This page
-is made by `python docs/build_results.py` from `experiments/results.jsonl`.
+measured; a test fails once the code of encoders, retrieval, ranking or training is another. This
+page is made by `python docs/build_results.py` from `experiments/results.jsonl`.
 """
 # The tables in their order: title, and what a reader must know.
 TABLES = {
@@ -155,7 +163,7 @@ def page(rows: Sequence[Row]) -> str:
     for key, (title, about) in TABLES.items():
         own = [row for row in rows if row["table"] == key]
         if own:
-            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}")
+            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{kept(own)}")
     return "\n".join(parts)
 
 
@@ -186,6 +194,40 @@ def cell(row: Row, key: str) -> str:
 def commands(rows: Sequence[Row]) -> str:
     """The commands of a table, each once."""
     return ", ".join(dict.fromkeys(f"`{row['command']}`" for row in rows)) + "\n"
+
+
+def kept(rows: Sequence[Row]) -> str:
+    """Why rows of older code stand, each reason once."""
+    reasons = dict.fromkeys(f"`{row['commit']}`: {row['kept']}" for row in rows if "kept" in row)
+    return f"\nOf older code: {' '.join(reasons)}\n" if reasons else ""
+
+
+def outdated(rows: Sequence[Row]) -> list[list[str]]:
+    """The names of rows that other code measured, and that give no reason to stand."""
+    now = {table: code_of(table) for table in TABLES}
+    return [name_of(row) for row in rows if "kept" not in row and row["code"] != now[row["table"]]]
+
+
+def code_of(table: str) -> str:
+    """A digest of the code that decides a table, without comments and docstrings."""
+    others = {PACKAGE / name for key, names in PARTS.items() if key != table for name in names}
+    digest = hashlib.sha256()
+    for path in sorted(one for room in ROOMS for one in (PACKAGE / room).rglob("*.*")):
+        if path.suffix != ".pyc" and path not in others:
+            content = path.read_bytes()
+            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
+            digest.update(statements(content) if path.suffix == ".py" else content)
+    return digest.hexdigest()[:12]
+
+
+def statements(source: bytes) -> bytes:
+    """The lines of a module, without docstrings, comments and empty lines."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = b""
+    return b"\n".join(line for line in lines if line.strip() and line.strip()[:1] != b"#")
 
 
 def readme_table(rows: Sequence[Row]) -> str:
@@ -261,7 +303,7 @@ def main() -> None:
     if args.action == "add":
         names = dict(one.rsplit("=", 1) for one in args.names)
         place = {key: getattr(args, key) for key in ("table", "data", "command")}
-        place["commit"] = args.commit or head()
+        place.update(commit=args.commit or head(), code=code_of(args.table))
         rows = add(rows, rows_of(args.metrics, place, names))
         srsly.write_jsonl(ROWS, rows)
     PAGE.write_text(page(rows), encoding="utf8")

@@ -1,9 +1,10 @@
 """Compare pipelines as the arborescence paper does: recall@k, and inference procedures.
 
-    python compare.py MODEL... DEV.spacy [--folds 5] [--one-graph] [--one-curve]
+    python compare.py MODEL... DEV.spacy [--folds 5] [--one-graph] [--one-curve] [--output FILE]
 
 The accuracy is that of independent, undirected and directed inference, with exemplars and without
-(Table 6), in brackets of seen and unseen entities.
+(Table 6), in brackets of seen and unseen entities. ``--output`` writes the scores of directed
+inference with exemplars, with the recall by entities alone.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import spacy
+import srsly
 from spacy.language import Language
 from spacy.training import Example
 
@@ -89,6 +91,15 @@ def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     return "\n".join(map(table, (recall, accuracy)))
 
 
+def as_rows(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """One row of scores for each pipeline, for docs/build_results.py."""
+    rows = {}
+    for name, scores in results.items():
+        recalls = {k: v for k, v in scores["independent"].items() if "recall" in k}
+        rows[name] = {**scores["directed, exemplars"], **recalls}
+    return rows
+
+
 def accuracies(scores: Mapping[str, Any]) -> str:
     keys = ("arbo_acc", "arbo_acc_seen", "arbo_acc_unseen")
     return "{} ({} / {})".format(*(percent(scores[key]) for key in keys))
@@ -110,6 +121,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=0, help="calibrate on the other parts")
     parser.add_argument("--one-graph", action="store_true", help="link all documents in one graph")
     parser.add_argument("--one-curve", action="store_true", help="one scale for all edges")
+    parser.add_argument("--output", type=Path, help="a JSON file of the scores")
     args = parser.parse_args()
     variants, results = on_one_curve if args.one_curve else procedures, {}
     for model in args.models:
@@ -124,6 +136,8 @@ def main() -> None:
         name = model.parent.name if model.name.startswith("model-") else model.name
         results[name] = score_rows(nlp, found)
     print(as_markdown(results))
+    if args.output:
+        srsly.write_json(args.output, as_rows(results))
 
 
 if __name__ == "__main__":
