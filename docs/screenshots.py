@@ -5,6 +5,7 @@
 The demo's documents are linked by the default config with the demo's knowledge base, untrained.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.serve.world import serving  # noqa: E402
 
 DOCS = Path(__file__).resolve().parent
+README = DOCS.parent / "README.md"
 ASSETS = DOCS.parent / "assets"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -44,17 +46,33 @@ def pages() -> dict[str, tuple[str, str]]:
     linker.set_kb(ASSETS / "entities.jsonl")
     docs = [unlinked(doc) for doc in read_documents(ASSETS / "test.jsonl", nlp)]
     new_entities = linker.corpus.discover(docs)
-    text = displacy.render(to_displacy(docs[0]), style="ent", manual=True, page=True)
     evidence = render_evidence(docs[:2], threshold=linker.threshold)
     return {
-        "screenshot_text.png": (text, "900,420"),
+        "screenshot_text.png": (namesakes(), "900,500"),
         "screenshot_evidence.png": (evidence, "900,900"),
         "screenshot_new_entities.png": (to_html(new_entities), "900,900"),
     }
 
 
+def namesakes() -> str:
+    """The example of the README, with what decided between two entities of one name."""
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf8"), re.DOTALL)
+    example: dict[str, Any] = {}
+    exec(blocks[0], example)  # noqa: S102
+    texts = ("Mercury is the smallest planet.", "The thermometer is full of Mercury.")
+    docs = [example["nlp"](text) for text in texts]
+    drawn = [to_displacy(doc) for doc in docs]
+    parts = [
+        displacy.render(one, style="ent", manual=True)
+        + "".join(example["linker"].explain(span)._repr_html_() for span in doc.ents)
+        for one, doc in zip(drawn, docs)
+    ]
+    shown = "<hr>".join(parts).replace("<details>", "<details open>")
+    return f"<meta charset='utf-8'><body style='font: 16px system-ui'>{shown}"
+
+
 def draw_review(browser: str, folder: Path) -> None:
-    """Draw the pages of the review, in light and in dark."""
+    """Draw the pages of the review."""
     from playwright.sync_api import sync_playwright
 
     nlp = spacy.blank("en")
@@ -72,7 +90,6 @@ def draw_review(browser: str, folder: Path) -> None:
         for name, path, scheme in (
             ("queue", "/", "light"),
             ("cluster", f"/cluster?id={first}", "light"),
-            ("dark", f"/cluster?id={first}", "dark"),
             ("links", "/link?n=0", "dark"),
         ):
             size = {"width": 1160, "height": 640}
