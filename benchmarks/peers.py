@@ -6,7 +6,8 @@ Each row runs in separate processes, on one thread. Seconds are of the CPU, chil
 process builds the knowledge base. Another starts, loads it, links the first document (FIRST, with
 its imports), then all documents three times: the median counts. ACC is the share of mentions with a
 gold entity of the KB whose first candidate is right, at whatever probability. NEW counts those with
-a surface form that TRAIN lacks. P50 and P95 are milliseconds of a document with three mentions.
+a surface form that TRAIN lacks, SAME those that are a name of several entities. P50 and P95 are
+milliseconds of a document with three mentions.
 
 - minilm: MiniLM over the names and FAISS, what a user would write instead
 - tfidf: character n-grams over the names, by scikit-learn
@@ -29,7 +30,7 @@ from typing import Any
 
 import srsly
 
-COLUMNS = ("KB", "ACC", "NEW", "m/s", "MB", "FIRST", "P50", "P95")
+COLUMNS = ("KB", "ACC", "NEW", "SAME", "m/s", "MB", "FIRST", "P50", "P95")
 ROUNDS = 3
 CALLS = 40
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -285,10 +286,9 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> dict[str, Any]:
         found = link(texts)
         seconds.append(cpu_seconds() - start)
     mentions = sum(len(spans) for _, spans in texts)
-    gold = [(set(ids), is_new) for _, spans in documents for _, _, ids, is_new in spans]
+    gold = [span[2:] for _, spans in documents for span in spans]
     ranked = zip((one for each in found for one in each), gold)
-    right = [(one in ids, is_new) for one, (ids, is_new) in ranked if ids]
-    new = [is_right for is_right, is_new in right if is_new]
+    right = [(one in ids, is_new, is_shared) for one, (ids, is_new, is_shared) in ranked if ids]
     three = next(([(t, spans[:3])] for t, spans in texts if len(spans) >= 3), texts[:1])
     calls = []
     for _ in range(CALLS):
@@ -297,14 +297,20 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> dict[str, Any]:
         calls.append(1000 * (time.perf_counter() - start))
     calls.sort()
     return {
-        "ACC": 100 * sum(is_right for is_right, _ in right) / max(len(right), 1),
-        "NEW": 100 * sum(new) / max(len(new), 1),
+        "ACC": percent([is_right for is_right, _, _ in right]),
+        "NEW": percent([is_right for is_right, is_new, _ in right if is_new]),
+        "SAME": percent([is_right for is_right, _, is_shared in right if is_shared]),
         "m/s": mentions / statistics.median(seconds),
         "MB": resident_megabytes(),
         "FIRST": first,
         "P50": calls[len(calls) // 2],
         "P95": calls[int(0.95 * len(calls))],
     }
+
+
+def percent(right: list[bool]) -> float:
+    """The share of true values, 0 where there are none."""
+    return 100 * sum(right) / max(len(right), 1)
 
 
 def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
@@ -323,6 +329,9 @@ def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
     write_entities_jsonl(entities, data / "entities.jsonl")
     names = [(one.id, name) for one in entities if not one.is_unnamed for name in one.names]
     srsly.write_json(data / "names.json", names)
+    owners: dict[str, set[str]] = {}
+    for kb_id, name in names:
+        owners.setdefault(name.casefold(), set()).add(kb_id)
     examples = MentionCorpus(train)(nlp) if train else ()
     seen = {ent.text.casefold() for example in examples for ent in example.reference.ents}
     documents = []
@@ -331,8 +340,9 @@ def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
         spans = []
         for ent in ents:
             ids = {id_ for id_ in ent.kb_id_.split("|") if id_ != NIL and id_ in known}
-            is_new = ent.text.casefold() not in seen
-            spans.append((ent.start_char, ent.end_char, sorted(ids), is_new))
+            folded = ent.text.casefold()
+            is_shared = len(owners.get(folded, ())) > 1
+            spans.append((ent.start_char, ent.end_char, sorted(ids), folded not in seen, is_shared))
         if spans:
             documents.append((example.reference.text, spans))
     srsly.write_json(data / "documents.json", documents)

@@ -56,6 +56,7 @@ SHARES = {
 MEASURES = {
     "ACC": "accuracy",
     "NEW": "new strings",
+    "SAME": "namesakes",
     "m/s": "mentions/s",
     "MB": "MB",
     "FIRST": "first link, s",
@@ -64,7 +65,9 @@ MEASURES = {
     "ms": "ms a query",
 }
 HEADINGS = {**MEASURES, **SHARES}
-SPEED = ("ACC", "NEW", "m/s", "MB", "FIRST")
+SPEED = ("ACC", "NEW", "SAME", "m/s", "MB", "FIRST")
+# The corpus whose namesakes the README shows.
+NAMESAKES = "NEL"
 
 INTRODUCTION = """# Results
 
@@ -185,7 +188,7 @@ def cell(row: Row, key: str) -> str:
     if value is None:
         return "–"
     if key in MEASURES:
-        return f"{value:,.1f}" if key in ("ACC", "NEW") or value < 10 else f"{value:,.0f}"
+        return f"{value:,.1f}" if key in ("ACC", "NEW", "SAME") or value < 10 else f"{value:,.0f}"
     interval = row["scores"].get(f"{key}_95")
     shown = f"{100 * value:.1f}"
     return f"{shown} ({100 * interval[0]:.1f}–{100 * interval[1]:.1f})" if interval else shown
@@ -213,7 +216,7 @@ def code_of(table: str) -> str:
     others = {PACKAGE / name for key, names in PARTS.items() if key != table for name in names}
     digest = hashlib.sha256()
     for path in sorted(one for room in ROOMS for one in (PACKAGE / room).rglob("*.*")):
-        if path.suffix != ".pyc" and path not in others:
+        if "__pycache__" not in path.parts and path not in others:
             content = path.read_bytes()
             digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
             digest.update(statements(content) if path.suffix == ".py" else content)
@@ -231,13 +234,16 @@ def statements(source: bytes) -> bytes:
 
 
 def readme_table(rows: Sequence[Row]) -> str:
-    """Linkers beside each other on the first corpus."""
+    """Linkers beside each other on the first corpus, with namesakes of another."""
     own = [row for row in rows if row["table"] == "speed"]
     shown = [row for row in own if row["data"] == own[0]["data"]]
+    names = {row["row"]: row["scores"] for row in own if row["data"] == NAMESAKES}
     lines = ["| | " + " | ".join(HEADINGS[key] for key in SPEED) + " |"]
     lines.append("|---|" + "---:|" * len(SPEED))
     for row in sorted(shown, key=lambda one: one["scores"]["ACC"]):
-        lines.append("| " + " | ".join([row["row"], *(cell(row, key) for key in SPEED)]) + " |")
+        scores = {**row["scores"], "SAME": names.get(row["row"], {}).get("SAME")}
+        cells = [cell({**row, "scores": scores}, key) for key in SPEED]
+        lines.append("| " + " | ".join([row["row"], *cells]) + " |")
     return "\n".join(lines) + "\n"
 
 
