@@ -9,10 +9,10 @@ from ..base.errors import Errors
 from ..corpora.json_documents import Source
 from ..corpora.table import csv_text, read_rows, uncell
 from ..discovery.entities import NewEntity
+from ..discovery.log import Entry
 from ..discovery.new_entities import NewEntities
 from ..storage.files import write_file
 from ..storage.lines import line_error
-from .journal import Entry
 
 ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")

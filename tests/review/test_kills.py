@@ -60,12 +60,12 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
         say()
         saving = None
         while True:
-            before = len(review.journal.entries)
+            before = len(review.journal.log.entries)
             try:
                 act(review, rng)
             except (ValueError, KeyError, IndexError):
                 continue
-            for entry in review.journal.entries[before:]:
+            for entry in review.journal.log.entries[before:]:
                 say(json.dumps([entry["n"], entry["action"], entry["at"]]).encode())
             if rng.random() < 0.15 and (saving is None or not saving.is_alive()):
                 saving = threading.Thread(target=review.save, daemon=True)
