@@ -685,7 +685,6 @@ class Errors(metaclass=_Coded):
         "of links need none with --format jsonl."
     )
     E896 = "{option} needs {other}: {why}."
-    E897 = "{path}, row {row}: {problem}"
     E898 = (
         "The pipeline {name!r} is not in a folder that workers can load. Save it with "
         "save_pipeline(nlp, PATH), and give that path."
@@ -833,7 +832,7 @@ class Warnings(metaclass=_Coded):
         "{count} mentions of a document are values ({labels}), not entities: these labels are left "
         "out here and in all other documents. To link such mentions, give entities that type, or "
         "set labels_discard = [] in the config of the linker's mentions; to link only some labels, "
-        "set labels, or use --labels."
+        "set labels."
     )
     W544 = (
         "The linkers {other!r} and {name!r} both write to span._.{extension}, so the links of the "
