@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Span
 
 from ..base.errors import ArboError, Errors
-from ..discovery.log import NOTES, ON_CLUSTERS, Entry, Log, clusters_of
+from ..discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
@@ -33,7 +33,7 @@ def replay(nlp: Language, model: Path) -> None:
     """
     recorded = Recorded.read(journal_path(model))
     start = recorded.start(nlp.meta, model)
-    log = Log(recorded.entries[:start])
+    log = DecisionLog(recorded.entries[:start])
     for entry in recorded.entries[start:]:
         try:
             if entry["action"] == "undo":

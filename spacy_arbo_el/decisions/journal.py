@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
 from ..base.errors import ArboError, Errors, Warnings
-from ..discovery.log import Entry, Log, now
+from ..discovery.decision_log import DecisionLog, Entry, now
 from ..storage.files import sync_folder, write_file
 
 
@@ -202,7 +202,11 @@ class Journal:
     def __init__(self, model: Path, *, read_only: bool = False) -> None:
         recorded, self.model = Recorded.read(journal_path(model)), model
         self.path: Path | None = None if read_only else recorded.path
-        self.id, self.log, self._complete = recorded.id, Log(recorded.entries), recorded.size
+        self.id, self.log, self._complete = (
+            recorded.id,
+            DecisionLog(recorded.entries),
+            recorded.size,
+        )
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry, with its number and the time. It is on the disk when this returns."""

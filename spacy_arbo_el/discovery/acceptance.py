@@ -9,8 +9,8 @@ from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
+from .decision_log import Entry
 from .entities import EntityOrId, NewEntity
-from .log import Entry
 from .new_entities import NewEntities
 
 

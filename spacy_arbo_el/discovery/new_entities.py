@@ -22,6 +22,7 @@ from ..kb.entity import Entity
 from ..mentions.record import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import (
     SUMMARY,
     EntityOrId,
@@ -31,7 +32,6 @@ from .entities import (
     id_of_entity,
 )
 from .grouping import Decided
-from .log import Entry, Log, clusters_of
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Rows, Unlinked
 from .verdicts import Verdicts
@@ -76,7 +76,7 @@ class NewEntities:
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()
-        self.history = Log()
+        self.history = DecisionLog()
         self._by_size: dict[int, np.ndarray] | None = None
 
     # Reading
@@ -341,7 +341,7 @@ class NewEntities:
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
         new.rows.extend(self.rows.take(np.flatnonzero(closed)))
-        new.clusters, new.history = clusters, Log(list(self.log))
+        new.clusters, new.history = clusters, DecisionLog(list(self.log))
         return new
 
     def update(self, later: "NewEntities") -> None:
@@ -425,7 +425,7 @@ class NewEntities:
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
         mentions, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
-        self.documents, self.history = settings["documents"], Log(settings["log"])
+        self.documents, self.history = settings["documents"], DecisionLog(settings["log"])
         self.rows.extend(mentions)
         self.clusters = clusters
         return self

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..base.errors import ArboError, Errors
 from ..mentions.record import MentionKey
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
 from .grouping import Decided
-from .log import Entry, Log, clusters_of
 from .store import Clusters, Rows, Unlinked
 
 
@@ -25,7 +25,7 @@ class Verdicts:
 
     rows: Rows
     clusters: Clusters
-    log: Log
+    log: DecisionLog
 
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
         """Add mentions one after the other, see ``NewEntities.attach``."""
@@ -251,7 +251,7 @@ class Verdicts:
         return [list(key) for key in self.rows.keys_of(rows)]
 
 
-def _binding(log: Log) -> list[Entry]:
+def _binding(log: DecisionLog) -> list[Entry]:
     """The entries that a later discovery must know of.
 
     Acceptances do not count: they are noted wherever the mentions are.

@@ -10,7 +10,7 @@ from spacy.util import filter_spans, minibatch
 
 from ..corpora.annotated import LABEL
 from ..corpora.docs import unlinked
-from ..discovery.log import Entry
+from ..discovery.decision_log import Entry
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link

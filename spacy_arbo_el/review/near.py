@@ -9,8 +9,8 @@ from spacy.language import Language
 
 from ..base.arrays import unit
 from ..base.calibration import Curve, fit_logistic, probability
+from ..discovery.decision_log import Entry
 from ..discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
-from ..discovery.log import Entry
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked
 from ..linker import ArboLinker

@@ -13,14 +13,14 @@ from ..base.errors import ArboError, Errors
 from ..decisions.deciding import Deciding, given
 from ..decisions.imported import import_new_entities, read_found
 from ..decisions.journal import META, Journal
+from ..discovery.decision_log import NOTES, ON_CLUSTERS, Entry, clusters_of
 from ..discovery.entities import NewEntity
-from ..discovery.log import NOTES, ON_CLUSTERS, Entry, clusters_of
 from ..discovery.new_entities import NewEntities
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..pipelines import save_pipeline
 from .near import Near, fitted
-from .queue import Filters, Queue, Row, version_of
+from .queue import Filters, Queue, QueueRow, version_of
 
 # Similar clusters that are shown.
 SIMILAR = 6
@@ -214,7 +214,7 @@ class Review:
 
     # What pages show
 
-    def select(self, filters: Filters) -> list[Row]:
+    def select(self, filters: Filters) -> list[QueueRow]:
         """The rows of the queue that pass the filters."""
         with self.lock:
             return self.queue.select(filters, self.skipped, set(self.flags))
@@ -230,12 +230,12 @@ class Review:
         found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
         return list({entity.id: entity for entity in found}.values())[:count]
 
-    def similar(self, entity: NewEntity) -> list[Row]:
+    def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
         ids = [one for one in self.near.similar(entity) if one != entity.id]
         return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
 
-    def effect(self, kb_id: str) -> tuple[int, list[Row]]:
+    def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:
         """Count mentions that an entity now attracts, with their clusters."""
         ids = self.near.attracted(kb_id)
         rows = (self.queue.rows.get(one) for one in ids)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.discovery.log import Log
+from spacy_arbo_el.discovery.decision_log import DecisionLog
 
 NAMES = "abc"
 DECISIONS = st.one_of(
@@ -24,7 +24,7 @@ DECISIONS = st.one_of(
 @given(st.lists(st.one_of(DECISIONS, st.integers(0, 8)), max_size=12))
 def test_what_is_free_can_be_undone_and_nothing_else(steps):
     """Steps are decisions, or numbers to undo where that is allowed."""
-    log, standing, undone = Log(), [], []
+    log, standing, undone = DecisionLog(), [], []
     for step in steps:
         if isinstance(step, int):
             if step not in log.free():
@@ -45,7 +45,7 @@ def test_what_is_free_can_be_undone_and_nothing_else(steps):
 
 
 def test_a_decision_that_is_made_again_leaves_what_else_was_undone():
-    log = Log()
+    log = DecisionLog()
     for name in NAMES:
         log.add("reject", id=name)
     for number in (2, 1):
@@ -55,7 +55,7 @@ def test_a_decision_that_is_made_again_leaves_what_else_was_undone():
 
 
 def test_an_entity_that_another_links_to_stays():
-    log = Log()
+    log = DecisionLog()
     log.add("accept", id="a", kb_id="X", added=True)
     log.add("accept", id="b", kb_id="X", added=False)
     assert log.free() == {1}

@@ -19,7 +19,7 @@ _EVENTS = ("undo", "import", "join")
 
 
 @dataclass
-class Log:
+class DecisionLog:
     """Decisions and their undoing, in order. It only grows.
 
     entries: JSON-serialisable. Each has its number ("n", its place), its time ("at") and its
