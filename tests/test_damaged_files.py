@@ -39,7 +39,7 @@ from .kb.test_formats import OBO, UMLS, WIKIDATA
 from .pipelines.saved import NAME, PARTS, contents, empty_linker, load_component, tiny_pipeline
 from .runs.test_resume import pipes
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 @dataclass(frozen=True)

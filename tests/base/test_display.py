@@ -88,7 +88,7 @@ def test_a_knowledge_base_in_a_folder_shows_its_folder_and_when_it_is_closed(tmp
 
 
 def test_a_linker_shows_its_knowledge_base_and_threshold():
-    linker = spacy.blank("en").add_pipe("arbo_linker", config={"threshold": 0.25})
+    linker = spacy.blank("xx").add_pipe("arbo_linker", config={"threshold": 0.25})
     linker.kb.add([ENTITY])
     kb = "ArboKB(1 entity, in memory, not encoded yet)"
     assert repr(linker).startswith(f"ArboLinker('arbo_linker', {kb}, 0 exemplars, threshold 0.25")

@@ -17,7 +17,7 @@ from .. import commands
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def test_numbers_apart_are_no_duplicate():
@@ -118,7 +118,7 @@ def test_advice_on_match_types_names_its_section():
     found = {path.name for path, text in texts.items() if re.search(bare, text)}
     assert not found, found
     config = {"retriever": {"match_types": True}}
-    linker = spacy.blank("en").add_pipe("arbo_linker", config=config)
+    linker = spacy.blank("xx").add_pipe("arbo_linker", config=config)
     assert linker.datastore.settings.match_types
 
 

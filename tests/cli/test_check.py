@@ -14,7 +14,7 @@ from spacy_arbo_el.kb.importers import write_entities_jsonl
 from .. import commands
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 UNNAMED = Entity("E9", meta={"unnamed": True})
 TWICE = Entity("store", "AMAZON", aliases=["Amazon.com", "Amazon shop"], types=["COMPANY"])
 

@@ -83,13 +83,13 @@ def test_the_suffix_of_the_output_chooses_its_format(folder, tmp_path, name):
         ids = [record["mentions"][0]["kb_id"] for record in records]
     else:
         (file,) = [out] if out.is_file() else out.iterdir()
-        docs = DocBin().from_disk(file).get_docs(spacy.blank("en").vocab)
+        docs = DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab)
         ids = [doc.ents[0].kb_id_ for doc in docs]
     assert len(ids) == len(DEV) and counts(printed)[2] == sum(i != "NIL" for i in ids)
 
 
 def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
-    other = spacy.blank("en")
+    other = spacy.blank("xx")
     ruler = other.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "THING", "pattern": "Mercury"}])
     other.to_disk(tmp_path / "ruler")
@@ -101,6 +101,9 @@ def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
 
 
 def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(folder, tmp_path):
+    for number, docs in enumerate(([], [spacy.blank("xx")("Nothing here.")])):
+        DocBin(docs=docs).to_disk(dev := tmp_path / f"dev{number}.spacy")
+        assert "no annotated mention" in run("evaluate", folder / "model", dev, code=1)
     out = tmp_path / "o.csv"
     output = run("link", folder / "model", folder / "texts", "--output", out, code=1)
     assert "--find names" in output and not out.exists()

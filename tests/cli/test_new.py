@@ -117,5 +117,5 @@ def test_what_is_no_pipeline_or_has_no_linker_is_said(tmp_path):
     assert "does not exist" in run("list", tmp_path / "none", code=1)
     (tmp_path / "c.spacy").write_bytes(b"x")
     assert "not a pipeline" in run("list", tmp_path / "c.spacy", code=1)
-    spacy.blank("en").to_disk(tmp_path / "blank")
+    spacy.blank("xx").to_disk(tmp_path / "blank")
     assert "no arbo_linker" in run("list", tmp_path / "blank", code=1)

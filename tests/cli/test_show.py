@@ -21,7 +21,7 @@ class FakeLinker:
 def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal(capsys):
     import spacy
 
-    doc = annotated(spacy.blank("en"), "Some [pyrene|x] and [other|y].")
+    doc = annotated(spacy.blank("xx"), "Some [pyrene|x] and [other|y].")
     step = Evidence("mention", "0:1", "[red]x[/red]", "", 0.5)
     new = Link("NIL", 0.1, cluster="NEW-[bold]")
     links = [Link("E[1]", 0.9, evidence=[step, step]), new]

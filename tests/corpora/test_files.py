@@ -2,7 +2,7 @@ import pytest
 
 from spacy_arbo_el.corpora.read import read_ids
 from spacy_arbo_el.storage.files import replacing
-from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
+from spacy_arbo_el.storage.lines import check_exists, read_lines
 
 
 def test_read_lines_splits_only_at_line_feeds(write):
@@ -25,12 +25,6 @@ def test_missing_file_is_an_error(tmp_path):
 
 def test_read_ids_reads_one_id_per_line(write):
     assert read_ids(write("1\n 2 \r\n\n1")) == {"1", "2"}
-
-
-def test_lone_surrogate_is_no_text():
-    assert is_text("🙂")
-    assert not is_text("\ud83d")
-    assert not is_text(1)
 
 
 @pytest.mark.parametrize("name", ["file", "a/b/file", "link"])

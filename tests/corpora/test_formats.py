@@ -7,7 +7,6 @@ import pytest
 from spacy_arbo_el.corpora.annotated import AnnotatedMention
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.read import read as read_corpus
-from spacy_arbo_el.storage.formats import corpus_formats
 
 ADA = AnnotatedMention(0, 3, "PERSON", ("Q7259",))
 BO = AnnotatedMention(8, 10, "PERSON")
@@ -163,11 +162,6 @@ BAD = {
     "csv": (f"id,text,start,end\nd1,{TEXT},0,3", "d2,Text,3,9", 3),
     "pubtator": ("1|t|Flu.\n1|a|B.\n", "2|t|Flu.\n2|a|B.\n2\t0\t9\tFlu\tX\tD1\n", 6),
 }
-
-
-# Not those that other tests register.
-def test_each_format_has_a_bad_line():
-    assert set(BAD) <= set(corpus_formats.get_all())
 
 
 @pytest.mark.parametrize("format", BAD)

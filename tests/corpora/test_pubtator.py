@@ -2,17 +2,10 @@ from collections import Counter
 
 import pytest
 
-from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
+from spacy_arbo_el.corpora.annotated import AnnotatedText
 from spacy_arbo_el.corpora.pubtator import read_pubtator
 
 GOOD = "1|t|Skin tumour.\n1|a|A colon cancer.\n1\t0\t11\tSkin tumour\tDisease\tD012878\n"
-
-
-def test_read_pubtator(write):
-    (text,) = read_pubtator(write(GOOD))
-    assert text == AnnotatedText(
-        "1", "Skin tumour. A colon cancer.", (AnnotatedMention(0, 11, "Disease", ("D012878",)),)
-    )
 
 
 def test_peculiarities_of_the_real_corpora(write):
@@ -40,11 +33,6 @@ def test_peculiarities_of_the_real_corpora(write):
     ]
     assert [first.text[m.start : m.end] for m in first.mentions][3] == "auditory"
     assert second == AnnotatedText("2", "No empty line before, a | pipe in it And|a|half.")
-
-
-def test_offsets_count_code_points(write):
-    (text,) = read_pubtator(write("1|t|🙂 é\n1|a|ü\n1\t4\t5\tü\tX\tD1\n"))
-    assert text.mentions == (AnnotatedMention(4, 5, "X", ("D1",)),)
 
 
 def test_duplicate_document_is_left_out_with_a_warning(write):

@@ -44,7 +44,12 @@ def test_numbers_of_documents_and_mentions(data_dir, file, docs, mentions, compo
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*came before")
 @pytest.mark.parametrize(
-    ("file", "retokenised"), [(NCBI["train"], 9), (NCBI["dev"], 0), (CDR["dev"], 131)]
+    ("file", "retokenised"),
+    [
+        pytest.param(NCBI["train"], 9, marks=pytest.mark.nightly),
+        (NCBI["dev"], 0),
+        (CDR["dev"], 131),
+    ],
 )
 def test_converted_mentions_keep_their_offsets(data_dir, nlp, tmp_path, file, retokenised):
     path = tmp_path / "o.spacy"

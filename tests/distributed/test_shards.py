@@ -11,7 +11,7 @@ from spacy.tokens import DocBin
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed.shards import cut, read_shard
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TEXTS = [f"Text {number}, with ümlauts.\u2028Not a new line." for number in range(11)]
 
 

@@ -19,7 +19,7 @@ from ..linker.world import DEV, ENTITIES, annotated, docs_of, without_links
 
 
 def kb_of(*ids):
-    return ArboKB(spacy.blank("en").vocab, [Entity(one, one) for one in ids])
+    return ArboKB(spacy.blank("xx").vocab, [Entity(one, one) for one in ids])
 
 
 def reason(was, now, old=None, new=None):

@@ -9,7 +9,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.annotations import Link
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def outcome(gold, right, text="x", doc=None):

@@ -65,7 +65,7 @@ def test_documents_that_are_exemplars_already_are_held_out_too(plain):
 
 def ways_of(*right):
     """Ways by whether each of their mentions is right; each mention is of a document of its own."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [annotated(nlp, "[x|E]") for _ in right[0]]
     return [
         Way(

@@ -18,7 +18,6 @@ from spacy_arbo_el.kb.importers import (
     read_table,
     read_umls,
     read_wikidata,
-    write_entities_jsonl,
 )
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into
@@ -79,19 +78,6 @@ def test_lines_of_jsonl_become_entities(write):
         meta={"source": "demo", "born": 1815},
     )
     assert second == Entity("Q1")
-
-
-def test_a_failed_write_leaves_the_old_file(write):
-    path = write("old")
-
-    def entities():
-        yield Entity("Q1")
-        raise RuntimeError("midway")
-
-    with pytest.raises(RuntimeError, match="midway"):
-        write_entities_jsonl(entities(), path)
-    assert path.read_text() == "old"
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):

@@ -53,6 +53,7 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
         ("L'Oreal", "b"),
         ("AT & T", "c"),
         ("Skoda", "e"),
+        ("Skoddda", "e"),
         ("&", ""),
         ("か-ん", ""),
     ],

@@ -117,10 +117,3 @@ def test_a_knowledge_base_takes_records():
     with pytest.raises(ValueError, match="Record 2"):
         kb.add([{"id": "e"}, {"title": "no id"}])
     assert "e" not in kb
-
-
-def test_search_tolerates_misspellings():
-    kb = ArboKB(Vocab(), [Entity("b", "hat"), Entity("a", "heart attack"), Entity("c", "car")])
-    assert [entity.id for entity in kb.search("hart atack")][0] == "a"
-    assert [entity.id for entity in kb.search("HAT", 1)] == ["b"]
-    assert kb.search("zzzzz") == []

@@ -124,8 +124,3 @@ def test_numbers_of_numpy_are_frequencies(number):
 def test_missing_fields_count_as_left_out(missing):
     names = ("title", "description", "aliases", "types", "frequency", "meta")
     assert Entity("a", **dict.fromkeys(names, missing)) == Entity("a")
-
-
-def test_null_fields_of_jsonl_count_as_left_out(tmp_path):
-    (tmp_path / "kb.jsonl").write_text('{"id": "a", "title": "A", "description": null}\n')
-    assert list(read_entities_jsonl(tmp_path / "kb.jsonl")) == [Entity("a", "A")]

@@ -291,15 +291,6 @@ def test_vectors_of_wrong_width_or_range_are_refused():
         Entity("a", frequency=-1)
 
 
-def test_prior_probabilities_are_shares_of_frequencies():
-    kb = ArboKB(Vocab(), [Entity("a", "A", frequency=3), Entity("b", "B", "", ["a"], frequency=1)])
-    assert [(c.entity_, c.prior_prob) for c in kb.get_alias_candidates("A")] == [
-        ("a", 0.75),
-        ("b", 0.25),
-    ]
-    assert kb.get_prior_prob("b", "a") == 0.25 and kb.get_prior_prob("a", "b") == 0.0
-
-
 def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
     with ArboKB.create(tmp_path / "kb") as kb:
         with kb.transaction():

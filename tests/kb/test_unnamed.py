@@ -4,7 +4,6 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import read_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names, NoText, Parts, TitleDescription
 
@@ -49,8 +48,3 @@ def test_no_name_leads_to_an_unnamed_entity():
     kb = ArboKB(Vocab(), [UNNAMED, Entity("D9", "Flu")])
     assert not kb.contains_alias("D7") and kb.get_alias_strings() == ["Flu"]
     assert kb.get("D7") == UNNAMED and kb.get_size_aliases() == 1
-
-
-def test_lines_of_jsonl_may_say_that_an_entity_has_no_name(write):
-    (entity,) = read_entities_jsonl(write('{"id": "Q1", "unnamed": true}'))
-    assert entity.names == []

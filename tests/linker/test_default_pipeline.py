@@ -32,12 +32,6 @@ def test_names_synonyms_and_abbreviations_are_linked_and_strangers_are_not(linke
     ]
 
 
-def test_the_pipeline_is_the_default_with_its_fitted_ranker(default_nlp):
-    stages = default_nlp.get_pipe("arbo_linker").stages
-    assert stages.reranker.weights_in(stages.context) is not None
-    assert len(stages.reader.settings.normalizer.normalizers) == 3
-
-
 def test_pipe_gives_what_single_calls_give(default_nlp):
     texts = [TEXT, "No mention.", "A lung cyst or renal stone. " * 60, TEXT.upper()]
     mentions = [MENTIONS, [], ["lung cyst", "renal stone"], []]

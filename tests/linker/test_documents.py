@@ -1,14 +1,13 @@
 """The whole component with an encoder that reads documents in passages."""
 
+import warnings
+
 import numpy as np
 import pytest
-from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.pipelines import save_pipeline
 
-from ..commands import run
 from .conftest import build
 from .world import DEV, TRAIN, annotated, without_links
 
@@ -43,15 +42,12 @@ def expected(nlp):
     return links(nlp(doc) for doc in plain(nlp))
 
 
-def test_documents_are_linked(nlp, expected):
+def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages(nlp, expected):
     got = [[link.kb_id for link in doc] for doc in expected[: len(DEV)]]
     gold = [[ent.kb_id_ for ent in annotated(nlp, text).ents] for text in DEV]
     assert np.mean([a == b for a, b in zip(got, gold)]) >= 0.75
     inputs = nlp.get_pipe("arbo_linker").reader.read_docs(plain(nlp)).inputs
     assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
-
-
-def test_exemplars_share_passages(nlp):
     exemplars = nlp.get_pipe("arbo_linker").exemplars
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
 
@@ -75,25 +71,13 @@ PARTS = {
 
 
 def test_descriptions_that_are_missing_are_a_warning():
-    with pytest.warns(UserWarning, match="they are encoded by their names alone"):
+    match = "they are encoded by their names alone"
+    with pytest.warns(UserWarning, match=match):
         build([Entity("planet", "Mercury"), Entity("b", "Amazon")], TRAIN[:1], retriever=PARTS)
-
-
-@pytest.mark.filterwarnings("error:.*encoded by their names alone")
-def test_types_are_parts_too():
-    build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
-
-
-@pytest.mark.filterwarnings("error:.*encoded by their names alone")
-def test_titles_alone_lack_nothing():
     titles = {"@misc": "spacy-arbo-el.Parts.v1", "description": False}
-    build([Entity("planet", "Mercury")], TRAIN[:1], retriever={**PARTS, "verbalization": titles})
-
-
-@pytest.mark.parametrize("texts", [[], ["Nothing here."]])
-def test_a_split_without_annotation_is_an_error(nlp, tmp_path, texts):
-    save_pipeline(nlp, tmp_path / "model")
-    docs = [annotated(nlp, text) for text in texts]
-    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
-    said = run("evaluate", tmp_path / "model", tmp_path / "dev.spacy", code=1)
-    assert "no annotated mention" in said
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", f".*{match}")
+        # Types are parts too, and titles alone lack nothing.
+        build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
+        alone = {**PARTS, "verbalization": titles}
+        build([Entity("planet", "Mercury")], TRAIN[:1], retriever=alone)

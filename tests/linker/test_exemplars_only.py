@@ -12,7 +12,7 @@ NO_TEXT = {"@misc": "spacy-arbo-el.NoText.v1"}
 
 
 def test_links_without_any_text_of_entities(tmp_path):
-    blank = spacy.blank("en")
+    blank = spacy.blank("xx")
     write_docbin([annotated(blank, text) for text in TRAIN], tmp_path / "train.spacy")
     nlp = build(retriever={"verbalization": NO_TEXT})
     linker = nlp.get_pipe("arbo_linker")

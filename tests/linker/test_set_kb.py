@@ -22,17 +22,7 @@ class OtherKB(KnowledgeBase):
 def linker(tiny_bert):
     encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
     config = {"model": {"mention": {**encoder, "window": 32, "text": 32}}}
-    return spacy.blank("en").add_pipe("arbo_linker", config=config)
-
-
-def test_two_lines_are_enough_and_leave_the_other_components_alone():
-    nlp = spacy.blank("en")
-    ruler = nlp.add_pipe("entity_ruler")
-    ruler.add_patterns([{"label": "THING", "pattern": "quicksilver"}])
-    linker = nlp.add_pipe("arbo_linker")
-    linker.set_kb(ENTITIES)
-    assert [ent.kb_id_ for ent in nlp("The quicksilver is poisonous.").ents] == ["metal"]
-    assert linker.kb is linker.datastore.kb and len(ruler.patterns) == 1
+    return spacy.blank("xx").add_pipe("arbo_linker", config=config)
 
 
 @pytest.mark.parametrize("kind", ["entities", "dicts", "jsonl", "folder", "kb", "loader"])
@@ -50,7 +40,7 @@ def test_what_a_knowledge_base_is_made_of(linker, tmp_path, kind):
     }
     linker.set_kb(sources[kind])
     assert [entity.id for entity in linker.kb] == [entity.id for entity in ENTITIES]
-    doc = annotated(spacy.blank("en"), DEV[0])
+    doc = annotated(spacy.blank("xx"), DEV[0])
     assert all(link.ids for link in linker.link_docs([doc])[0].values())
 
 
@@ -115,7 +105,7 @@ def test_how_mentions_are_read_does_not_change_the_vectors_of_names(linker, tiny
     encoder = {"@architectures": "spacy-arbo-el.TransformerEncoder.v1", "name": str(tiny_bert)}
     values = {"window": 32, "text": 32, setting: 48}
     config = {"model": {"mention": {**encoder, **values}}}
-    other = spacy.blank("en").add_pipe("arbo_linker", config=config)
+    other = spacy.blank("xx").add_pipe("arbo_linker", config=config)
     assert linker.encoder.load() and other.encoder.load()
     assert other.encoder.text_fingerprint == linker.encoder.text_fingerprint
     assert (other.encoder.fingerprint != linker.encoder.fingerprint) == (setting == "window")

@@ -106,7 +106,7 @@ def examples(nlp: Language, marked: list[str], key: str = "") -> list[Example]:
 
 def write_corpus(folder: Path) -> dict[str, str]:
     """Writes corpus and knowledge base to files. RETURNS: Overrides for a config's ``paths``."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     write_docbin([annotated(nlp, text) for text in TRAIN], folder / "train.spacy")
     write_docbin([annotated(nlp, text) for text in DEV], folder / "dev.spacy")
     write_entities_jsonl(ENTITIES, folder / "kb.jsonl")

@@ -12,7 +12,7 @@ from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 from ..threads import forked, run_in_threads
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 
 

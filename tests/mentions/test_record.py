@@ -11,7 +11,7 @@ from spacy_arbo_el.mentions.record import MentionBatch, keys_of
 
 from ..linker.world import TRAIN, annotated
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 DOCS = [annotated(NLP, text) for text in TRAIN]
 
 

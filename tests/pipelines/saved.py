@@ -48,7 +48,7 @@ def empty_linker(nlp):
     """A linker with the settings of a pipeline's, and nothing in it."""
     config = nlp.config.interpolate()["components"][NAME]
     config = {key: value for key, value in config.items() if key != "factory"}
-    return spacy.blank("en").add_pipe(NAME, config=config)
+    return spacy.blank("xx").add_pipe(NAME, config=config)
 
 
 def load_component(folder, nlp):

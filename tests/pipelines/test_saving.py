@@ -118,7 +118,7 @@ def test_settings_of_a_disabled_and_of_a_renamed_component(tiny_nlp, tmp_path):
 def test_settings_survive_bytes_copies_and_pickles(tiny_nlp):
     linker = find_linker(tiny_nlp)
     linker.threshold = 0.3
-    other = spacy.blank("en").from_config(tiny_nlp.config)
+    other = spacy.blank("xx").from_config(tiny_nlp.config)
     other.from_bytes(tiny_nlp.to_bytes())
     again = [find_linker(other), copy.deepcopy(linker), pickle.loads(pickle.dumps(linker))]
     for one in again:
@@ -126,7 +126,7 @@ def test_settings_survive_bytes_copies_and_pickles(tiny_nlp):
 
 
 def test_settings_of_a_linker_sourced_from_another_pipeline(tiny_nlp, tmp_path):
-    app = spacy.blank("en")
+    app = spacy.blank("xx")
     app.add_pipe(NAME, source=tiny_nlp)
     find_linker(app).threshold = 0.3
     with pytest.warns(UserWarning, match="W516.*threshold.*save_pipeline"):

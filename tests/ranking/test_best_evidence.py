@@ -4,7 +4,6 @@ import pickle
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,12 +77,3 @@ def test_there_is_nothing_to_learn_or_to_save():
     assert reranker.to_bytes() == b"" and reranker.from_bytes(b"") == reranker
     assert pickle.loads(pickle.dumps(reranker)) == reranker
     assert repr(reranker) == "BestEvidence()"
-
-
-def test_entities_with_equal_log_odds_come_in_the_order_of_the_knowledge_base():
-    entities = TopK(np.array([[3, 1, 2]]), np.full((1, 3), 0.5, np.float32))
-    neighbours = Neighbours(entities, TopK.empty(1), TopK.empty(1), np.zeros((1, 0), np.int64))
-    context = SimpleNamespace(calibration=CALIBRATION, n_candidates=3)
-    ranking = BestEvidence()(MentionBatch.empty(), neighbours, context)
-    assert ranking.candidates.ids.tolist() == [[1, 2, 3]]
-    assert ranking.candidates.scores[0] == pytest.approx([1.0, 1.0, 1.0])

@@ -226,5 +226,5 @@ def trained_linker():
 
 def retrieved(linker):
     """Annotated mentions with their neighbours and gold entities."""
-    docs = [eg.reference for eg in examples(spacy.blank("en"), DEV)]
+    docs = [eg.reference for eg in examples(spacy.blank("xx"), DEV)]
     return AnnotatedMentions.retrieve(linker.stages, docs, 8)

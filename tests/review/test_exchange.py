@@ -13,7 +13,7 @@ from spacy_arbo_el.corpora.read import read
 from spacy_arbo_el.mentions.getters import EntSpans
 from spacy_arbo_el.review.exchange import as_label_studio
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 WORDS = st.text("abÄ💩👩\u200d🔬é\u0301中", min_size=1, max_size=4)
 SPACES = st.sampled_from([" ", "\n", "\r\n", " 🙂 "])
 

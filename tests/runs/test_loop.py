@@ -157,7 +157,7 @@ def test_resuming_with_other_settings_documents_or_a_damaged_checkpoint_is_an_er
     INTERRUPT_AT.clear()
     with pytest.raises(ValueError, match="other settings or other data"):
         run(paths, tmp_path, resume=True, **{"training.dropout": 0.2})
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     kept = Path(paths["paths.train"]).read_bytes()
     try:
         write_docbin([annotated(nlp, text) for text in TRAIN[1:]], paths["paths.train"])
@@ -184,7 +184,7 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
 
 
 def test_evaluation_without_gold_ids_is_warned_of(paths, tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     write_docbin([annotated(nlp, "The [jaguar|] sleeps.")], tmp_path / "dev.spacy")
     with pytest.warns(UserWarning, match="W520.*arbo_balanced_acc"):
         run({**paths, "paths.dev": str(tmp_path / "dev.spacy")}, tmp_path / "out", callback=False)

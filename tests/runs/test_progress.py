@@ -10,7 +10,7 @@ from spacy_arbo_el.runs.progress import HEADER, Progress
 
 
 def test_a_line_per_evaluation_with_the_mean_loss_and_a_star_for_the_best():
-    nlp, printed = spacy.blank("en"), io.StringIO()
+    nlp, printed = spacy.blank("xx"), io.StringIO()
     log_step, finalize = Progress()(nlp, printed, io.StringIO())
     for step, score in enumerate((0.5, None, 0.4, 0.6)):
         if score is None:
@@ -43,7 +43,7 @@ def test_a_line_per_evaluation_with_the_mean_loss_and_a_star_for_the_best():
 def test_the_time_left_is_that_of_steps_without_evaluations(caplog, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    nlp = spacy.blank("en", config={"training": {"eval_frequency": 147}})
+    nlp = spacy.blank("xx", config={"training": {"eval_frequency": 147}})
     log_step, finalize = Progress()(nlp, io.StringIO(), io.StringIO())
     now[0] += 357
     report = {"epoch": 0, "step": 0, "losses": {"arbo_linker": 3.0}, "score": 0.5}

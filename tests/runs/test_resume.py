@@ -60,7 +60,7 @@ def train_in_process(output, settings, resume=False, **kill):
 def overrides(tmp_path_factory, tiny_bert):
     folder = tmp_path_factory.mktemp("corpus")
     paths = write_corpus(folder)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     write_docbin([annotated(nlp, text) for text in TEXTS], folder / "train.spacy")
     return {
         **paths,

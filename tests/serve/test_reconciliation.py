@@ -124,7 +124,7 @@ def test_without_other_columns_one_of_two_entities_of_a_name_does_not_match(clie
 
 @pytest.mark.bundled
 def test_scores_of_the_default_ranker_are_of_one_distribution():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     linker = nlp.add_pipe("arbo_linker")
     linker.set_kb(ENTITIES)
     cells = [Query(query="Amazon"), Query(query="Amazon", type="PLACE"), Query(query="jaguars")]

@@ -81,7 +81,7 @@ def test_boxes_never_overlap_and_stay_inside(roots):
 
 
 def test_the_links_of_a_doc_are_drawn():
-    doc = Doc(spacy.blank("en").vocab, words=["a", "b"])
+    doc = Doc(spacy.blank("xx").vocab, words=["a", "b"])
     assert "<rect" not in draw_arborescence(doc)
     doc.ents = [Span(doc, 0, 1, "X"), Span(doc, 1, 2, "X")]
     annotate(doc, {(0, 1): LINKS[0][2], (2, 3): LINKS[1][2]}, EntSpans(), "arbo", overwrite=True)

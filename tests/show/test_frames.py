@@ -23,7 +23,7 @@ from ..base.test_display import LINK, NIL_LINK, new_entity
 
 
 def linked_doc():
-    doc = Doc(spacy.blank("en").vocab, words=["Mercury", "saw", "Zorblat"])
+    doc = Doc(spacy.blank("xx").vocab, words=["Mercury", "saw", "Zorblat"])
     doc.user_data["doc_id"] = "first"
     doc.ents = [Span(doc, 0, 1, "STAR"), Span(doc, 2, 3, "THING")]
     annotate(doc, {(0, 7): LINK, (12, 19): NIL_LINK}, EntSpans(), "arbo", overwrite=True)

@@ -15,7 +15,7 @@ from spacy_arbo_el.mentions.getters import EntSpans
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 TEMPLATE = "https://example.org/{}"
 VECTORS = [
     "<script>alert(1)</script>",

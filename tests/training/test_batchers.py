@@ -19,7 +19,7 @@ from spacy_arbo_el.training.batchers import batch_by_mention, chosen_mentions
 from ..linker.conftest import build
 from ..linker.world import TRAIN, examples
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 # Documents as lists of gold ids: "" is a mention without one.
 corpora = st.lists(st.lists(st.sampled_from(["a", "b", "c", "d", ""]), max_size=5), max_size=6)
 
@@ -82,7 +82,7 @@ def test_batches_by_concept_hold_so_many_concepts_and_mentions(documents, n_conc
 
 
 def test_the_other_mentions_of_a_sentence_take_part():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [nlp("a and b . a and c . d"), nlp("d . b . a c")]
     for doc in docs:
         doc.ents = [Span(doc, t.i, t.i + 1, "X", kb_id=t.text) for t in doc if t.text in "abcd"]

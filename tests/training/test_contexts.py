@@ -32,7 +32,7 @@ def examples(nlp, texts=TEXTS):
 
 
 def start(contexts=CONTEXTS):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     linker = nlp.add_pipe("arbo_linker", config={"objective": {"contexts": contexts}})
     linker.set_kb(ENTITIES)
     nlp.initialize(lambda: list(examples(nlp)))
