@@ -156,8 +156,8 @@ TABLES = {
     ),
     "clusters": (
         "Clusters across documents",
-        "Mentions of dev, grouped without a knowledge base; distances are tuned on the training "
-        "set. *Unseen* groups the mentions of unseen entities alone.",
+        "Mentions of dev, grouped without a knowledge base by the untrained default's vectors; "
+        "distances are tuned on the training set. *Unseen* scores the mentions of unseen entities alone.",
     ),
 }
 
