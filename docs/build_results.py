@@ -157,7 +157,7 @@ TABLES = {
     "clusters": (
         "Clusters across documents",
         "Mentions of dev, grouped without a knowledge base by the untrained default's vectors; "
-        "distances are tuned on the training set. *Unseen* scores the mentions of unseen entities alone.",
+        "distances are tuned on the training set. *Unseen* scores the mentions of unseen entities.",
     ),
 }
 

@@ -13,7 +13,6 @@ from spacy_arbo_el.corpora.docs import unlinked
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 
-
 SENTENCE = "The river was calm and the boats lay at the quay of the town ."
 
 
