@@ -96,13 +96,6 @@ def test_of_overlapping_mentions_the_longest_is_in_doc_ents(nlp):
     assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
 
 
-def test_with_a_spans_key_doc_ents_is_empty(nlp):
-    doc = to_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
-    assert not doc.ents
-    assert list(doc.spans) == ["sc"]
-    assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
-
-
 def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())
