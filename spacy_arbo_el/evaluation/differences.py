@@ -11,7 +11,7 @@ from typing import Any
 from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors
-from ..base.extras import import_pyarrow_parquet
+from ..base.extras import import_pyarrow
 from ..base.pages import page
 from ..corpora.docbin import read_docs
 from ..corpora.table import csv_text, uncell
@@ -120,7 +120,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from import_pyarrow_parquet().read_table(path).to_pylist()
+    yield from import_pyarrow().parquet.read_table(path).to_pylist()
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
