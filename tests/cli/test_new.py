@@ -3,35 +3,25 @@
 import csv
 import hashlib
 import re
+import shutil
 from functools import partial
 
 import pytest
 import spacy
 
 import spacy_arbo_el.pipelines
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
-from ..pipelines.saved import tiny_pipeline
 
 run = partial(commands.run, "new")
 
 
-@pytest.fixture(scope="module")
-def nlp(tiny_bert):
-    nlp = tiny_pipeline(tiny_bert)
-    kept = find_linker(nlp).new_entities
-    if len(kept) == 1:
-        kept.split(kept.ids[0], [0])
-    return nlp
-
-
 @pytest.fixture
-def model(nlp, tmp_path):
-    save_pipeline(nlp, tmp_path / "model")
-    return tmp_path / "model"
+def model(saved_tiny, tmp_path):
+    return shutil.copytree(saved_tiny, tmp_path / "model")
 
 
 @pytest.fixture

@@ -21,20 +21,20 @@ from spacy_arbo_el.storage.folders import LOCK, locked_folder
 from ..commands import run
 from ..linker.world import DEV, annotated, without_links
 from ..threads import forked
-from .saved import NAME, change, contents, empty_linker, tiny_pipeline
+from .saved import NAME, change, contents, empty_linker
 
 CURVES = {"entity": [3.0, -1.0]}
 
 
 @pytest.fixture
-def tiny_nlp(tiny_bert):
-    return tiny_pipeline(tiny_bert)
+def tiny_nlp(own_tiny):
+    """One of your own, to change."""
+    return own_tiny
 
 
 @pytest.fixture
-def model(tiny_nlp, tmp_path):
-    save_pipeline(tiny_nlp, tmp_path / "model")
-    return tmp_path / "model"
+def model(saved_tiny, tmp_path):
+    return shutil.copytree(saved_tiny, tmp_path / "model")
 
 
 def saved_settings(path):

@@ -348,13 +348,6 @@ def test_learned_weights_survive_bytes_and_other_features_are_refused():
             ranker.from_bytes(data)
 
 
-def test_its_repr_names_its_settings_not_its_weights():
-    ranker = FeatureRanker(weights=weights_of(name=1.0))
-    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
-    assert repr(ranker) == f"FeatureRanker({settings})"
-    assert ranker != feature_ranker()
-
-
 def test_weights_fitted_from_others_are_the_mean_of_both():
     """Each at its temperature, so that the surer one does not outvote the other."""
     rng = np.random.default_rng(3)
