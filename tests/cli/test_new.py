@@ -10,7 +10,7 @@ import pytest
 import spacy
 
 import spacy_arbo_el.pipelines
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import edit_pipeline, load_pipeline
 from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
@@ -19,9 +19,20 @@ from .. import commands
 run = partial(commands.run, "new")
 
 
+@pytest.fixture(scope="module")
+def saved(saved_tiny, tmp_path_factory):
+    """A pipeline with at least two new entities."""
+    folder = shutil.copytree(saved_tiny, tmp_path_factory.mktemp("new") / "model")
+    with edit_pipeline(folder) as nlp:
+        kept = find_linker(nlp).new_entities
+        if len(kept) == 1:
+            kept.split(kept.ids[0], [0])
+    return folder
+
+
 @pytest.fixture
-def model(saved_tiny, tmp_path):
-    return shutil.copytree(saved_tiny, tmp_path / "model")
+def model(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "model")
 
 
 @pytest.fixture
