@@ -1,6 +1,7 @@
 """Clusters of mentions across documents, as in Table 5 of the arborescence paper.
 
     python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 0.2] [--mentions 4000]
+        [--output SCORES.json]
 
 The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
 are those of this package, with edges from the 4 nearest mentions and between those of one name, and
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 import spacy
+import srsly
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN, HDBSCAN
@@ -145,6 +147,7 @@ def main() -> None:
     parser.add_argument("--part", type=float, default=0.2, help="share of train to tune on")
     parser.add_argument("--mentions", type=int, default=0, help="mentions of dev; 0 for all")
     parser.add_argument("--without", default="", help="methods to leave out, separated by commas")
+    parser.add_argument("--output", type=Path, help="a JSON file of the first two settings")
     options = parser.parse_args()
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
@@ -157,13 +160,14 @@ def main() -> None:
     print(f"{len(dev.gold)} mentions, {len(unseen)} of them of unseen entities", flush=True)
     print("| | distance | ALL: ARI | B³ | ALL/UNSEEN: ARI | B³ | UNSEEN ONLY: ARI | B³ |")
     print("|---" * 8 + "|", flush=True)
+    rows: dict[str, dict[str, float]] = {}
     for name, (methods, distances) in METHODS.items():
         if name in options.without.split(","):
             continue
         method, distance, _ = tuned(methods, distances, part)
         (labels,) = method(dev, np.array([distance]))
         gold = np.array(dev.gold)
-        cells = []
+        scores: list[float] = []
         settings = [(gold, labels)]
         # A single mention is no clustering.
         if len(unseen) > 1:
@@ -172,11 +176,15 @@ def main() -> None:
         for expected, predicted in settings:
             numbers = (np.unique(one, return_inverse=True)[1] for one in (expected, predicted))
             b3_f = b_cubed(*numbers)[2]
-            cells += [f"{adjusted_rand_score(expected, predicted):.3f}", f"{b3_f:.3f}"]
+            scores += [adjusted_rand_score(expected, predicted), b3_f]
+        rows[name] = dict(zip(("ari", "b3", "ari_unseen", "b3_unseen"), scores))
+        cells = [f"{score:.3f}" for score in scores]
         cells += ["–"] * (6 - len(cells))
         if len(methods) > 1:
             name += f" ({NGRAM_WEIGHTS[methods.index(method)]:g})"
         print("| " + " | ".join([name, f"{distance:.2f}", *cells]) + " |", flush=True)
+    if options.output:
+        srsly.write_json(options.output, rows)
 
 
 if __name__ == "__main__":

@@ -184,6 +184,11 @@ def compare(name: str, found: list[dict[str, Any]], expected: list[dict[str, Any
     print(f"{name}: {len(found)} rows, {same} of {len(expected)} equal: {verdict}", flush=True)
 
 
+def above(threshold: float | None) -> dict[str, Any]:
+    """Overrides of the config for a threshold; none for the linker's own."""
+    return {} if threshold is None else {"components.arbo_linker.threshold": threshold}
+
+
 def in_one_graph(model: Path, corpus: Path, threshold: float | None) -> list[dict[str, Any]]:
     """The rows of links of ``link_stream``, which is what ``arbo link`` does without shards."""
     nlp = load_pipeline(model)
@@ -216,7 +221,7 @@ def same(
         for count in [0, *workers]:
             start = time.perf_counter()
             ray = RaySettings(workers=count) if count else None
-            settings = {"one_graph": one_graph, "size": size, "threshold": threshold}
+            settings = {"one_graph": one_graph, "size": size, "overrides": above(threshold)}
             job = Job.of(model, corpus, Path(folder, str(count)), **settings)
             for _ in link_in_shards(job, ray=ray):
                 pass
@@ -277,7 +282,7 @@ def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | No
     counts = []
     with tempfile.TemporaryDirectory() as folder:
         for count in mentions:
-            settings = {"one_graph": True, "threshold": threshold}
+            settings = {"one_graph": True, "overrides": above(threshold)}
             job = Job.of(model, corpus, Path(folder, str(count)), **settings)
             counts.append(write_mentions(job, count))
             print(f"{counts[-1]} mentions", flush=True)
@@ -300,7 +305,7 @@ def memory(model: Path, corpus: Path, mentions: list[int], threshold: float | No
 def peak_of(name: str, job: Job) -> tuple[float, float]:
     """The most private memory that a step's process holds, in MiB; and the seconds it takes."""
     command = [sys.executable, __file__, "step", job.model, job.corpus, job.output, name]
-    command += [] if job.threshold is None else ["--threshold", str(job.threshold)]
+    command += [part for value in job.overrides.values() for part in ("--threshold", str(value))]
     start = time.perf_counter()
     with Processes() as processes:
         step = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -337,7 +342,7 @@ def step(
     model: Path, corpus: Path, output: Path, name: str, threshold: float | None = None
 ) -> None:
     """One of the steps that ``memory`` measures."""
-    STEPS[name](Job.of(model, corpus, output, one_graph=True, threshold=threshold))
+    STEPS[name](Job.of(model, corpus, output, one_graph=True, overrides=above(threshold)))
 
 
 def write_mentions(job: Job, count: int) -> int:

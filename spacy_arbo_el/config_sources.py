@@ -9,10 +9,12 @@ defaults of the package.
 """
 
 import re
+from collections.abc import Mapping
 from configparser import Error as ParserError
 from pathlib import Path
+from typing import Any
 
-from spacy.util import CONFIG_SECTION_ORDER, load_model_from_config
+from spacy.util import CONFIG_SECTION_ORDER, SimpleFrozenDict, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
 from .base.errors import ArboError, Errors
@@ -27,12 +29,11 @@ SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob
 SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
 
 
-def complete_config(system: str, *, lang: str | None = None, encoder: str | None = None) -> str:
+def complete_config(system: str, overrides: Mapping[str, Any] = SimpleFrozenDict()) -> str:
     """The text of a complete config. Raises ValueError for a system that is not there or broken.
 
     system: One of ``SYSTEMS``, or the path of a file with what differs from the default.
-    lang: The language of the tokenizer; None for that of the system.
-    encoder: What ``paths.encoder`` is; None for that of the system.
+    overrides: Values of settings, such as "nlp.lang", in the place of the system's.
     """
     path = _source(system)
     try:
@@ -41,10 +42,7 @@ def complete_config(system: str, *, lang: str | None = None, encoder: str | None
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise ArboError(Errors.E796.format(path=path, error=_reason(error))) from error
-    if lang is not None:
-        config["nlp"]["lang"] = lang
-    if encoder is not None:
-        config["paths"]["encoder"] = encoder
+    config = Config().from_str(config.to_str(), overrides=dict(overrides), interpolate=False)
     return _comment(text) + in_order(config.to_str(interpolate=False))
 
 

@@ -105,7 +105,7 @@ def links(world):
     """The output of ``arbo link``."""
 
     def link(path, threshold="1.0"):
-        options = ["--output", path, "--threshold", threshold]
+        options = ["--output", path, "--components.arbo_linker.threshold", threshold]
         run("link", world[0] / "pristine", world[0] / "dev.spacy", *options)
 
     def read(path):

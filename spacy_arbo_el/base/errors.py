@@ -501,8 +501,14 @@ class Errors(metaclass=_Coded):
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: new_entities.undo()."
     )
-    E716 = "There is no decision to take back."
-    E714 = "Decision {step} stays: decision {later} ({action} {id}) came later and depends on it."
+    E716 = (
+        "There is no such decision to undo or to make again. The page History, or "
+        "new_entities.log, has all."
+    )
+    E714 = (
+        "Decision {number} stays: decision {later} ({action}) on {names} came later and depends on "
+        "it. Undo that first."
+    )
     E717 = (
         "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
         "too. Take it back in both: linker.new_entities.undo()."
@@ -679,7 +685,6 @@ class Errors(metaclass=_Coded):
         "of links need none with --format jsonl."
     )
     E896 = "{option} needs {other}: {why}."
-    E897 = "{path}, row {row}: {problem}"
     E898 = (
         "The pipeline {name!r} is not in a folder that workers can load. Save it with "
         "save_pipeline(nlp, PATH), and give that path."
@@ -706,10 +711,9 @@ class Errors(metaclass=_Coded):
         "stay in the file. To use the pipeline without those from this line on, move the file "
         "away, or delete these lines."
     )
-    E913 = "Nothing is undone: {since} came later and depends on it. Undo that first."
     E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
     E915 = "{name} can't be {value!r}."
-    E916 = "This review is read-only, or there is nothing to undo."
+    E916 = "This review is read-only. To decide, start the server without --read-only."
     E917 = (
         "{path} has {count} decisions, begun at {at}, on another pipeline than {model} is now, or "
         "on another state of it. To make them on this one: python -m spacy arbo serve {model} "
@@ -722,7 +726,6 @@ class Errors(metaclass=_Coded):
         "{id} is {became}: it is not open any more, or it never was. Look at the queue, or at "
         "History."
     )
-    E922 = "This decision does not stand: it was taken back already, or never made."
     E923 = (
         "--url {url!r} is no address of a server. Give scheme and name, without a path, such as "
         "https://linker.example"
@@ -829,7 +832,7 @@ class Warnings(metaclass=_Coded):
         "{count} mentions of a document are values ({labels}), not entities: these labels are left "
         "out here and in all other documents. To link such mentions, give entities that type, or "
         "set labels_discard = [] in the config of the linker's mentions; to link only some labels, "
-        "set labels, or use --labels."
+        "set labels."
     )
     W544 = (
         "The linkers {other!r} and {name!r} both write to span._.{extension}, so the links of the "

@@ -26,20 +26,20 @@ from .train import train_command
 
 arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
 arbo_cli.callback()(prepare_console)
+# Settings of the config are overridden by options of their names, see ``config_overrides``.
+OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("check")(check_command)
 arbo_cli.command("silver")(silver_command)
-arbo_cli.command("init-config")(init_config_command)
-# Settings of the config are overridden by options of their names.
-OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
+arbo_cli.command("init-config", context_settings=OVERRIDES)(init_config_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
 arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("learn")(learn_command)
-arbo_cli.command("evaluate")(evaluate_command)
-arbo_cli.command("link")(link_command)
+arbo_cli.command("evaluate", context_settings=OVERRIDES)(evaluate_command)
+arbo_cli.command("link", context_settings=OVERRIDES)(link_command)
 arbo_cli.command("diff")(diff_command)
-arbo_cli.command("discover")(discover_command)
+arbo_cli.command("discover", context_settings=OVERRIDES)(discover_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.command("serve")(serve_command)
 arbo_cli.add_typer(fit_cli)

@@ -110,7 +110,7 @@ def _links(
         return read_links(path), given
     nlp: Any = open_model(path)
     linker = find_linker(nlp)
-    with document_reader(nlp, linker, texts, Reading(find, "", "utf8", False)) as read:
+    with document_reader(nlp, linker, texts, Reading(find, "utf8", False)) as read:
         docs = linker.pipe(read())
         rows = rows_of(docs, linker.mentions.getter, linker.cfg["extension"])
         return by_mention(rows), given or linker.kb

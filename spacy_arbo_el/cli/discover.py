@@ -6,14 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
 from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people, visible
+from ._util import config_overrides, errors_for_people, visible
 from .arguments import (
     CODE,
     CPUS,
@@ -30,12 +31,10 @@ from .documents import (
     DOCUMENTS,
     ENCODING,
     FIND,
-    LABELS,
     SKIP_BAD,
     Reading,
     document_reader,
     hint_at_empty_kb,
-    labels_of,
 )
 from .shards import (
     DEFAULT_SHARD,
@@ -60,16 +59,14 @@ if TYPE_CHECKING:
 LINKED = Opt(
     ..., "--output", "-o", help="What to write: a .spacy, .jsonl or .csv file, or a folder"
 )
-THRESHOLD = Opt(None, "--threshold", "-t", help="Threshold for links; by default the linker's")
 
 
 def link_command(
+    ctx: typer.Context,
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = LINKED,
-    threshold: float | None = THRESHOLD,
     find: str = FIND,
-    labels: str = LABELS,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
     each: bool = EACH,
@@ -89,30 +86,32 @@ def link_command(
 
     With --each, each document is linked for itself. With --each or --ray, the output is a folder of
     shards with one row per mention, and the command resumes. All machines must reach the pipeline,
-    the documents and the output by the same paths.
+    the documents and the output by the same paths. Settings of the pipeline are overridden as in
+    spacy train.
 
     \b
     Example:
       python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
+      python -m spacy arbo link MODEL texts/ -o out.csv --components.arbo_linker.threshold 0.4
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
       python -m spacy arbo link out/model-best texts/ --output links --each --part 3/16
       python -m spacy arbo link out/model-best texts/ --output links --each --ray local --workers 4
     """
-    how = Reading(find, labels, encoding, skip_bad)
+    how, overrides = Reading(find, encoding, skip_bad), config_overrides(ctx)
     with errors_for_people():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         check_options(each, part, format, shard, settings is not None)
         if each or settings is not None:
             how.check_at_once()
-            options = {"threshold": threshold, "find": find, "labels": labels_of(labels)}
-            options.update(one_graph=not each, format=format, size=shard)
+            options = {"one_graph": not each, "format": format, "size": shard}
+            options.update(find=find, overrides=overrides)
             link_shards(make_job(model, data, output, **options), part, settings)
             return
-    link_at_once(model, data, output, threshold, how)
+    link_at_once(model, data, output, overrides, how)
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, threshold: float | None, how: Reading
+    model: Path, data: Path, output: Path, overrides: dict[str, Any], how: Reading
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.docbin import write_parts
@@ -123,11 +122,11 @@ def link_at_once(
     with errors_for_people():
         check_output(output)
         check_data(data)
-        nlp = open_model(model)
+        nlp = open_model(model, config=overrides)
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
         with document_reader(nlp, linker, data, how) as read:
-            docs = _counted(linker.corpus.link_stream(read, threshold=threshold), linker, counts)
+            docs = _counted(linker.corpus.link_stream(read), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
                 getter, extension = linker.mentions.getter, linker.cfg["extension"]
                 write = write_links if output.suffix.lower() == ".jsonl" else write_table
@@ -176,13 +175,12 @@ REPLACE = Opt(
 
 
 def discover_command(
+    ctx: typer.Context,
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = NEW,
     page: Path | None = PAGE,
-    threshold: float | None = THRESHOLD,
     find: str = FIND,
-    labels: str = LABELS,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
     min_mentions: int = MIN_MENTIONS,
@@ -198,6 +196,7 @@ def discover_command(
     """Group unlinked mentions into new entities.
 
     They are written as JSONL and HTML. Earlier decisions hold. With --ray, the command resumes.
+    Settings of the pipeline are overridden as in spacy train; --keep saves it without these.
 
     \b
     Example:
@@ -205,23 +204,22 @@ def discover_command(
     """
     from ..pipelines import changing_pipeline
 
-    page, how = page or output.with_suffix(".html"), Reading(find, labels, encoding, skip_bad)
+    page, how = page or output.with_suffix(".html"), Reading(find, encoding, skip_bad)
+    overrides = config_overrides(ctx)
     if page == output:
         msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
     with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
         check_data(data)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         _check_shards(settings is not None, replace, shard)
-        nlp = open_model(model) if settings is None or keep is not None else None
         if settings is not None:
-            options = {"threshold": threshold, "find": find, "labels": labels_of(labels)}
-            options.update(one_graph=True, format="jsonl", size=shard)
-            job = make_job(model, data, output.with_suffix(".run"), **options)
+            options = {"find": find, "overrides": overrides, "size": shard, "format": "jsonl"}
+            job = make_job(model, data, output.with_suffix(".run"), one_graph=True, **options)
             found = _discovered_in_shards(job, settings, how)
-        elif nlp is not None:
-            found = discover_at_once(nlp, data, threshold, how, replace)
+        else:
+            found = discover_at_once(open_model(model, config=overrides), data, how, replace)
         written = _write_new(found, output, page, min_mentions)
-        _keep(nlp, found, keep)
+        _keep(model, found, keep, replace)
         if settings is not None:
             shutil.rmtree(job.folder)
     _say(found, written, f"{output}, {page}", min_mentions)
@@ -258,14 +256,20 @@ def _write_new(
     return written
 
 
-def _keep(nlp: "Language | None", found: "NewEntities", keep: Path | None) -> None:
-    """Save the pipeline with these and earlier new entities."""
+def _keep(model: Path, found: "NewEntities", keep: Path | None, replace: bool) -> None:
+    """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
+    from ..discovery.new_entities import NewEntities
     from ..linker import find_linker
     from ..pipelines import save_pipeline
 
-    if nlp is not None and keep is not None:
-        find_linker(nlp).new_entities.update(found)
-        save_pipeline(nlp, keep)
+    if keep is None:
+        return
+    nlp = open_model(model)
+    linker = find_linker(nlp)
+    if replace:
+        linker.new_entities = NewEntities()
+    linker.new_entities.update(found)
+    save_pipeline(nlp, keep)
 
 
 def _say(found: "NewEntities", written: "list[NewEntity]", paths: str, min_mentions: int) -> None:
@@ -276,9 +280,7 @@ def _say(found: "NewEntities", written: "list[NewEntity]", paths: str, min_menti
         msg.info(f"Left out: {smaller} new entities with fewer than {min_mentions} mentions")
 
 
-def discover_at_once(
-    nlp: "Language", data: Path, threshold: float | None, how: Reading, replace: bool
-) -> "NewEntities":
+def discover_at_once(nlp: "Language", data: Path, how: Reading, replace: bool) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities
     from ..linker import find_linker
@@ -287,4 +289,4 @@ def discover_at_once(
     if replace:
         linker.new_entities = NewEntities()
     with document_reader(nlp, linker, data, how) as read:
-        return linker.corpus.discover_stream(read, threshold=threshold)
+        return linker.corpus.discover_stream(read)

@@ -30,13 +30,6 @@ FIND = Opt(
     "knowledge base), or another pipeline such as en_core_web_sm. By default, those of the "
     "documents are linked",
 )
-LABELS = Opt(
-    "",
-    "--labels",
-    help="Link only mentions with these labels, such as PERSON,ORG. By default, values such "
-    "as DATE and CARDINAL are left out, unless the knowledge base has such a type",
-)
-
 ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
 SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and files")
 # So many errors are printed.
@@ -48,7 +41,6 @@ class Reading:
     """Options for reading documents and finding their mentions."""
 
     find: str
-    labels: str
     encoding: str
     skip_bad: bool
 
@@ -57,11 +49,6 @@ class Reading:
         given = self.encoding != ENCODING.default
         why = "workers read UTF-8"
         check_needs({"--encoding": given}, "one process, without --each and --ray", why)
-
-
-def labels_of(value: str) -> list[str] | None:
-    """The labels of ``--labels``; None for all."""
-    return [label.strip() for label in value.split(",") if label.strip()] or None
 
 
 @contextmanager
@@ -89,7 +76,6 @@ def document_reader(
 
     check_data(path)
     check_finder(how.find)
-    linker.reader = linker.reader.with_labels(labels_of(how.labels))
     left_out: Counter = Counter()
     finder = make_finder(nlp, linker, how.find)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people, visible_lines
+from ._util import config_overrides, errors_for_people, visible_lines
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class _Results:
 
 
 def evaluate_command(
+    ctx: typer.Context,
     models: list[Path] = Arg(..., help="One or more pipelines"),
     data: Path = DATA,
     output: Path | None = Opt(None, "--output", "-o", help="JSON file for the scores"),
@@ -76,7 +78,8 @@ def evaluate_command(
 
     The annotated mentions are linked. Scores are the accuracy on seen and unseen entities, recall@k
     and NIL. With --errors, wrong links are listed by cause: the correct entity is not in the
-    knowledge base, was not retrieved, or was ranked lower. The most confident come first.
+    knowledge base, was not retrieved, or was ranked lower. The most confident come first. Settings
+    of the pipelines are overridden as in spacy train.
 
     \b
     Example:
@@ -89,11 +92,11 @@ def evaluate_command(
     from ..evaluation.report import annotated_examples
     from ..fitting.held_out import inference_outcomes
 
-    results = _Results(_title(data, folds, tune, drop))
+    results, overrides = _Results(_title(data, folds, tune, drop)), config_overrides(ctx)
     with errors_for_people():
         _check(models, errors, needs_plots=plots is not None or report is not None)
         for label, model in zip(_labels(models), models):
-            nlp = open_model(model, data)
+            nlp = open_model(model, data, config=overrides)
             examples = _held_out(nlp, annotated_examples(nlp, data, limit), drop, seed)
             outcomes = inference_outcomes(nlp, examples, folds, tune)
             _add(results, label, nlp, outcomes, errors)

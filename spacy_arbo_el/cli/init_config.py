@@ -2,31 +2,25 @@
 
 from pathlib import Path
 
+import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
 from ..config_sources import SYSTEMS, complete_config
-from ._util import errors_for_people
+from ._util import config_overrides, errors_for_people
 from .arguments import SHORT_CODE
 
 
 def init_config_command(
     # fmt: off
+    ctx: typer.Context,
     output: Path = Arg(..., help="Config to write, such as linker.cfg"),
     system: str = Opt(
         "linker",
         "--system",
         "-s",
         help=f"A file with what differs from the default, or one of: {', '.join(SYSTEMS)}",
-    ),
-    lang: str | None = Opt(
-        None, "--lang", "-l", help="Language of the tokenizer; by default the system's, en"
-    ),
-    encoder: str | None = Opt(
-        None,
-        "--encoder",
-        help="Name of a Hugging Face model, or a folder; by default the system's",
     ),
     code: Path | None = SHORT_CODE,
     force: bool = Opt(False, "--force", "-F", help="Replace a file that is there"),
@@ -35,21 +29,23 @@ def init_config_command(
     """Write a training config with tuned settings.
 
     "linker", the recommended system, trains the component that nlp.add_pipe("arbo_linker") gives.
-    A system says only what differs from it: "exemplars_only" has entities without names.
+    A system says only what differs from it: "exemplars_only" has entities without names. Settings
+    are overridden as in spacy train, such as --nlp.lang de, or --paths.encoder with the name of a
+    Hugging Face model.
 
     \b
     Example:
       python -m spacy arbo init-config linker.cfg
-      python -m spacy arbo init-config moleman.cfg --system moleman
+      python -m spacy arbo init-config moleman.cfg --system moleman --nlp.lang de
     """
     from ..storage.files import write_file
 
     with errors_for_people():
         if output.exists() and not force:
             raise ArboError(Errors.E795.format(path=output))
-        if lang is not None:
-            check_language(lang)
-        text = complete_config(system, lang=lang, encoder=encoder)
+        overrides = config_overrides(ctx)
+        check_language(overrides.get("nlp.lang", "en"))
+        text = complete_config(system, overrides)
         write_file(output, text.encode("utf8"))
     msg.good(f"{output}: train with python -m spacy arbo train {output} --output out")
 

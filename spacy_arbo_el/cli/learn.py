@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from spacy.tokens import Doc
 
-    from ..fitting.learning import Way
+    from ..fitting.learning import LearningWay
     from ..linker import ArboLinker
 
 SAVED = Opt(
@@ -80,7 +80,7 @@ def _count(linker: "ArboLinker", docs: "list[Doc]") -> int:
     return sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
 
 
-def _table(ways: "list[Way]", title: str) -> "Table":
+def _table(ways: "list[LearningWay]", title: str) -> "Table":
     from ..evaluation.report import table_of_numbers
     from ..fitting.learning import gain
 
@@ -107,7 +107,7 @@ def _table(ways: "list[Way]", title: str) -> "Table":
     return table_of_numbers(title, columns, rows)
 
 
-def _advice(ways: "list[Way]", best: "Way") -> str:
+def _advice(ways: "list[LearningWay]", best: "LearningWay") -> str:
     highest = max(ways, key=lambda way: way.accuracy)
     if highest is best:
         return (

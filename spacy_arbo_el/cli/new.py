@@ -40,7 +40,7 @@ def list_command(
     Example:
       python -m spacy arbo new list with_new --output decisions.csv
     """
-    from ..decisions.table import described, write_decisions
+    from ..decisions.decision_table import described, write_decisions
 
     with errors_for_people():
         new_entities = read_new_entities(model)
@@ -71,7 +71,7 @@ def apply_command(
     Example:
       python -m spacy arbo new apply with_new decisions.csv
     """
-    from ..decisions.table import apply_all, read_decisions
+    from ..decisions.decision_table import apply_all, read_decisions
     from ..linker import find_linker
     from ..pipelines import edit_pipeline
 

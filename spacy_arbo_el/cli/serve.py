@@ -151,7 +151,7 @@ def _links(review: Any, texts: Path | None, annotations: Path | None, name: str)
 
     if texts is None:
         return None
-    how = Reading("", "", "utf8", False)
+    how = Reading("", "utf8", False)
     with document_reader(review.nlp, review.linker, texts, how) as read:
         links = LinkReview(review.linker, list(read()))
     if annotations is not None:

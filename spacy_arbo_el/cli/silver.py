@@ -35,7 +35,7 @@ HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without
 
 
 @dataclass(frozen=True)
-class _Source:
+class _SilverTexts:
     """Texts, and the names that are sought in them.
 
     texts: Files and folders.
@@ -114,7 +114,7 @@ def silver_command(
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary, ids = Dictionary.build(nlp, known.entities), _ids(exclude)
-        source = _Source(texts, format, nlp, dictionary, ids, held_out, seed)
+        source = _SilverTexts(texts, format, nlp, dictionary, ids, held_out, seed)
         if dev is not None and hidden_kb is not None:
             _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
         else:
@@ -141,7 +141,7 @@ def _check_dev(
 
 
 def _write_with_dev(
-    source: _Source,
+    source: _SilverTexts,
     known: "ArboKB",
     settings: "SilverSettings",
     output: Path,

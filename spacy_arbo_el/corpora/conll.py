@@ -25,7 +25,7 @@ from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import LABEL, AnnotatedText, unique
 from .json_documents import Source
-from .tokens import Growing, LineProblem, Numbered, Part, read_parts
+from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts
 
 NO_ENTITY = "--NME--"
 DOCSTART = re.compile(r"-DOCSTART-(?:\s+\((.*)\))?\s*")
@@ -57,7 +57,7 @@ def read_aida(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     return read_parts(source, _articles(source), _article)
 
 
-def _articles(source: Source) -> Iterator[Part]:
+def _articles(source: Source) -> Iterator[NumberedLines]:
     id_, lines = "", list[tuple[int, str]]()
     for number, line in read_lines(source.path, source.on_error):
         start = DOCSTART.fullmatch(line)
@@ -125,7 +125,7 @@ def read_conllu(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
     source = Source(path, bad)
     fields: list[str] = []
 
-    def documents() -> Iterator[Part]:
+    def documents() -> Iterator[NumberedLines]:
         id_, lines = "", list[tuple[int, str]]()
         for number, line in read_lines(source.path, source.on_error):
             if declared := FIELDS.match(line):

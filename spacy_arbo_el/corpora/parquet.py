@@ -7,11 +7,10 @@ lists of structures with the fields of a mention in JSONL. Other columns are not
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.errors import Errors
 from ..base.extras import import_pyarrow, import_pyarrow_parquet
-from ..storage.lines import PathLike
+from ..storage.lines import PathLike, line_error
 from .annotated import AnnotatedText
-from .json_documents import Problem, Source, text_of_record
+from .json_documents import Source, read_each, text_of_record
 
 SUFFIX = ".parquet"
 COLUMNS = ("id", "text", "mentions")
@@ -31,17 +30,10 @@ def count_rows(path: PathLike) -> int | None:
 def read_parquet(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of some rows of a file.
 
-    Raises ValueError with file and row for an invalid row, and where there is no column ``text``.
+    Errors name the number of a row as that of a line. Raises ValueError where there is no column
+    ``text``.
     """
-    for row, record in _read_rows(source):
-        try:
-            yield text_of_record(record, source.made_up_id(row))
-        except Problem as problem:
-            source.on_error(_error(source, row, problem))
-
-
-def _error(source: Source, row: int, problem: object) -> ValueError:
-    return ValueError(Errors.E897.format(path=source.path, row=row, problem=problem))
+    return read_each(source, text_of_record, _read_rows(source))
 
 
 def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -52,7 +44,7 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             columns = [column for column in COLUMNS if column in file.schema_arrow.names]
             if "text" not in columns:
                 problem = f"there is no column 'text'; there are {file.schema_arrow.names}."
-                raise _error(source, 1, problem)
+                raise line_error(source.path, 1, problem)
             groups, row = range(file.metadata.num_row_groups), 0
             # Groups of rows before the first one to read are skipped.
             while groups and row + (rows := file.metadata.row_group(groups[0]).num_rows) <= start:
@@ -65,4 +57,4 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                     if row > start:
                         yield row, record
     except pyarrow.ArrowException as error:
-        raise _error(source, 1, error) from error
+        raise line_error(source.path, 1, str(error)) from error

@@ -39,7 +39,7 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
     Raises ValueError with file, line and problem at an invalid line.
     """
-    documents: dict[str, _Lines] = {}
+    documents: dict[str, _TableDocument] = {}
     for number, row in read_rows(source, ("text",)):
         try:
             _add(documents, row, number, source)
@@ -88,7 +88,7 @@ def _check_header(path: PathLike, line: int, header: list[str], required: tuple[
 
 
 @dataclass(frozen=True)
-class _Row:
+class _TableMention:
     """The mention of a line.
 
     line: The number of the line.
@@ -104,7 +104,7 @@ class _Row:
 
 
 @dataclass
-class _Lines:
+class _TableDocument:
     """A document as far as it has been read.
 
     id: Its id.
@@ -116,7 +116,7 @@ class _Lines:
 
     id: str
     text: str
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[_TableMention] = field(default_factory=list)
     ends: dict[str, int] = field(default_factory=dict)
     lines: int = 0
 
@@ -148,11 +148,13 @@ class _Lines:
         return AnnotatedText(self.id, self.text, tuple(mentions[i] for i in sorted(mentions)))
 
 
-def _add(documents: dict[str, _Lines], row: dict[str, str], number: int, source: Source) -> None:
+def _add(
+    documents: dict[str, _TableDocument], row: dict[str, str], number: int, source: Source
+) -> None:
     """Add a line's document, or its mention to that document."""
     text, own_id = row["text"], row.get("id", "").strip()
     key = own_id or f"\n{text}"
-    document = documents.get(key) or _Lines(own_id or source.made_up_id(number), text)
+    document = documents.get(key) or _TableDocument(own_id or source.made_up_id(number), text)
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
     words, cells = row.get("mention", ""), row.get("start", "").strip()
@@ -163,7 +165,7 @@ def _add(documents: dict[str, _Lines], row: dict[str, str], number: int, source:
         label = row.get("label", "").strip() or LABEL
         ids, cluster = split_ids(row.get("kb_id", "")), row.get("cluster", "").strip()
         about = (label, ids, cluster if not ids else "")
-        document.rows.append(_Row(number, given, about, not cells))
+        document.rows.append(_TableMention(number, given, about, not cells))
     document.lines += 1
     documents[key] = document
 

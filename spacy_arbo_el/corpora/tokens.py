@@ -10,7 +10,7 @@ from .offsets import CHARACTERS
 
 Numbered = list[tuple[int, str]]
 # The id of a document, "" for none, and its numbered lines.
-Part = tuple[str, Numbered]
+NumberedLines = tuple[str, Numbered]
 
 
 class LineProblem(Exception):
@@ -53,7 +53,7 @@ class Growing:
 
 
 def read_parts(
-    source: Source, parts: Iterable[Part], grow: Callable[[Numbered], Growing]
+    source: Source, parts: Iterable[NumberedLines], grow: Callable[[Numbered], Growing]
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. One with an invalid line is left out and reported.
 

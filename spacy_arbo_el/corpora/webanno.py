@@ -53,7 +53,7 @@ def read_webanno(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
 
 def _grown(lines: Numbered) -> Growing:
     columns = _columns(lines)
-    text, spans, end = Growing(), _Spans(), 0
+    text, spans, end = Growing(), _JoinedSpans(), 0
     for words, rows in _sentences(lines):
         end = _add(text, spans, words, rows, columns, end)
     for start, last, label, ids in spans.values():
@@ -61,7 +61,7 @@ def _grown(lines: Numbered) -> Growing:
     return text
 
 
-class _Spans(dict[tuple[object, ...], tuple[int, int, str, str]]):
+class _JoinedSpans(dict[tuple[object, ...], tuple[int, int, str, str]]):
     """The place, label and id of each mention, by number or by line."""
 
     def join(self, key: tuple[object, ...], at: tuple[int, int], label: str, id_: str) -> None:
@@ -69,7 +69,7 @@ class _Spans(dict[tuple[object, ...], tuple[int, int, str, str]]):
         self[key] = (min(start, at[0]), max(end, at[1]), label, id_)
 
 
-Row = tuple[int, list[str]]
+TokenRow = tuple[int, list[str]]
 
 
 def _columns(lines: Numbered) -> tuple[int, int]:
@@ -89,10 +89,10 @@ def _columns(lines: Numbered) -> tuple[int, int]:
     )
 
 
-def _sentences(lines: Numbered) -> Iterator[tuple[str, list[Row]]]:
+def _sentences(lines: Numbered) -> Iterator[tuple[str, list[TokenRow]]]:
     """The text of each sentence, and the columns of its tokens."""
     words: list[str] = []
-    rows: list[Row] = []
+    rows: list[TokenRow] = []
     for number, line in lines:
         if line.startswith(TEXT):
             if rows:
@@ -110,9 +110,9 @@ def _sentences(lines: Numbered) -> Iterator[tuple[str, list[Row]]]:
 
 def _add(
     text: Growing,
-    spans: _Spans,
+    spans: _JoinedSpans,
     words: str,
-    rows: Sequence[Row],
+    rows: Sequence[TokenRow],
     columns: tuple[int, int],
     end: int,
 ) -> int:

@@ -9,16 +9,13 @@ from spacy.language import Language
 from spacy.tokens import Span
 
 from ..base.errors import ArboError, Errors
+from ..discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
 from ..linking.feedback import key_of
 from .imported import import_new_entities, in_text
-from .journal import MENTION, META, Entry, Recorded, journal_path
+from .journal import MENTION, META, Recorded, journal_path
 
-# Decisions that the linker keeps in its own log, and takes back itself.
-LOGGED = ("accept", "link", "accept_all", "link_all", "merge", "split", "reject")
-# Those that change nothing but what the pages show.
-NOTES = ("skip", "flag")
 _CHOICE = ("id", "kb_id", "title", "description", "types")
 # What a decision is made from, where it is made again. The rest of its entry came of it.
 GIVEN: dict[str, Sequence[str]] = {
@@ -30,62 +27,31 @@ _ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")
 
 
 def replay(nlp: Language, model: Path) -> None:
-    """Repeat decisions that came after a pipeline was saved. Safe to call again.
+    """Repeat decisions that came after a pipeline was saved.
 
     Raises ValueError for the first line that can't be repeated, whatever it holds.
     """
     recorded = Recorded.read(journal_path(model))
-    entries, start = recorded.entries, recorded.start(nlp.meta, model)
-    undone = {entry["of"] for entry in entries[:start] if entry["action"] == "undo"}
-    for number, entry in enumerate(entries[start:], start):
+    start = recorded.start(nlp.meta, model)
+    log = DecisionLog(recorded.entries[:start])
+    for entry in recorded.entries[start:]:
         try:
             if entry["action"] == "undo":
-                if not 0 <= entry["of"] < number or entry["of"] in undone:
-                    raise ValueError(f"it undoes decision {entry['of']}, which does not stand.")
-                undone.add(entry["of"])
-                Deciding(nlp).take_back(entries[entry["of"]])
+                Deciding(nlp).take_back(log.decision(entry["of"]))
             else:
-                entries[number] = Deciding(nlp).make(entry)
+                entry = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
-            about = {"line": number + 2, "problem": said(error)}
+            about = {"line": len(log.entries) + 2, "problem": said(error)}
             raise ArboError(Errors.E912.format(path=recorded.path, **about)) from error
-    if entries:
-        nlp.meta[META] = {"journal": recorded.id, "entries": len(entries)}
+        log.entries.append(entry)
+    if log.entries:
+        nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}
 
 
 def given(entry: Entry) -> dict[str, Any]:
     """The fields that a decision was made from."""
     names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
     return {name: entry[name] for name in names if name in entry}
-
-
-def clusters_of(entry: Entry) -> list[str]:
-    """Ids of the new entities that a decision is on."""
-    if entry["action"] not in (*LOGGED, *NOTES):
-        return []
-    one = [entry[name] for name in ("id", "off") if name in entry]
-    return [*one, *entry.get("others", ()), *entry.get("ids", ())]
-
-
-def holds(entry: Entry) -> set[Any]:
-    """Things that bar an undo while later decisions claim them."""
-    if entry["action"] in NOTES:
-        return set()
-    mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
-    return {*clusters_of(entry), *mention, *(("entity", one) for one in _made(entry))}
-
-
-def claims(entry: Entry) -> set[Any]:
-    """Things that this decision needs earlier ones for."""
-    links = [("entity", entry["kb_id"])] if "kb_id" in entry else []
-    return {*holds(entry), *links}
-
-
-def _made(entry: Entry) -> set[str]:
-    """Ids of entities that a decision has added or changed."""
-    added = [one["id"] for one in entry.get("entities", ())]
-    added += [entry["kb_id"]] if entry.get("added") else []
-    return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}
 
 
 class Deciding:
@@ -97,18 +63,18 @@ class Deciding:
     def make(self, entry: Entry) -> Entry:
         """Do what an entry of the journal says. RETURNS: It, with what taking it back needs."""
         action, new = entry["action"], self.linker.new_entities
-        before = new.history.next_step()
-        if action in (*LOGGED, *NOTES):
+        before = len(new.log)
+        if action in (*ON_CLUSTERS, *NOTES):
             # The part that a split makes is not there yet, where it is repeated.
             ids = (one for one in clusters_of(entry) if one != entry.get("off"))
             entry = {**entry, "names": {one: new.named(one).name for one in ids}}
-        if action in LOGGED:
+        if action in ON_CLUSTERS:
             try:
                 entry = {**entry, **self._decide(entry)}
             except BaseException:
-                self._undo_steps(range(before, new.history.next_step()))
+                self._undo_steps(self._steps(before))
                 raise
-            return {**entry, "steps": list(range(before, new.history.next_step()))}
+            return {**entry, "steps": self._steps(before)}
         if action == "import":
             import_new_entities(self.nlp, entry["entities"])
         elif action == "learn":
@@ -119,17 +85,21 @@ class Deciding:
 
     def take_back(self, entry: Entry) -> None:
         """Take a decision back. Raises ValueError where later ones outside depend on it."""
-        if entry["action"] in LOGGED:
+        if entry["action"] in ON_CLUSTERS:
             self._undo_steps(entry["steps"])
         elif entry["action"] == "learn":
             self._undo_learn(entry)
         elif entry["action"].startswith("kb_"):
             self._undo_edit(entry)
 
+    def _steps(self, before: int) -> list[int]:
+        """The decisions that the linker's own log has had since it had ``before`` entries."""
+        return [e["n"] for e in self.linker.new_entities.history.standing() if e["n"] >= before]
+
     def _undo_steps(self, steps: Sequence[int]) -> None:
-        history = self.linker.new_entities.history
+        log = self.linker.new_entities.history
         for step in steps:
-            history.standing(step)  # all can be taken back, or none is
+            log.decision(step)  # all can be taken back, or none is
         for step in reversed(steps):
             self.linker.new_entities.undo(step)
 

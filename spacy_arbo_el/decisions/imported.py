@@ -17,12 +17,12 @@ from ..linker import find_linker
 from ..mentions.record import MentionKey
 from ..storage.lines import read_records
 
-Record = dict[str, Any]
+FoundRecord = dict[str, Any]
 # The key of a mention, the number of its entity, the mention, the nearest entities.
 _Member = tuple[MentionKey, int, Span, list[NearestEntity]]
 
 
-def read_found(nlp: Language, path: Path) -> list[Record]:
+def read_found(nlp: Language, path: Path) -> list[FoundRecord]:
     """The new entities of a file, checked. Raises ValueError with the line of a wrong one."""
     records = []
     for line, record in read_records(path):
@@ -34,7 +34,7 @@ def read_found(nlp: Language, path: Path) -> list[Record]:
     return records
 
 
-def import_new_entities(nlp: Language, records: Sequence[Record]) -> bool:
+def import_new_entities(nlp: Language, records: Sequence[FoundRecord]) -> bool:
     """Let a linker keep new entities. RETURNS: Whether there was anything new.
 
     Mentions are encoded in the text round them that the records have.
@@ -60,7 +60,7 @@ def import_new_entities(nlp: Language, records: Sequence[Record]) -> bool:
     return True
 
 
-def _members(nlp: Language, record: Record, number: int) -> list[_Member]:
+def _members(nlp: Language, record: FoundRecord, number: int) -> list[_Member]:
     """The mentions of a new entity. Each has its nearest entities, so that any part has them."""
     fields = (map(one.get, NearestEntity._fields) for one in record["nearest"])
     near = [NearestEntity(str(a), str(b), float(p)) for a, b, p in fields]
@@ -74,7 +74,7 @@ def _members(nlp: Language, record: Record, number: int) -> list[_Member]:
     return found
 
 
-def span_in(nlp: Language, member: Record) -> Span:
+def span_in(nlp: Language, member: FoundRecord) -> Span:
     """A mention in the text around it."""
     parts = member["before"], member["text"], member["after"]
     return in_text(nlp, parts, member["document"], member["label"])

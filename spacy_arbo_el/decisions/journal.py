@@ -7,7 +7,6 @@ import uuid
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,8 @@ from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
 from ..base.errors import ArboError, Errors, Warnings
+from ..discovery.decision_log import DecisionLog, Entry, now
 from ..storage.files import sync_folder, write_file
-
-Entry = dict[str, Any]
 
 
 class Line(TypedDict, total=False):
@@ -186,44 +184,45 @@ def adopt(model: Path) -> None:
 
 
 def _begin(journal: str, state: str) -> Entry:
-    return {"action": "begin", "journal": journal, "state": state, "at": _now()}
+    return {"action": "begin", "journal": journal, "state": state, "at": now()}
 
 
 def _lines(entries: list[Entry]) -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-def _now() -> str:
-    return datetime.now(timezone.utc).isoformat(timespec="seconds")
-
-
 class Journal:
-    """Decisions in order. The number of an entry is its place.
+    """A log of decisions that is on the disk too.
 
     model: The folder of the pipeline.
     path: Where it is written; None to write nothing.
+    log: The decisions.
     """
 
     def __init__(self, model: Path, *, read_only: bool = False) -> None:
         recorded, self.model = Recorded.read(journal_path(model)), model
         self.path: Path | None = None if read_only else recorded.path
-        self.id, self.entries, self._complete = recorded.id, recorded.entries, recorded.size
+        self.id, self.log, self._complete = (
+            recorded.id,
+            DecisionLog(recorded.entries),
+            recorded.size,
+        )
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry, with its number and the time. It is on the disk when this returns."""
-        entry = {"n": len(self.entries), "at": _now(), **entry}
+        entry = self.log.numbered(entry)
         lines, journal = [entry], self.id or uuid.uuid4().hex
         if not self.id:
             lines.insert(0, _begin(journal, state_of(self.model)))
         if self.path is not None:
             self._write(self.path, _lines(lines))
         self.id = journal
-        self.entries.append(entry)
+        self.log.entries.append(entry)
         return entry
 
     def drop_last(self) -> None:
         """Drop the last entry, which could not be carried out."""
-        entry = self.entries.pop()
+        entry = self.log.entries.pop()
         if self.path is not None:
             self._complete -= len(_lines([entry]))
             with open(self.path, "r+b") as file:
@@ -239,23 +238,3 @@ class Journal:
         if not self._complete:
             sync_folder(path.parent)
         self._complete += len(text)
-
-    def standing(self) -> list[Entry]:
-        """The decisions that were not undone, in order."""
-        undone = {entry["of"] for entry in self.entries if entry["action"] == "undo"}
-        others = (e for e in self.entries if e["action"] not in ("undo", "import"))
-        return [entry for entry in others if entry["n"] not in undone]
-
-    def undone(self) -> list[Entry]:
-        """The decisions that can be made again.
-
-        They were undone since the last other one."""
-        found: list[int] = []
-        for entry in self.entries:
-            if entry["action"] == "undo":
-                found.append(entry["of"])
-            elif "redo" in entry:
-                found = [number for number in found if number != entry["redo"]]
-            else:
-                found = []
-        return [self.entries[number] for number in found]

@@ -9,9 +9,9 @@ from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.datastore import Datastore
+from .decision_log import Entry
 from .entities import EntityOrId, NewEntity
 from .new_entities import NewEntities
-from .verdicts import Entry
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ class Acceptance:
         vectors = self.datastore.encoder.encode_mentions(inputs)
         return self.datastore.settings.similarity.prepare(vectors)
 
-    def undo(self, new_entities: NewEntities, step: int | None = None) -> Entry:
+    def undo(self, new_entities: NewEntities, number: int | None = None) -> Entry:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
-            entry = new_entities.take_back(step, acceptances=True)
-            if entry["action"] != "accept":
+            entry = new_entities.take_back(number, acceptances=True)
+            if "kb_id" not in entry:
                 return entry
             if "labels" in entry:
                 _take_back(entry, self.datastore, self.is_learned)

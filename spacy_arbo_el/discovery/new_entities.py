@@ -22,6 +22,7 @@ from ..kb.entity import Entity
 from ..mentions.record import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import (
     SUMMARY,
     EntityOrId,
@@ -33,7 +34,7 @@ from .entities import (
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Rows, Unlinked
-from .verdicts import Entry, History, Verdicts
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas
@@ -75,7 +76,7 @@ class NewEntities:
         self.lock = ForkableLock()
         self.rows = Rows()
         self.clusters = Clusters()
-        self.history = History([])
+        self.history = DecisionLog()
         self._by_size: dict[int, np.ndarray] | None = None
 
     # Reading
@@ -272,9 +273,10 @@ class NewEntities:
         kb_id: The entity that they had become.
         """
         with self._changing() as verdicts:
-            entries = self.history.last_acceptance({tuple(key) for key in keys}, kb_id)
-            if entries:
-                verdicts.undo(entries)
+            wanted = {tuple(key) for key in keys}
+            for entry in reversed(self.history.standing()):
+                if entry.get("kb_id") == kb_id and wanted & set(map(tuple, entry["mentions"])):
+                    return verdicts.undo(entry)
 
     def accept(self, entity: EntityOrId, kb_id: str | None = None, **about: Any) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
@@ -294,32 +296,32 @@ class NewEntities:
             raise ArboError(Errors.E727)
         return self.acceptance().accept(self, entity, kb_id, **about)
 
-    def undo(self, step: int | None = None) -> Entry:
+    def undo(self, number: int | None = None) -> Entry:
         """Undo a decision. An acceptance is undone in the linker's knowledge base too.
 
         An entity that was added is removed again. Mentions that were exemplars before get back the
         entity that they had. Mentions that have come since stay where they are. Raises ValueError
         where a later decision is on the same new entities.
 
-        step: That of the decision in ``log``; by default the last.
+        number: That of the decision in ``log``, its "n"; by default the last.
         RETURNS: What the log says of the decision.
         """
         if self.acceptance is None:
-            return self.take_back(step)
-        return self.acceptance().undo(self, step)
+            return self.take_back(number)
+        return self.acceptance().undo(self, number)
 
-    def take_back(self, step: int | None = None, *, acceptances: bool = False) -> Entry:
+    def take_back(self, number: int | None = None, *, acceptances: bool = False) -> Entry:
         """Undo a decision as ``undo`` does, outside of the knowledge base.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
         """
         with self._changing() as verdicts:
-            entries = self.history.standing(step)
-            first = entries[0]
-            if first["action"] == "accept" and not acceptances:
-                raise ArboError(Errors.E717.format(id=first["id"], kb_id=first["kb_id"]))
-            verdicts.undo(entries)
-            return entries[-1]
+            entry = self.history.decision(number)
+            if "kb_id" in entry and not acceptances:
+                about = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
+                raise ArboError(Errors.E717.format(**about))
+            verdicts.undo(entry)
+            return entry
 
     # The next discovery
 
@@ -339,7 +341,7 @@ class NewEntities:
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
         new.rows.extend(self.rows.take(np.flatnonzero(closed)))
-        new.clusters, new.history = clusters, History(list(self.log))
+        new.clusters, new.history = clusters, DecisionLog(list(self.log))
         return new
 
     def update(self, later: "NewEntities") -> None:
@@ -423,7 +425,7 @@ class NewEntities:
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
         mentions, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
-        self.documents, self.history = settings["documents"], History(settings["log"])
+        self.documents, self.history = settings["documents"], DecisionLog(settings["log"])
         self.rows.extend(mentions)
         self.clusters = clusters
         return self

@@ -15,7 +15,7 @@ from ..storage.files import pack_arrays, unpack_arrays
 from .entities import NearestEntity
 from .store import Clusters, Unlinked
 
-FORMAT = 2
+FORMAT = 3
 # Attributes of ``NewEntities`` beside its mentions and clusters.
 SETTINGS = ("log", "threshold", "fingerprint", "documents")
 
@@ -130,7 +130,7 @@ def check_clusters(clusters: Clusters, count: int) -> None:
 
 def check_settings(log: Any, threshold: Any, fingerprint: Any, documents: Any) -> None:
     """Raise ValueError for a new-entity setting of the wrong type."""
-    if not isinstance(log, list) or not all(_is_entry(entry) for entry in log):
+    if not isinstance(log, list) or not all(map(_is_entry, log, range(len(log)))):
         raise ValueError("the log has something else than entries")
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)):
         raise ValueError("the threshold is no number")
@@ -161,10 +161,10 @@ def _check_nearest(entity: NearestEntity) -> None:
         raise ValueError(f"this is no nearest entity: {entity!r:.80}")
 
 
-def _is_entry(entry: Any) -> bool:
+def _is_entry(entry: Any, number: int) -> bool:
     return (
         isinstance(entry, dict)
         and are_texts(entry)
-        and all(isinstance(entry.get(name), str) for name in ("action", "id", "at"))
-        and type(entry.get("step", 0)) is int
+        and all(isinstance(entry.get(name), str) for name in ("action", "at"))
+        and entry.get("n") == number
     )

@@ -1,106 +1,17 @@
 """Verdicts on new entities. Merges, splits, rejections and acceptances, logged and undone."""
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ArboError, Errors
 from ..mentions.record import MentionKey
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
 from .grouping import Decided
 from .store import Clusters, Rows, Unlinked
-
-Entry = dict[str, Any]
-# What people do. "join" is a merge that new mentions caused; it can't be undone.
-DECISIONS = ("merge", "split", "reject", "accept")
-
-
-@dataclass
-class History:
-    """The log of new entities.
-
-    One decision has a number, its ``step``, which all its entries have. That a decision was undone
-    is a separate entry, so that the log only ever grows.
-
-    entries: JSON-serialisable, each with its "action", "id" and time ("at").
-    """
-
-    entries: list[Entry]
-
-    def next_step(self) -> int:
-        """A number for a new decision."""
-        return 1 + max((entry.get("step", 0) for entry in self.entries), default=0)
-
-    def note(self, action: str, entity_id: str, **more: Any) -> None:
-        """Add an entry."""
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        self.entries.append({"action": action, "id": entity_id, **more, "at": now})
-
-    def decisions(self) -> list[Entry]:
-        """The entries of decisions that were not undone, in order."""
-        undone = {entry.get("step") for entry in self.entries if entry["action"] == "undo"}
-        return [
-            entry
-            for entry in self.entries
-            if entry["action"] in DECISIONS and entry.get("step") not in undone
-        ]
-
-    def standing(self, step: int | None = None) -> list[Entry]:
-        """The entries of a standing decision; by default the last.
-
-        Raises ValueError if there is none, or if a later decision is on the same new entities.
-        """
-        decisions = self.decisions()
-        step = decisions[-1]["step"] if decisions and step is None else step
-        entries = [entry for entry in decisions if entry["step"] == step]
-        if not entries:
-            raise ArboError(Errors.E716)
-        ids = set().union(*map(_ids_in, entries))
-        added = {entry["kb_id"] for entry in entries if entry.get("added")}
-        for later in decisions:
-            is_on_them = ids & _ids_in(later) or later.get("kb_id") in added
-            if later["step"] > entries[0]["step"] and is_on_them:
-                about = {"action": later["action"], "id": later["id"], "later": later["step"]}
-                raise ArboError(Errors.E714.format(step=step, **about))
-        return entries
-
-    def last_acceptance(self, keys: set[MentionKey], kb_id: str) -> list[Entry]:
-        """Log entries of the last acceptance of these mentions, empty for none."""
-        entries = [
-            entry
-            for entry in self.decisions()
-            if entry["action"] == "accept"
-            and entry["kb_id"] == kb_id
-            and any(tuple(key) in keys for key in entry["mentions"])
-        ]
-        return [entry for entry in entries if entry["step"] == entries[-1]["step"]]
-
-    def is_continued_by(self, other: "History") -> bool:
-        """Return whether another history continues this one.
-
-        Acceptances do not count: they are noted wherever the mentions are.
-        """
-        mine, others = self._binding(), other._binding()
-        return others[: len(mine)] == mine
-
-    def _binding(self) -> list[Entry]:
-        return [e for e in self.entries if e["action"] not in ("join", "accept")]
-
-    def joins_not_in(self, other: "History") -> list[Entry]:
-        """Merges by mentions that another history lacks. Both have the same beginning."""
-        same = 0
-        for mine, others in zip(self.entries, other.entries):
-            if mine != others:
-                break
-            same += 1
-        return [entry for entry in self.entries[same:] if entry["action"] == "join"]
-
-
-def _ids_in(entry: Entry) -> set[str]:
-    """The new entities that a decision is on."""
-    return {entry[name] for name in ("id", "into", "off", "of") if name in entry}
 
 
 @dataclass(frozen=True)
@@ -109,12 +20,12 @@ class Verdicts:
 
     rows: The mentions.
     clusters: The clusters of the mentions.
-    history: The log.
+    log: What was decided.
     """
 
     rows: Rows
     clusters: Clusters
-    history: History
+    log: DecisionLog
 
     def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
         """Add mentions one after the other, see ``NewEntities.attach``."""
@@ -122,7 +33,7 @@ class Verdicts:
         attached = clusters.attach(keys, mentions.documents, neighbours)
         for gone, stays, mention in attached.merges:
             place, ids = "{}:{}:{}".format(*keys[mention]), clusters.ids
-            self.history.note("join", ids[gone], into=ids[stays], mention=place)
+            self.log.add("join", id=ids[gone], into=ids[stays], mention=place)
         self.rows.extend(mentions)
         return [
             clusters.ids[number] if clusters.is_open(number) else ""
@@ -131,14 +42,12 @@ class Verdicts:
 
     def merge(self, into: int, others: list[int]) -> None:
         """Merge clusters into one."""
-        clusters, step = self.clusters, self.history.next_step()
+        clusters = self.clusters
         numbers = clusters.numbers
         mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]
         apart = [[clusters.ids[n] for n in pair] for pair in clusters.merge(into, others)]
-        for number, keys in zip(others, mentions):
-            more = {"into": clusters.ids[into], "mentions": keys, "apart": apart, "step": step}
-            self.history.note("merge", clusters.ids[number], **more)
-            apart = []
+        ids = [clusters.ids[number] for number in others]
+        self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions, apart=apart)
 
     def split(self, number: int, rows: np.ndarray, chosen: np.ndarray) -> int:
         """Split some mentions off from a cluster.
@@ -161,67 +70,66 @@ class Verdicts:
         off = former[0] if former else clusters.add(min(self.rows.keys_of(moves)))
         clusters.move(number, moves, off, self._founded(moves))
         clusters.kept_apart.append((stays, off))
-        ids, step = clusters.ids, self.history.next_step()
-        self.history.note("split", ids[stays], off=ids[off], mentions=self._keys(moves), step=step)
+        ids = clusters.ids
+        self.log.add("split", id=ids[stays], off=ids[off], mentions=self._keys(moves))
         return off if moves is chosen else number
 
     def reject(self, number: int) -> None:
         """Mark a cluster as no entity."""
         self.clusters.rejected[number] = None
-        self.history.note("reject", self.clusters.ids[number], step=self.history.next_step())
+        self.log.add("reject", id=self.clusters.ids[number])
 
     def accept(self, number: int, kb_id: str, **more: Any) -> None:
         """Mark a cluster as an entity of the knowledge base.
 
         more: What the log says besides.
         """
-        keys = self._keys(np.flatnonzero(self.clusters.numbers == number))
-        self._note_acceptance(number, kb_id, keys, self.history.next_step(), more)
-
-    def _note_acceptance(
-        self, number: int, kb_id: str, keys: list[list[Any]], step: int, more: dict[str, Any]
-    ) -> None:
-        self.clusters.accepted[number] = kb_id
-        settings = {"kb_id": kb_id, "mentions": keys, "step": step, **more}
-        self.history.note("accept", self.clusters.ids[number], **settings)
+        clusters = self.clusters
+        keys = self._keys(np.flatnonzero(clusters.numbers == number))
+        clusters.accepted[number] = kb_id
+        self.log.add("accept", id=clusters.ids[number], kb_id=kb_id, mentions=keys, **more)
 
     def leave_out(self, keys: set[MentionKey], kb_id: str) -> None:
         """Mark mentions as those of a knowledge base entity."""
-        clusters, step = self.clusters, self.history.next_step()
+        clusters = self.clusters
         rows = {row for row in map(self.rows.row, keys) if row >= 0}
+        ids, parts, left = [], {}, []
         for number, members in list(clusters.by_size().items()):
             taken = np.array([row for row in members.tolist() if row in rows], dtype=np.int64)
             if not len(taken):
                 continue
-            more = {}
             if len(taken) < len(members):
                 off = clusters.add(min(self.rows.keys_of(taken)))
                 clusters.move(number, taken, off, set())
-                number, more = off, {"of": clusters.ids[number]}
-            self._note_acceptance(number, kb_id, self._keys(taken), step, more)
+                parts[clusters.ids[off]] = clusters.ids[number]
+                number = off
+            clusters.accepted[number] = kb_id
+            ids.append(clusters.ids[number])
+            left += self._keys(taken)
+        if ids:
+            self.log.add("leave_out", ids=ids, kb_id=kb_id, mentions=left, **{"from": parts})
 
     # Taking back
 
-    def undo(self, entries: list[Entry]) -> None:
+    def undo(self, entry: Entry) -> None:
         """Undo a decision from its log entry."""
-        take_back = {
-            "merge": self._undo_merge,
-            "split": self._undo_split,
-            "reject": self._restore,
-            "accept": self._undo_accept,
-        }
-        for entry in reversed(entries):
-            take_back[entry["action"]](entry)
-        first = entries[0]
-        self.history.note("undo", first["id"], of=first["action"], step=first["step"])
+        action = entry["action"]
+        if action == "merge":
+            self._undo_merge(entry)
+        elif action == "split":
+            self._undo_split(entry)
+        else:
+            self._restore(entry)
+        self.log.add("undo", of=entry["n"])
 
     def _undo_merge(self, entry: Entry) -> None:
         clusters = self.clusters
-        gone = clusters.number_of(entry["id"])
-        number = clusters.current(gone)
-        if number != gone:
-            rows = self._rows_in(entry["mentions"], number)
-            clusters.move(number, rows, gone, self._founded(rows))
+        for name, mentions in reversed(list(zip(entry["others"], entry["mentions"]))):
+            gone = clusters.number_of(name)
+            number = clusters.current(gone)
+            if number != gone:
+                rows = self._rows_in(mentions, number)
+                clusters.move(number, rows, gone, self._founded(rows))
         clusters.kept_apart += [
             (clusters.number_of(a), clusters.number_of(b)) for a, b in entry["apart"]
         ]
@@ -238,16 +146,14 @@ class Verdicts:
             rows = self._rows_in(entry["mentions"], now)
             clusters.move(now, rows, number, self._founded(rows))
 
-    def _undo_accept(self, entry: Entry) -> None:
-        number = self._restore(entry)
-        if "of" in entry:
-            clusters = self.clusters
-            clusters.merge(clusters.current(clusters.number_of(entry["of"])), [number])
-
-    def _restore(self, entry: Entry) -> int:
-        number = self.clusters.number_of(entry["id"])
-        self.clusters.restore(number)
-        return number
+    def _restore(self, entry: Entry) -> None:
+        """Open what was closed; parts that were left out go back where they come from."""
+        clusters, parts = self.clusters, entry.get("from", {})
+        for name in reversed(entry.get("ids") or [entry["id"]]):
+            clusters.restore(clusters.number_of(name))
+            if name in parts:
+                source = clusters.current(clusters.number_of(parts[name]))
+                clusters.merge(source, [clusters.number_of(name)])
 
     # The next discovery
 
@@ -256,10 +162,9 @@ class Verdicts:
         clusters = self.clusters
         names = [
             name
-            for entry in self.history.decisions()
-            if entry["action"] != "accept"
-            for name in (entry["id"], entry.get("into"), entry.get("off"))
-            if name is not None
+            for entry in self.log.standing()
+            if "kb_id" not in entry
+            for name in clusters_of(entry)
         ]
         chosen = np.zeros(len(clusters.merged_into), dtype=bool)
         chosen[[clusters.current(clusters.number_of(name)) for name in names]] = True
@@ -277,9 +182,11 @@ class Verdicts:
 
         Raises ValueError where the later discovery did not know of all decisions.
         """
-        if not self.history.is_continued_by(later.history):
+        mine, others = _binding(self.log), _binding(later.log)
+        if others[: len(mine)] != mine:
             raise ArboError(Errors.E718)
-        joins = self.history.joins_not_in(later.history)
+        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(self.log.entries, later.log.entries))
+        since = self.log.entries[len(list(pairs)) :]
         clusters, before = later.clusters, self.clusters.numbers
         there = self._numbers_in(clusters)
         self._carry_acceptances(later)
@@ -289,7 +196,9 @@ class Verdicts:
             moved = [clusters.current(int(there[number])) for number in before[rows].tolist()]
             later.rows.extend(self.rows.take(rows))
             clusters.of_mention = np.append(clusters.of_mention, np.array(moved, dtype=np.int64))
-        later.history.entries.extend(joins)
+        for entry in since:
+            if entry["action"] == "join":
+                later.log.entries.append({**entry, "n": len(later.log.entries)})
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
         """The number of each cluster among others. Those that are missing there are added."""
@@ -340,3 +249,11 @@ class Verdicts:
     def _keys(self, rows: np.ndarray) -> list[list[Any]]:
         """The keys of mentions, JSON-serialisable."""
         return [list(key) for key in self.rows.keys_of(rows)]
+
+
+def _binding(log: DecisionLog) -> list[Entry]:
+    """The entries that a later discovery must know of.
+
+    Acceptances do not count: they are noted wherever the mentions are.
+    """
+    return [e for e in log.entries if e["action"] != "join" and "kb_id" not in e]

@@ -65,9 +65,8 @@ class Job:
     pipeline: The fingerprint of the pipeline's folder.
     one_graph: Whether all documents are linked in one graph, instead of each for itself.
     format: Of the links, one of ``FORMATS``.
-    threshold: The threshold for links; None for the linker's own.
     find: How mentions are found, see ``make_finder``.
-    labels: The labels of mentions that are linked; None for those that the pipeline links.
+    overrides: Values of settings in the place of those of the pipeline's config.
     size: Documents of a shard.
     versions: Of the packages that links depend on.
     """
@@ -78,9 +77,8 @@ class Job:
     pipeline: str
     one_graph: bool = False
     format: str = "parquet"
-    threshold: float | None = None
     find: str = ""
-    labels: list[str] | None = None
+    overrides: dict[str, Any] = field(default_factory=dict)
     size: int = SIZE
     versions: dict[str, str] = field(default_factory=versions)
 
@@ -98,7 +96,7 @@ class Job:
         model: The folder of the pipeline, or the name of an installed package.
         corpus: The documents: a file or a folder.
         output: The output folder.
-        settings: one_graph, format, threshold, find, labels and size.
+        settings: one_graph, format, find, overrides and size.
         """
         folder = model_folder(Path(model))
         at, documents, out = (str(Path(path).resolve()) for path in (folder, corpus, output))

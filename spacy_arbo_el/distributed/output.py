@@ -11,11 +11,11 @@ from ..base.extras import import_pyarrow, import_pyarrow_parquet
 from ..mentions.getters import SpanGetter
 from ..show.frames import LINK, link_row, linked_mentions
 
-Row = dict[str, Any]
+LinkColumns = dict[str, Any]
 COLUMNS = (*LINK, "evidence")
 
 
-def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[Row]:
+def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[LinkColumns]:
     """The rows ``COLUMNS`` of linked documents, one per mention.
 
     ``evidence`` has the ids of the steps of the path, from the entity to the mention.
@@ -56,7 +56,7 @@ FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
 }
 
 
-def json_lines(rows: Iterable[Row]) -> bytes:
+def json_lines(rows: Iterable[LinkColumns]) -> bytes:
     """Rows as JSON, one per line."""
     lines: list[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     return "".join(lines).encode("utf8")

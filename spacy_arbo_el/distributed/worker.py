@@ -3,11 +3,12 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from spacy.tokens import Doc
-from spacy.util import minibatch
+from spacy.util import SimpleFrozenDict, minibatch
 
 from ..corpora.docs import unlinked
 from ..corpora.finders import make_finder
@@ -32,9 +33,8 @@ class PipelineWorker:
     model: The folder of the pipeline.
     pipeline: Its fingerprint, as the driver knows it.
     packages: The versions of packages, as the driver knows them.
-    threshold: The threshold for links; None for the linker's own.
     find: How mentions are found, see ``make_finder``.
-    labels: The labels of mentions that are linked; None for those that the pipeline links.
+    overrides: Values of settings in the place of those of the pipeline's config.
     """
 
     def __init__(
@@ -42,24 +42,19 @@ class PipelineWorker:
         model: Path,
         pipeline: str,
         packages: dict[str, str],
-        threshold: float | None = None,
         find: str = "",
-        labels: list[str] | None = None,
+        overrides: Mapping[str, Any] = SimpleFrozenDict(),
     ) -> None:
         ours = {"pipeline": fingerprint(model), **versions()}
         check_same({"pipeline": pipeline, **packages}, ours)
-        self.nlp = load_pipeline(model)
+        self.nlp = load_pipeline(model, config=dict(overrides))
         self.linker = find_linker(self.nlp)
-        if threshold is not None:
-            self.linker.threshold = threshold
-        self.linker.reader = self.linker.reader.with_labels(labels)
         self.finder = make_finder(self.nlp, self.linker, find)
 
     @classmethod
     def of(cls, job: Job) -> "PipelineWorker":
         """The pipeline of a job."""
-        settings = job.threshold, job.find, job.labels
-        return cls(Path(job.model), job.pipeline, job.versions, *settings)
+        return cls(Path(job.model), job.pipeline, job.versions, job.find, job.overrides)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""

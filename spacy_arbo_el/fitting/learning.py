@@ -76,7 +76,7 @@ WAYS = ("unchanged", "calibrated", "exemplars", "calibrated, with exemplars", *T
 
 
 @dataclass(frozen=True)
-class Way:
+class LearningWay:
     """One way to use annotated documents, as it linked those held out.
 
     name: One of ``WAYS``.
@@ -112,7 +112,7 @@ class Way:
         """Distance of probabilities from the share of right links."""
         return reliability_of_links(self.outcomes).error
 
-    def ahead_of(self, other: "Way") -> np.ndarray:
+    def ahead_of(self, other: "LearningWay") -> np.ndarray:
         """Differences in accuracy on bootstrap samples of the documents: (s,)."""
         gained = self.correct.astype(float) - other.correct
         return bootstrap_means(gained, documents_of(self.outcomes))
@@ -120,7 +120,7 @@ class Way:
 
 def compare_ways(
     nlp: Language, docs: Sequence[Doc], *, folds: int = 5, train: bool = False
-) -> list[Way]:
+) -> list[LearningWay]:
     """Link each part of documents after using the others in each way. The pipeline is unchanged.
 
     Exemplars that the pipeline has of these documents are left out. Raises ValueError for fewer
@@ -150,7 +150,7 @@ def compare_ways(
 
 def _linked_by(
     chain: Mapping[str, Use], nlp: Language, docs: Sequence[Doc], folds: int
-) -> list[Way]:
+) -> list[LearningWay]:
     """Link each part of documents after each step of using the others."""
     linker = find_linker(nlp)
     found: dict[str, list[Outcome]] = {name: [] for name in chain}
@@ -165,7 +165,7 @@ def _linked_by(
                 spent += (time.perf_counter() - start) / folds
                 seconds[name] += spent
                 found[name] += _held_out(find_linker(used), part)
-    return [Way(name, found[name], seconds[name]) for name in chain]
+    return [LearningWay(name, found[name], seconds[name]) for name in chain]
 
 
 def _held_out(linker: ArboLinker, docs: Sequence[Doc]) -> list[Outcome]:
@@ -195,7 +195,7 @@ def _restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
         linker.cfg.update(cfg)
 
 
-def best_way(ways: Sequence[Way]) -> Way:
+def best_way(ways: Sequence[LearningWay]) -> LearningWay:
     """The simplest way that is within one standard error of the best.
 
     The error is that of the difference between the two on the same documents. This is the usual
@@ -205,7 +205,7 @@ def best_way(ways: Sequence[Way]) -> Way:
     """
     best = max(ways, key=lambda way: way.accuracy)
 
-    def is_near(way: Way) -> bool:
+    def is_near(way: LearningWay) -> bool:
         return best.accuracy - way.accuracy <= max(float(best.ahead_of(way).std()), 1e-12)
 
     return next(way for way in ways if is_near(way))
@@ -227,7 +227,7 @@ def use_way(nlp: Language, docs: Sequence[Doc], name: str) -> Language:
     return nlp
 
 
-def gain(way: Way, first: Way) -> tuple[float, float, float]:
+def gain(way: LearningWay, first: LearningWay) -> tuple[float, float, float]:
     """The difference in accuracy to another way, and its 95 % interval."""
     low, high = np.quantile(way.ahead_of(first), [0.025, 0.975])
     difference = way.accuracy - first.accuracy

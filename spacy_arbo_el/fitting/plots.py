@@ -12,7 +12,7 @@ from ..base.errors import ArboError, Errors
 from ..evaluation.reliability import Reliability
 from ..evaluation.scorer import DRAWN_RECALLS
 from ..storage.files import write_file
-from .thresholds import Row
+from .thresholds import SweepRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ THRESHOLD_LINES = {
 }
 
 
-def plot_thresholds(rows: Sequence[Row], best: int) -> "Figure":
+def plot_thresholds(rows: Sequence[SweepRow], best: int) -> "Figure":
     """Plot precision and recall of links and NIL by threshold.
 
     rows: As ``sweep_linking`` gives them.

@@ -37,7 +37,7 @@ LINKING_SCORES = (
 )
 
 # Scores by name.
-Row = dict[str, float]
+SweepRow = dict[str, float]
 
 
 def check_score(name: str, choices: Sequence[str]) -> None:
@@ -60,7 +60,7 @@ class ThresholdSweep(NamedTuple):
         entity. None if the entity of a NIL mention is not annotated.
     """
 
-    rows: list[Row]
+    rows: list[SweepRow]
     judged: np.ndarray
     has_gold: np.ndarray
     documents: np.ndarray
@@ -69,7 +69,7 @@ class ThresholdSweep(NamedTuple):
     labels: list[Hashable | None]
 
 
-def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> list[Row]:
+def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> list[SweepRow]:
     """Pool several sweeps into scores at each threshold."""
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
     judged, has_gold = _pooled(sweeps)
@@ -160,7 +160,7 @@ def sweep_linking(
     )
 
 
-def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[Row]:
+def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[SweepRow]:
     linked, correct = judged
     scores = _scores(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
@@ -184,7 +184,7 @@ class DiscoverySweep(NamedTuple):
 
     discovery: Discovery
     curve: Curve
-    rows: list[Row]
+    rows: list[SweepRow]
 
 
 def sweep_discovery(
@@ -229,7 +229,7 @@ def sweep_discovery(
     return DiscoverySweep(discovery, curve, rows)
 
 
-def best_row(rows: Sequence[Row], score: str) -> int:
+def best_row(rows: Sequence[SweepRow], score: str) -> int:
     """The number of the row with the best score. If several are equal, the middle of the first run.
 
     If the first run begins at the lowest threshold, that threshold is chosen.

@@ -21,7 +21,7 @@ from .calibrate import Fitted, fit_calibration
 from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
-    Row,
+    SweepRow,
     ThresholdSweep,
     best_row,
     cautious_row,
@@ -48,7 +48,7 @@ class TuningResult(NamedTuple):
     tried: The score with each value that was tried, by setting of the inference.
     """
 
-    linking: list[Row]
+    linking: list[SweepRow]
     best_linking: int
     discovery: DiscoverySweep | None
     best_discovery: int
@@ -209,12 +209,12 @@ def store(nlp: Language, result: TuningResult, name: str | None = None) -> None:
     config["calibration"] = linker.calibration.to_config()
 
 
-def as_csv(rows: Sequence[Row]) -> str:
+def as_csv(rows: Sequence[SweepRow]) -> str:
     """Rows of scores as CSV with a header."""
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 
-def as_table(rows: Sequence[Row], best: int, title: str) -> Table:
+def as_table(rows: Sequence[SweepRow], best: int, title: str) -> Table:
     """Some of the rows as a table for the terminal. The best one is marked."""
     columns = [column for column in rows[0] if column != "mentions"]
     shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}

@@ -128,10 +128,6 @@ class MentionReader:
         is_other = settings.labels is not None and label not in settings.labels
         return is_other or label in (settings.labels_discard or ())
 
-    def with_labels(self, labels: list[str] | None) -> "MentionReader":
-        """The same, but only mentions with these labels are linked. None changes nothing."""
-        return replace(self, settings=replace(self.settings, labels=labels)) if labels else self
-
     def read_docs(self, docs: Iterable[Doc]) -> MentionBatch:
         """All mentions of Docs, discarded labels included."""
         return self.read([self.all_mentions(doc) for doc in docs])

@@ -14,8 +14,8 @@ from ..base.errors import ArboError, Errors
 from ..corpora.label_studio import COUNTED
 from ..corpora.offsets import borders
 from ..corpora.read import read
-from ..decisions.journal import Entry
-from ..decisions.table import as_csv
+from ..decisions.decision_table import as_csv
+from ..discovery.decision_log import Entry
 from ..kb.entity import NIL
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.record import text_fingerprint

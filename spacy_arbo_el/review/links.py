@@ -10,7 +10,7 @@ from spacy.util import filter_spans, minibatch
 
 from ..corpora.annotated import LABEL
 from ..corpora.docs import unlinked
-from ..decisions.journal import Entry
+from ..discovery.decision_log import Entry
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link
@@ -103,8 +103,8 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
     """Documents whose mentions were decided on. Those without any are left out."""
     found: dict[str, dict[tuple[int, int], tuple[str, str]]] = {}
     new, chosen = linker.new_entities, []
-    for entry in new.history.decisions():
-        for key in entry["mentions"] if entry["action"] == "accept" else ():
+    for entry in new.history.standing():
+        for key in entry["mentions"] if "kb_id" in entry else ():
             row = new.rows.row(tuple(key))
             label = new.rows.records[row].label if row >= 0 else ""
             found.setdefault(key[0], {})[key[1], key[2]] = (label, entry["kb_id"])

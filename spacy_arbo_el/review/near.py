@@ -9,7 +9,7 @@ from spacy.language import Language
 
 from ..base.arrays import unit
 from ..base.calibration import Curve, fit_logistic, probability
-from ..decisions.journal import Entry
+from ..discovery.decision_log import Entry
 from ..discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
 from ..discovery.new_entities import NewEntities
 from ..discovery.store import Unlinked

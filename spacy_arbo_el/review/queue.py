@@ -18,7 +18,7 @@ LEAST_DOUBT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class QueueRow:
     """A new entity.
 
     near, nearest: The id and the title of its nearest entity, "" for none.
@@ -40,7 +40,7 @@ class Row:
     version: str
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float, curve: Curve | None = None) -> "Row":
+    def of(cls, entity: NewEntity, threshold: float, curve: Curve | None = None) -> "QueueRow":
         near = [calibrated(one.probability, curve) for one in entity.nearest[:2]]
         first, second = [*near, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
@@ -65,7 +65,7 @@ def version_of(one: NewEntity | Entity) -> str:
     return hashlib.blake2b(content.encode("utf8", "replace"), digest_size=6).hexdigest()
 
 
-SORTS: dict[str, Callable[[Row], tuple]] = {
+SORTS: dict[str, Callable[[QueueRow], tuple]] = {
     "doubt": lambda row: (-row.mentions * (row.doubt + LEAST_DOUBT), row.id),
     "mentions": lambda row: (-row.mentions, row.id),
     "probability": lambda row: (-row.probability, row.id),
@@ -124,7 +124,7 @@ class Queue:
         self._new, self.curve = new_entities, curve
         new, rows = self._new(), []
         for start in range(0, len(new), 1000):
-            rows += [Row.of(one, new.threshold, curve) for one in new[start : start + 1000]]
+            rows += [QueueRow.of(one, new.threshold, curve) for one in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 
@@ -135,13 +135,13 @@ class Queue:
                 place = SORTS["doubt"](self.rows.pop(entity_id))
                 del self._order[bisect_left(self._order, place)]
             try:
-                row = Row.of(self._new().named(entity_id), self._new().threshold, self.curve)
+                row = QueueRow.of(self._new().named(entity_id), self._new().threshold, self.curve)
             except (KeyError, ValueError):
                 continue
             self.rows[row.id] = row
             insort(self._order, SORTS["doubt"](row))
 
-    def select(self, filters: Filters, skipped: set[str], flagged: set[str]) -> list[Row]:
+    def select(self, filters: Filters, skipped: set[str], flagged: set[str]) -> list[QueueRow]:
         """The rows that pass the filters, in their order."""
         chosen = {"skipped": skipped, "flagged": flagged}.get(filters.state, self.rows.keys())
         left_out = skipped if filters.state == "open" else ()
@@ -176,7 +176,7 @@ class Queue:
             return {new.clusters.ids[number] for number in found}
 
 
-def next_id(rows: Sequence[Row], before: Row | None, sort: str) -> str:
+def next_id(rows: Sequence[QueueRow], before: QueueRow | None, sort: str) -> str:
     """Id of the next row; "" for none. If that row is gone, it is that of the first."""
     place = SORTS[sort](before) if before is not None else ()
     after = (row for row in rows if SORTS[sort](row) > place)

@@ -10,25 +10,17 @@ import srsly
 from spacy.language import Language
 
 from ..base.errors import ArboError, Errors
-from ..decisions.deciding import (
-    LOGGED,
-    NOTES,
-    Deciding,
-    claims,
-    clusters_of,
-    given,
-    holds,
-    replay,
-)
+from ..decisions.deciding import Deciding, given
 from ..decisions.imported import import_new_entities, read_found
-from ..decisions.journal import META, Entry, Journal
+from ..decisions.journal import META, Journal
+from ..discovery.decision_log import NOTES, ON_CLUSTERS, Entry, clusters_of
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey, MentionRecord
 from ..pipelines import save_pipeline
 from .near import Near, fitted
-from .queue import Filters, Queue, Row, version_of
+from .queue import Filters, Queue, QueueRow, version_of
 
 # Similar clusters that are shown.
 SIMILAR = 6
@@ -37,6 +29,7 @@ SIMILAR = 6
 class Review:
     """Contents and actions of the pages. Threads may call all methods at the same time.
 
+    nlp: The pipeline, loaded by ``load_pipeline``, which makes the decisions of the journal.
     model: The folder of the pipeline.
     new: A file of ``arbo discover`` to take up.
     save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
@@ -51,7 +44,6 @@ class Review:
         read_only: bool = False,
         save: Callable[[Language], None] | None = None,
     ) -> None:
-        replay(nlp, model)
         self.nlp, self.model, self.read_only = nlp, model, read_only
         self.journal, self.deciding = Journal(model, read_only=read_only), Deciding(nlp)
         self.linker = self.deciding.linker
@@ -89,8 +81,7 @@ class Review:
             see ``version``.
         """
         with self._deciding:
-            if self.read_only:
-                raise ArboError(Errors.E916)
+            self._check_writable()
             self._check(action, seen or {}, more)
             entry = {"action": action, "by": by, **more, **self._first(action, more)}
             with self.alone:
@@ -127,7 +118,7 @@ class Review:
 
     def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
         """The first candidate at a decision, to calibrate on."""
-        row = self.queue.rows.get(more.get("id", "")) if action in LOGGED else None
+        row = self.queue.rows.get(more.get("id", "")) if action in ON_CLUSTERS else None
         if row is None or action in ("merge", "split") or not row.near:
             return {}
         return {"first": [row.near, row.raw]}
@@ -147,14 +138,8 @@ class Review:
         number: That of the decision; by default the last one.
         """
         with self._deciding:
-            if self.read_only or not self.standing:
-                raise ArboError(Errors.E916)
-            entry = self._standing(self.standing[-1]["n"] if number is None else number)
-            later = self.dependents(entry)
-            if later:
-                names = later[-1].get("names", {}).values() or later[-1].get("changed")
-                since = ", ".join(f"“{one}”" for one in names or [later[-1]["action"]])
-                raise ArboError(Errors.E913.format(since=f"a decision on {since}"))
+            self._check_writable()
+            entry = self.journal.log.decision(number)
             self.journal.append({"action": "undo", "of": entry["n"], "by": by})
             try:
                 with self.alone:
@@ -172,21 +157,14 @@ class Review:
         number: That of the decision; by default the one taken back last.
         """
         with self._deciding:
-            undone = [one for one in self.journal.undone() if number in (None, one["n"])]
+            undone = [one for one in self.journal.log.undone() if number in (None, one["n"])]
             if not undone:
-                raise ArboError(Errors.E916)
+                raise ArboError(Errors.E716)
             return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
 
-    def _standing(self, number: int) -> Entry:
-        for entry in self.standing:
-            if entry["n"] == number:
-                return entry
-        raise ArboError(Errors.E922)
-
-    def dependents(self, entry: Entry) -> list[Entry]:
-        """The later decisions that can't stand without one."""
-        held = holds(entry)
-        return [one for one in self.standing if one["n"] > entry["n"] and claims(one) & held]
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ArboError(Errors.E916)
 
     def _note(self, entry: Entry) -> None:
         """Update skipped, flagged and decided entries after a decision. They are read from the
@@ -194,7 +172,7 @@ class Review:
         """
         with self.lock:
             self.queue.update(clusters_of({"action": "flag", **entry}) if entry else ())
-            self.standing = self.journal.standing()
+            self.standing = self.journal.log.standing()
             self.skipped = {entry["id"] for entry in self.standing if entry["action"] == "skip"}
             flags = {e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"}
             self.flags = {name: comment for name, comment in flags.items() if comment}
@@ -206,13 +184,13 @@ class Review:
     @property
     def unsaved(self) -> int:
         """Number of journal entries that the saved pipeline lacks."""
-        return 0 if self.read_only else len(self.journal.entries) - self._saved
+        return 0 if self.read_only else len(self.journal.log.entries) - self._saved
 
     def save(self) -> None:
         """Save the pipeline with all decisions. Pages are shown meanwhile."""
         with self._deciding:
             if self.unsaved:
-                count = len(self.journal.entries)
+                count = len(self.journal.log.entries)
                 self.nlp.meta[META] = {"journal": self.journal.id, "entries": count}
                 self._save(self.nlp)
                 self._saved, self.saved = count, True
@@ -236,7 +214,7 @@ class Review:
 
     # What pages show
 
-    def select(self, filters: Filters) -> list[Row]:
+    def select(self, filters: Filters) -> list[QueueRow]:
         """The rows of the queue that pass the filters."""
         with self.lock:
             return self.queue.select(filters, self.skipped, set(self.flags))
@@ -252,12 +230,12 @@ class Review:
         found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
         return list({entity.id: entity for entity in found}.values())[:count]
 
-    def similar(self, entity: NewEntity) -> list[Row]:
+    def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
         ids = [one for one in self.near.similar(entity) if one != entity.id]
         return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
 
-    def effect(self, kb_id: str) -> tuple[int, list[Row]]:
+    def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:
         """Count mentions that an entity now attracts, with their clusters."""
         ids = self.near.attracted(kb_id)
         rows = (self.queue.rows.get(one) for one in ids)
@@ -266,7 +244,7 @@ class Review:
     def entry(self, number: str | None) -> list[Entry]:
         """The entry of a number in an address, if any."""
         known = number and number.isdecimal() and len(number) < 10
-        return self.journal.entries[int(number) : int(number) + 1] if number and known else []
+        return self.journal.log.entries[int(number) : int(number) + 1] if number and known else []
 
     def place(self, entry: Entry) -> tuple[str, ...]:
         """The present page of a decision: its path and id, empty for none."""
@@ -275,15 +253,6 @@ class Review:
                 return "/cluster", one
         ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
         return next((("/kb/entity", one) for one in ids if one in self.linker.kb), ())
-
-    def free(self) -> set[int]:
-        """The numbers of the decisions that can be undone now."""
-        found, claimed = set(), set()  # type: ignore[var-annotated]
-        for entry in reversed(self.standing):
-            if not holds(entry) & claimed:
-                found.add(entry["n"])
-            claimed |= claims(entry)
-        return found
 
     def accepted(self, key: MentionKey) -> str:
         """The entity that a mention became, "" for none."""

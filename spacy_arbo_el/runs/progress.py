@@ -48,11 +48,11 @@ class Progress:
     def __call__(
         self, nlp: Language, stdout: IO = sys.stdout, stderr: IO = sys.stderr
     ) -> tuple[LogStep, Callable[[], None]]:
-        table = _Table(nlp.config["training"]["eval_frequency"], stdout)
+        table = _ProgressTable(nlp.config["training"]["eval_frequency"], stdout)
         return table.log_step, table.finalize
 
 
-class _Table:
+class _ProgressTable:
     """The table of one training while it is printed."""
 
     def __init__(self, interval: int, stdout: IO) -> None:

@@ -11,7 +11,7 @@ from ..base.errors import ArboError, Errors
 from .checkpoint import Checkpoint, Evaluation
 
 # What the training loop reports of a step, and whether it was evaluated
-Step = tuple[dict[str, Any], bool]
+LoopStep = tuple[dict[str, Any], bool]
 
 
 class ResumableLoop:
@@ -48,7 +48,7 @@ class ResumableLoop:
         self.evaluations.append(evaluation)
         return evaluation
 
-    def steps(self, steps: Iterator[tuple[Any, dict[str, Any], bool | None]]) -> Iterator[Step]:
+    def steps(self, steps: Iterator[tuple[Any, dict[str, Any], bool | None]]) -> Iterator[LoopStep]:
         """Yield the loop's reports, with a final evaluation. There is a report for each trained
         step.
 
@@ -69,7 +69,7 @@ class ResumableLoop:
         info["checkpoints"].append((score, info["step"]))
         yield {**info, "score": score, "other_scores": other_scores}, True
 
-    def _replay(self, checkpoint: Checkpoint, steps: Iterator[tuple[Any, Any, Any]]) -> Step:
+    def _replay(self, checkpoint: Checkpoint, steps: Iterator[tuple[Any, Any, Any]]) -> LoopStep:
         """Skip to a checkpoint's step without training; restore it."""
         # Hides the method, which the loop calls with each batch.
         vars(self._nlp)["update"] = lambda *args, **kwargs: None

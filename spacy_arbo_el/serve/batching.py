@@ -15,7 +15,7 @@ ITEMS, WEIGHT = 64, 512
 
 
 @dataclass
-class _Job:
+class _Request:
     """A request.
 
     results: By the number of the item.
@@ -37,7 +37,7 @@ class _Job:
             self.answer.set_exception(error)
 
 
-class Batcher(Generic[T]):
+class SharedCall(Generic[T]):
     """Share one call of a function among threads.
 
     The function is called ``wait`` seconds after the first of them came, with items of all. Those
@@ -64,11 +64,11 @@ class Batcher(Generic[T]):
         self.function, self.wait, self.weigh, self.patience = function, wait, weigh, patience
         self._thread = thread or ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
-        self._waiting: list[_Job] = []
+        self._waiting: list[_Request] = []
 
     def __call__(self, items: Sequence[Any]) -> list[T]:
         """The results for some items. Raises what the function raises for these alone."""
-        job = _Job(items, time.monotonic())
+        job = _Request(items, time.monotonic())
         if not items:
             return []
         with self._lock:
@@ -85,9 +85,9 @@ class Batcher(Generic[T]):
             if self._waiting:
                 self._thread.submit(self._run_waiting)
 
-    def _next(self) -> list[tuple[_Job, int]]:
+    def _next(self) -> list[tuple[_Request, int]]:
         """The items of the next call, by job and number. Jobs with more wait on."""
-        chosen: list[tuple[_Job, int]] = []
+        chosen: list[tuple[_Request, int]] = []
         weight, late = 0, time.monotonic() - self.patience
         with self._lock:
             for job in self._waiting:
@@ -107,7 +107,7 @@ class Batcher(Generic[T]):
             self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen
 
-    def _run(self, chosen: list[tuple[_Job, int]]) -> None:
+    def _run(self, chosen: list[tuple[_Request, int]]) -> None:
         try:
             results = self.function([job.items[number] for job, number in chosen])
         except Exception as error:

@@ -134,7 +134,7 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _CellCandidate:
     """An entity for a cell. support: The share of what other columns say that it says too."""
 
     entity: Entity
@@ -163,11 +163,11 @@ def _of_cell(
     """The candidates of a cell. named: The entity that has the text of the cell as its id."""
     pairs = [(one, score) for one, score in found if one != named]
     pairs += [] if named is None else [(named, 1.0)]
-    rows = [_Candidate(one, score, _features(query, one)) for one, score in pairs]
+    rows = [_CellCandidate(one, score, _features(query, one)) for one, score in pairs]
     linkable = [row for row in rows if row.probability >= threshold]
     most = max((row.support for row in linkable), default=0.0)
 
-    def score(row: _Candidate) -> float:
+    def score(row: _CellCandidate) -> float:
         lowered = row.probability * (1 + row.support) / (1 + most)
         return 1.0 if row.entity is named else min(lowered, row.probability)
 

@@ -54,7 +54,7 @@ METHODS = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-He
 _CALLBACK = re.compile(r"[A-Za-z_$][\w$.]{0,100}")
 
 
-class Field(BaseModel):
+class AskedProperty(BaseModel):
     """A property that is asked for."""
 
     id: str
@@ -64,7 +64,7 @@ class Extension(BaseModel):
     """A question for properties of entities."""
 
     ids: list[str]
-    properties: list[Field]
+    properties: list[AskedProperty]
 
 
 _QUERIES, _EXTENSION = TypeAdapter(dict[str, Any]), TypeAdapter(Extension)

@@ -71,7 +71,7 @@ class LinkRequest(Body):
         return self
 
 
-class NewEntity(Body):
+class EntityBody(Body):
     """An entity. One with its id is replaced."""
 
     id: Word
@@ -94,7 +94,7 @@ class NewEntity(Body):
 
 
 class EntityRequest(Body):
-    entities: list[NewEntity] = Field(min_length=1, max_length=1000)
+    entities: list[EntityBody] = Field(min_length=1, max_length=1000)
 
 
 class RemovalRequest(Body):
@@ -108,13 +108,13 @@ class MergeRequest(Body):
     into: Word
 
 
-class Candidate(Body):
+class CandidateBody(Body):
     kb_id: str
     title: str
     score: float
 
 
-class Linked(Mention):
+class LinkBody(Mention):
     """A mention with its link. kb_id: "NIL" where no entity fits; new_entity: then its id."""
 
     text: str
@@ -122,11 +122,11 @@ class Linked(Mention):
     title: str
     score: float = Field(description="Probability of the link; for NIL, of the best candidate")
     new_entity: str
-    candidates: list[Candidate]
+    candidates: list[CandidateBody]
 
 
 class LinkedDocument(Body):
-    mentions: list[Linked]
+    mentions: list[LinkBody]
 
 
 class LinkAnswer(Body):
@@ -139,7 +139,7 @@ class State(Body):
     entities: int
 
 
-class Problem(Body):
+class ErrorBody(Body):
     """An error and its place."""
 
     error: str

@@ -30,7 +30,7 @@ from ..mentions.annotations import Link, links_of
 from ..mentions.getters import find_mentions, set_mentions
 from ..retrieval.entity_texts import encode_texts
 from . import schema
-from .batching import Batcher
+from .batching import SharedCall
 from .cells import candidates
 from .metrics import MEDIA_TYPE, Counts, Metrics
 from .security import Gate, Rules, Windows, refusal
@@ -75,12 +75,12 @@ class Service:
         self.counts = Counts()
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
-        self.documents: Batcher[list[dict[str, Any]]] = Batcher(
+        self.documents: SharedCall[list[dict[str, Any]]] = SharedCall(
             self._zoned(self._linked), thread, weigh=_weight, patience=patience
         )
         linked = self._zoned(partial(candidates, self.linker))
-        self.cells: Batcher[list[dict[str, Any]]] = Batcher(linked, thread, patience=patience)
-        self.texts: Batcher[Any] = Batcher(self._encoded, thread)
+        self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(linked, thread, patience=patience)
+        self.texts: SharedCall[Any] = SharedCall(self._encoded, thread)
 
     def link(self, body: schema.LinkRequest) -> dict[str, Any]:
         """The links of documents, in order."""
@@ -194,7 +194,7 @@ class Service:
 
     def router(self) -> APIRouter:
         """The routes of all operations, whose paths are counted."""
-        problems: Any = {"default": {"model": schema.Problem, "description": "The error"}}
+        problems: Any = {"default": {"model": schema.ErrorBody, "description": "The error"}}
         router = APIRouter(route_class=_Operation, responses=problems)
         token: Any = {"dependencies": [Security(HTTPBearer(auto_error=False))]}
         for path, function, answer, summary in (

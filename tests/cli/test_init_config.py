@@ -34,7 +34,7 @@ def test_sources_are_package_data():
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):
     path = tmp_path / "linker.cfg"
-    run(path, "--system", "arborescence", "--lang", "de", "--encoder", tiny_bert)
+    run(path, "--system", "arborescence", "--nlp.lang", "de", "--paths.encoder", tiny_bert)
     nlp = init_nlp(load_config(path, overrides=write_corpus(tmp_path / "corpus")))
     assert nlp.lang == "de" and nlp.get_pipe("arbo_linker").encoder.is_ready
 
@@ -81,7 +81,7 @@ def test_invalid_requests_are_said_and_nothing_is_replaced(tmp_path):
     path = tmp_path / "linker.cfg"
     printed = run(path, "--system", "all", code=1)
     assert "no system 'all'" in printed and all(system in printed for system in SYSTEMS)
-    assert "xq" in run(path, "--lang", "xq", code=1)
+    assert "xq" in run(path, "--nlp.lang", "xq", code=1)
     assert not path.exists()
     path.write_text("mine")
     assert "already exists" in run(path, code=1)

@@ -126,7 +126,7 @@ def test_merge_split_reject_and_release():
     assert len(gone.inputs) == 2 and entities.resolve(off.id) == "E9" and off.id not in entities
     assert members(entities) == {b: [0, 2]}
     assert [entry["action"] for entry in entities.log] == ["merge", "split", "reject", "accept"]
-    assert entities.log[0]["into"] == b and entities.log[1]["mentions"] == [
+    assert entities.log[0]["id"] == b and entities.log[1]["mentions"] == [
         ["doc1", 1, 4],
         ["doc4", 4, 7],
     ]
@@ -176,7 +176,8 @@ def test_mentions_that_were_accepted_elsewhere_are_removed():
     a, b = entities.ids
     entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
     assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
-    assert [(entry["action"], entry["kb_id"]) for entry in entities.log] == [("accept", "E4")] * 2
+    (entry,) = entities.log
+    assert (entry["action"], entry["kb_id"], len(entry["ids"])) == ("leave_out", "E4", 2)
     entities.take_back(acceptances=True)
     assert members(entities) == {a: [0, 1], b: [2]} and entities.resolve(b) == b
 
@@ -266,7 +267,7 @@ def test_every_decision_can_be_undone():
         assert members(entities) == state
     assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
     assert entities.attach(mentions([9]), np.array([[0, 2]])) == [a], "nothing is kept apart"
-    with pytest.raises(ValueError, match="no decision"):
+    with pytest.raises(ValueError, match="no such decision"):
         entities.undo()
     assert [entry["action"] for entry in entities.log].count("undo") == 6
 

@@ -39,12 +39,17 @@ def model(saved_tiny):
     return saved_tiny
 
 
+def above(threshold):
+    """Overrides of the config for this threshold."""
+    return {"components.arbo_linker.threshold": threshold}
+
+
 @pytest.fixture
 def make_job(model, corpus, tmp_path):
     """Function that makes a job of three documents a shard."""
 
     def make(name="out", **settings):
-        values = {"format": "jsonl", "threshold": THRESHOLD, "size": 3, **settings}
+        values = {"format": "jsonl", "overrides": above(THRESHOLD), "size": 3, **settings}
         return Job.of(model, values.pop("corpus", corpus), tmp_path / name, **values)
 
     return make

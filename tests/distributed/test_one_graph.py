@@ -18,7 +18,7 @@ from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import corpus_search
 
-from .conftest import GRAPH_THRESHOLD, ordered, rows_in
+from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def in_one_graph(model, corpus):
 
 def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
     rows, new_entities = in_one_graph
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     found = discover_in_shards(job)
     assert [one.to_dict() for one in found] == new_entities
     assert not (job.folder / "links").exists()
@@ -47,7 +47,7 @@ def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_o
 
 
 def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     done = []
 
     def stop_before(name, count):
@@ -109,7 +109,7 @@ def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, m
     linker.threshold = GRAPH_THRESHOLD
     docs = linker.corpus.link(list(read_documents(corpus, nlp)))
     expected = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
     assert rows_in(job.folder) == expected
 

@@ -22,6 +22,7 @@ from ..commands import run  # noqa: E402
 from .conftest import (  # noqa: E402
     GRAPH_THRESHOLD,
     N_DOCUMENTS,
+    above,
     rows_in,
 )
 
@@ -83,12 +84,21 @@ def test_a_worker_with_another_pipeline_is_an_error_with_a_message(make_job):
 def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     make_job, model, corpus, tmp_path
 ):
-    job = make_job(one_graph=True, threshold=GRAPH_THRESHOLD)
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
     arguments = ["link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
-    arguments += ["--shard", 3, "--threshold", GRAPH_THRESHOLD, "--ray", "local", "--workers", 2]
+    arguments += [
+        "--shard",
+        3,
+        "--components.arbo_linker.threshold",
+        GRAPH_THRESHOLD,
+        "--ray",
+        "local",
+        "--workers",
+        2,
+    ]
     assert f"{N_DOCUMENTS} documents" in run(*arguments)
-    parallel = make_job("ray", one_graph=True, threshold=GRAPH_THRESHOLD)
+    parallel = make_job("ray", one_graph=True, overrides=above(GRAPH_THRESHOLD))
     rows = rows_in(job.folder)
     assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
     ours, theirs = (

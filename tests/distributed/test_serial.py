@@ -23,7 +23,7 @@ from spacy_arbo_el.distributed.shards import Shard
 from spacy_arbo_el.distributed.worker import ShardWorker
 
 from ..commands import run
-from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, ordered, rows_in
+from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, above, ordered, rows_in
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,7 @@ def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
 
 def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
     arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each", "--shard", 3]
-    arguments += ["--format", "jsonl", "--threshold", THRESHOLD]
+    arguments += ["--format", "jsonl", "--components.arbo_linker.threshold", THRESHOLD]
     assert "4 shards, 12 documents" in run(*arguments, "--part", "1/2")
     assert "E892" in run(*arguments, "--part", "3/2", code=1)
     printed = run(*arguments)
@@ -193,9 +193,16 @@ def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, mo
 def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     # All workers and the reducer are done, so that no cluster is needed any more.
-    job = make_job("new.run", one_graph=True, threshold=GRAPH_THRESHOLD)
+    job = make_job("new.run", one_graph=True, overrides=above(GRAPH_THRESHOLD))
     expected = [one.to_dict() for one in discover_in_shards(job)]
-    options = ["--threshold", GRAPH_THRESHOLD, "--shard", 3, "--ray", "local"]
+    options = [
+        "--components.arbo_linker.threshold",
+        GRAPH_THRESHOLD,
+        "--shard",
+        3,
+        "--ray",
+        "local",
+    ]
     printed = run("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options)
     assert f"{len(expected)} new entities" in printed
     lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
@@ -210,7 +217,7 @@ def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, c
 def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):
     job = make_job()
     job.begin()
-    for change in ({"threshold": 0.5}, {"pipeline": "0" * 32}, {"format": "spacy"}):
+    for change in ({"overrides": above(0.5)}, {"pipeline": "0" * 32}, {"format": "spacy"}):
         with pytest.raises(ValueError, match=f"E890.*{next(iter(change))}"):
             replace(job, **change).begin()
     for other, difference in (

@@ -86,3 +86,16 @@ def test_the_web_framework_is_imported_for_http_alone():
     for path in FILES:
         is_http = room_of(path) == "serve" or path == PACKAGE / "cli" / "serve.py"
         assert is_http or not WEB & {one[0] for one in imports_of(path)}, path
+
+
+# A verbalization, and the layers of an n-gram tower by what they do.
+SHARED_NAMES = {"Parts"}
+
+
+def test_a_name_of_a_class_means_one_thing():
+    named = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, ast.ClassDef):
+                named.setdefault(node.name.lstrip("_"), []).append(path)
+    assert {name for name, paths in named.items() if len(paths) > 1} == SHARED_NAMES

@@ -60,12 +60,12 @@ def work(model, found, seed, say):  # pragma: no cover - killed in another proce
         say()
         saving = None
         while True:
-            before = len(review.journal.entries)
+            before = len(review.journal.log.entries)
             try:
                 act(review, rng)
             except (ValueError, KeyError, IndexError):
                 continue
-            for entry in review.journal.entries[before:]:
+            for entry in review.journal.log.entries[before:]:
                 say(json.dumps([entry["n"], entry["action"], entry["at"]]).encode())
             if rng.random() < 0.15 and (saving is None or not saving.is_alive()):
                 saving = threading.Thread(target=review.save, daemon=True)
@@ -110,7 +110,7 @@ def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, at
             run = in_process(action, kill_after=rng.uniform(0, 0.5), wait=rng.random() < 0.8)
             assert run.killed, "the review has ended before it was killed"
             known, kills = known + [json.loads(line) for line in run.said if line], kills + 1
-            entries = [[e["n"], e["action"], e["at"]] for e in Journal(model).entries]
+            entries = [[e["n"], e["action"], e["at"]] for e in Journal(model).log.entries]
             assert [one for one in known if one not in entries] == []
         # All that the journal has, made on the pipeline as it was, is what is there.
         again = folder / "again"

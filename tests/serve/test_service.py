@@ -13,7 +13,7 @@ from starlette.routing import Mount
 from starlette.testclient import TestClient
 
 from spacy_arbo_el.serve import schema
-from spacy_arbo_el.serve.batching import Batcher
+from spacy_arbo_el.serve.batching import SharedCall
 from spacy_arbo_el.serve.security import Rules
 from spacy_arbo_el.serve.service import create_service
 
@@ -218,7 +218,7 @@ def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails():
         sizes.append(len(items))
         return [1 / item for item in items]
 
-    batcher = Batcher(invert, wait=0.2)
+    batcher = SharedCall(invert, wait=0.2)
 
     def call(items):
         barrier.wait()
@@ -242,7 +242,7 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time():
         time.sleep(0.1)
         return items
 
-    batcher = Batcher(slow, wait=0, weigh=lambda item: item, patience=0.6)
+    batcher = SharedCall(slow, wait=0, weigh=lambda item: item, patience=0.6)
     with ThreadPoolExecutor(2) as pool:
         large = pool.submit(batcher, [400] * 8)
         entered.wait()

@@ -67,7 +67,7 @@ def read_table(
     bad: What to do with the error of an invalid line.
     """
     report = report or ImportReport()
-    table = _Table(path, delimiter, encoding, list(header), _lists(where or {}))
+    table = _TableFile(path, delimiter, encoding, list(header), _lists(where or {}))
     with at_line(path, 1):
         fields = _fields(table.header, _lists(columns or {}))
     reader, several = RecordReader(path, bad, separator, fields), _repeated(table, fields)
@@ -87,7 +87,7 @@ def read_table(
     reader.warn()
 
 
-class _Table:
+class _TableFile:
     """The rows of a file.
 
     header: The names of the columns.
@@ -159,7 +159,7 @@ def _delimiter_of(path: PathLike, line: str) -> str:
     return sure or max(DELIMITERS, key=line.count)
 
 
-def _repeated(table: _Table, fields: Mapping[str, Sequence[int]]) -> set[str]:
+def _repeated(table: _TableFile, fields: Mapping[str, Sequence[int]]) -> set[str]:
     """The ids that several rows have."""
     seen: set[str] = set()
     repeated: set[str] = set()
@@ -170,7 +170,7 @@ def _repeated(table: _Table, fields: Mapping[str, Sequence[int]]) -> set[str]:
 
 
 def _record(
-    table: _Table,
+    table: _TableFile,
     places: Mapping[str, Sequence[int]],
     reader: RecordReader,
     row: list[str],

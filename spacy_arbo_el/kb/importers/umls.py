@@ -14,7 +14,7 @@ MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL
 MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
 MRSTY = "CUI TUI STN STY ATUI CVF"
 
-Row = dict[str, str]
+Columns = dict[str, str]
 
 
 @entity_formats("umls")
@@ -82,15 +82,15 @@ class _OptionalFile:
 
     def __init__(self, path: Path, columns: str):
         self._groups = _concepts(path, columns) if path.is_file() else iter(())
-        self._next: tuple[int, str, list[Row]] | None = next(self._groups, None)
+        self._next: tuple[int, str, list[Columns]] | None = next(self._groups, None)
 
-    def of(self, concept: str) -> list[Row]:
+    def of(self, concept: str) -> list[Columns]:
         while self._next is not None and self._next[1] < concept:
             self._next = next(self._groups, None)
         return self._next[2] if self._next is not None and self._next[1] == concept else []
 
 
-def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Row]]]:
+def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Columns]]]:
     """(first line, concept, rows) of each concept."""
     before = ""
     for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
@@ -102,7 +102,7 @@ def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Row]]]:
         yield group[0][0], concept, [row for _, row in group]
 
 
-def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Row]]:
+def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Columns]]:
     for number, line in read_lines(path):
         if not line:
             continue

@@ -8,11 +8,11 @@ from typing import Any
 from ..base.errors import Errors
 from ..corpora.json_documents import Source
 from ..corpora.table import csv_text, read_rows, uncell
+from ..discovery.decision_log import Entry
 from ..discovery.entities import NewEntity
 from ..discovery.new_entities import NewEntities
 from ..storage.files import write_file
 from ..storage.lines import line_error
-from .journal import Entry
 
 ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")
@@ -20,7 +20,7 @@ DECISIONS = (ACCEPT, "reject", "merge", "split")
 COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
 # The columns that people fill in, see `arbo new apply`.
 FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
-Row = dict[str, str]
+DecisionRow = dict[str, str]
 
 
 def write_decisions(new_entities: NewEntities, path: Path) -> None:
@@ -35,7 +35,7 @@ def described(one: NewEntity) -> tuple[object, ...]:
     return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
 
 
-def read_decisions(path: Path) -> Iterator[tuple[int, Row]]:
+def read_decisions(path: Path) -> Iterator[tuple[int, DecisionRow]]:
     """Read the lines of a table that have a decision, with their numbers.
 
     Raises ValueError with file and line for a decision that does not exist.
@@ -54,7 +54,7 @@ def read_decisions(path: Path) -> Iterator[tuple[int, Row]]:
 
 def apply_all(
     path: Path,
-    rows: Sequence[tuple[int, Row]],
+    rows: Sequence[tuple[int, DecisionRow]],
     new_entities: NewEntities,
 ) -> dict[str, int]:
     """Make decisions in order. Raises ValueError with file and line at the first impossible one.
@@ -71,7 +71,7 @@ def apply_all(
     return {name: counts[name] for name in DECISIONS if counts[name]}
 
 
-def _apply(row: Row, new_entities: NewEntities) -> None:
+def _apply(row: DecisionRow, new_entities: NewEntities) -> None:
     entity, decision = row["id"], row["decision"]
     if decision == ACCEPT:
         about: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
@@ -86,7 +86,7 @@ def _apply(row: Row, new_entities: NewEntities) -> None:
         new_entities.split(entity, _numbers(_cell(row, "members")))
 
 
-def _cell(row: Row, column: str) -> str:
+def _cell(row: DecisionRow, column: str) -> str:
     if not row.get(column):
         raise ValueError(f"a {row['decision']} needs the column {column!r}.")
     return row[column]

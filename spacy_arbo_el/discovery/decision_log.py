@@ -1,0 +1,121 @@
+"""A log of decisions: which of them stand, and which can be taken back or made again."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from ..base.errors import ArboError, Errors
+
+Entry = dict[str, Any]
+# Decisions on new entities. "leave_out" is an acceptance that was made elsewhere.
+ON_CLUSTERS = (
+    *("accept", "link", "accept_all", "link_all", "leave_out"),
+    *("merge", "split", "reject"),
+)
+# Those that change nothing but what the pages of a review show.
+NOTES = ("skip", "flag")
+# Entries that nobody decides on: "join" is a merge that new mentions caused.
+_EVENTS = ("undo", "import", "join")
+
+
+@dataclass
+class DecisionLog:
+    """Decisions and their undoing, in order. It only grows.
+
+    entries: JSON-serialisable. Each has its number ("n", its place), its time ("at") and its
+        "action". An undo has the number of what it undoes ("of"), a decision that is made again
+        that of the first one ("redo").
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+
+    def numbered(self, entry: Entry) -> Entry:
+        """An entry with the next number and the present time."""
+        return {"n": len(self.entries), "at": now(), **entry}
+
+    def add(self, action: str, **more: Any) -> Entry:
+        """Add an entry. RETURNS: It, with its number and the time."""
+        self.entries.append(self.numbered({"action": action, **more}))
+        return self.entries[-1]
+
+    def standing(self) -> list[Entry]:
+        """The decisions that were not undone, in order."""
+        undone = {entry["of"] for entry in self.entries if entry["action"] == "undo"}
+        decisions = (entry for entry in self.entries if entry["action"] not in _EVENTS)
+        return [entry for entry in decisions if entry["n"] not in undone]
+
+    def decision(self, number: int | None = None) -> Entry:
+        """A decision that can be undone; by default the last.
+
+        Raises ValueError where it does not stand, or where a later one depends on it.
+        """
+        standing = self.standing()
+        if number is None:
+            number = standing[-1]["n"] if standing else -1
+        entry = next((entry for entry in standing if entry["n"] == number), None)
+        if entry is None:
+            raise ArboError(Errors.E716)
+        held = holds(entry)
+        for later in standing:
+            if later["n"] > number and claims(later) & held:
+                ids = later.get("names", {}).values() or later.get("changed")
+                names = ", ".join(f"“{one}”" for one in ids or clusters_of(later))
+                about = {"action": later["action"], "later": later["n"], "names": names}
+                raise ArboError(Errors.E714.format(number=number, **about))
+        return entry
+
+    def free(self) -> set[int]:
+        """The numbers of the decisions that can be undone now."""
+        found, claimed = set[int](), set[Any]()
+        for entry in reversed(self.standing()):
+            if not holds(entry) & claimed:
+                found.add(entry["n"])
+            claimed |= claims(entry)
+        return found
+
+    def undone(self) -> list[Entry]:
+        """The decisions that can be made again: they were undone since the last other one."""
+        found: list[int] = []
+        for entry in self.entries:
+            if entry["action"] == "undo":
+                found.append(entry["of"])
+            elif "redo" in entry:
+                found = [number for number in found if number != entry["redo"]]
+            else:
+                found = []
+        return [self.entries[number] for number in found]
+
+
+def now() -> str:
+    """The present time, in UTC to seconds."""
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
+
+
+def clusters_of(entry: Entry) -> list[str]:
+    """Ids of the new entities that a decision is on."""
+    if entry["action"] not in (*ON_CLUSTERS, *NOTES):
+        return []
+    one = [entry[name] for name in ("id", "off") if name in entry]
+    several = (*entry.get("others", ()), *entry.get("ids", ()), *entry.get("from", {}).values())
+    return [*one, *several]
+
+
+def holds(entry: Entry) -> set[Any]:
+    """Things that bar an undo while later decisions claim them."""
+    if entry["action"] in NOTES:
+        return set()
+    mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
+    return {*clusters_of(entry), *mention, *(("entity", one) for one in _made(entry))}
+
+
+def claims(entry: Entry) -> set[Any]:
+    """Things that this decision needs earlier ones for."""
+    links = [("entity", entry["kb_id"])] if "kb_id" in entry else []
+    return {*holds(entry), *links}
+
+
+def _made(entry: Entry) -> set[str]:
+    """Ids of entities that a decision has added or changed."""
+    added = [one["id"] for one in entry.get("entities", ())]
+    added += [entry["kb_id"]] if entry.get("added") else []
+    return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}
