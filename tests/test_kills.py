@@ -29,10 +29,7 @@ from .kills import in_process
 from .linker.world import DEV, annotated
 from .pipelines.saved import NAME, PARTS, change, contents, load_component
 
-pytestmark = [
-    pytest.mark.attack,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
-]
+pytestmark = [pytest.mark.attack, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
 

@@ -21,13 +21,7 @@ from spacy_arbo_el.ranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.ranking.ranker_fit import (
-    ABSENT,
-    Labelled,
-    cross_fit,
-    fit_weights,
-    train_network,
-)
+from spacy_arbo_el.ranking.ranker_fit import ABSENT, Labelled, cross_fit, fit_weights, train_network
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
