@@ -14,11 +14,13 @@ import pytest  # noqa: E402
 import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
+from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
 from .cost import Costs  # noqa: E402
 from .default import default_pipeline  # noqa: E402
 from .linker.conftest import build  # noqa: E402
+from .pipelines.saved import tiny_pipeline  # noqa: E402
 from .tiny import dual_encoder, save_tiny  # noqa: E402
 
 # The machine may be busy: a slow test is not a failure.
@@ -115,6 +117,32 @@ def tiny(tiny_bert):
 def shared_nlp():
     """An untrained pipeline over the small world. Don't change it."""
     return build()
+
+
+@pytest.fixture(scope="session")
+def saved_nlp(shared_nlp, tmp_path_factory):
+    """The folder of that pipeline. Don't change it."""
+    save_pipeline(shared_nlp, folder := tmp_path_factory.mktemp("shared") / "model")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_nlp(tiny_bert):
+    """A pipeline with something in every part of its linker. Don't change it."""
+    return tiny_pipeline(tiny_bert)
+
+
+@pytest.fixture(scope="session")
+def saved_tiny(tiny_nlp, tmp_path_factory):
+    """The folder of that pipeline. Don't change it."""
+    save_pipeline(tiny_nlp, folder := tmp_path_factory.mktemp("tiny") / "model")
+    return folder
+
+
+@pytest.fixture
+def own_tiny(saved_tiny):
+    """A copy of that pipeline, which a test may change."""
+    return load_pipeline(saved_tiny)
 
 
 @pytest.fixture(scope="session")

@@ -23,7 +23,6 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Adam
 
-from spacy_arbo_el import save_pipeline
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
@@ -36,7 +35,7 @@ from spacy_arbo_el.linking.component_folder import ComponentFolder
 from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
 
 from .kb.test_formats import OBO, UMLS, WIKIDATA
-from .pipelines.saved import NAME, PARTS, contents, empty_linker, load_component, tiny_pipeline
+from .pipelines.saved import NAME, PARTS, contents, empty_linker, load_component
 from .runs.test_resume import pipes
 
 NLP = spacy.blank("xx")
@@ -395,21 +394,13 @@ STORED = {
 }
 
 
-@pytest.fixture(scope="module")
-def linked(tiny_bert, tmp_path_factory):
-    """A pipeline with something in every part, and its folder."""
-    nlp = tiny_pipeline(tiny_bert)
-    save_pipeline(nlp, path := tmp_path_factory.mktemp("damaged") / "model")
-    return nlp, path
-
-
 @pytest.fixture
 def stored(request, tmp_path):
     """The folder with a file of each kind of ``STORED``, and its reader."""
     kind = request.param
     read = STORED[kind].read
     if read in (read_part, read_bytes):
-        nlp, path = request.getfixturevalue("linked")
+        nlp, path = map(request.getfixturevalue, ("tiny_nlp", "saved_tiny"))
         folder = shutil.copytree(path / NAME, tmp_path / NAME)
         (folder / "bytes").write_bytes(find_linker(nlp).to_bytes(exclude=["vocab"]))
         return STORED[kind], folder, partial(read, nlp=nlp)

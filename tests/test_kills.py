@@ -27,12 +27,9 @@ from .kb.test_folder import build
 from .kb.test_store import encode
 from .kills import in_process
 from .linker.world import DEV, annotated
-from .pipelines.saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
+from .pipelines.saved import NAME, PARTS, change, contents, load_component
 
-pytestmark = [
-    pytest.mark.attack,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
-]
+pytestmark = [pytest.mark.attack, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
 
@@ -53,11 +50,11 @@ class Writer:
 
 
 @pytest.fixture(scope="module")
-def world(tiny_bert, tmp_path_factory):
+def world(saved_tiny, tmp_path_factory):
     """The folder of a saved pipeline and documents, and the pipeline after a change."""
     place = tmp_path_factory.mktemp("kills")
-    nlp = tiny_pipeline(tiny_bert)
-    save_pipeline(nlp, place / "pristine")
+    shutil.copytree(saved_tiny, place / "pristine")
+    nlp = load_pipeline(saved_tiny)
     write_docbin([annotated(nlp, text) for text in DEV], place / "dev.spacy")
     before = state_of(find_linker(nlp))
     change(nlp)

@@ -21,11 +21,9 @@ from ..linker.world import ENTITIES
 fail = partial(succeed, code=1)
 
 
-@pytest.fixture(scope="module")
-def model(shared_nlp, tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "model"
-    shared_nlp.to_disk(path)
-    return path
+@pytest.fixture
+def model(saved_nlp):
+    return saved_nlp
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 
 import pytest
 import spacy
@@ -24,10 +25,10 @@ def counts(output):
 
 
 @pytest.fixture(scope="module")
-def folder(shared_nlp, tmp_path_factory):
+def folder(shared_nlp, saved_nlp, tmp_path_factory):
     """A pipeline, raw documents of all kinds, and a dev set."""
     place = tmp_path_factory.mktemp("link")
-    save_pipeline(shared_nlp, place / "model")
+    shutil.copytree(saved_nlp, place / "model")
     write_docbin([annotated(shared_nlp, text) for text in DEV], place / "dev.spacy")
     texts = place / "texts"
     (texts / "deep").mkdir(parents=True)

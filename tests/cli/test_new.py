@@ -3,35 +3,36 @@
 import csv
 import hashlib
 import re
+import shutil
 from functools import partial
 
 import pytest
 import spacy
 
 import spacy_arbo_el.pipelines
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import edit_pipeline, load_pipeline
 from spacy_arbo_el.cli.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
-from ..pipelines.saved import tiny_pipeline
 
 run = partial(commands.run, "new")
 
 
 @pytest.fixture(scope="module")
-def nlp(tiny_bert):
-    nlp = tiny_pipeline(tiny_bert)
-    kept = find_linker(nlp).new_entities
-    if len(kept) == 1:
-        kept.split(kept.ids[0], [0])
-    return nlp
+def saved(saved_tiny, tmp_path_factory):
+    """A pipeline with at least two new entities."""
+    folder = shutil.copytree(saved_tiny, tmp_path_factory.mktemp("new") / "model")
+    with edit_pipeline(folder) as nlp:
+        kept = find_linker(nlp).new_entities
+        if len(kept) == 1:
+            kept.split(kept.ids[0], [0])
+    return folder
 
 
 @pytest.fixture
-def model(nlp, tmp_path):
-    save_pipeline(nlp, tmp_path / "model")
-    return tmp_path / "model"
+def model(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "model")
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@ import json
 
 import pytest
 
-from spacy_arbo_el import Job, save_pipeline
+from spacy_arbo_el import Job
 
 from ..linker.world import DEV, TRAIN, parse
-from ..pipelines.saved import tiny_pipeline
 
 N_DOCUMENTS = 24
 # Between the scores of its links, so that some mentions are NIL.
@@ -35,11 +34,9 @@ def corpus(records, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def model(tiny_bert, tmp_path_factory):
+def model(saved_tiny):
     """The folder of a pipeline that can be loaded by its path."""
-    folder = tmp_path_factory.mktemp("distributed") / "model"
-    save_pipeline(tiny_pipeline(tiny_bert), folder)
-    return folder
+    return saved_tiny
 
 
 def above(threshold):

@@ -8,11 +8,7 @@ import pytest
 import srsly
 import threadpoolctl
 
-from spacy_arbo_el.encoders.dual import (
-    PARALLELISM,
-    one_thread_after_fork,
-    resolve_entry_points,
-)
+from spacy_arbo_el.encoders.dual import PARALLELISM, one_thread_after_fork, resolve_entry_points
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")

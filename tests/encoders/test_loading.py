@@ -35,10 +35,7 @@ def test_encoder_without_weights(tiny_bert):
     tower = build_transformer_encoder(str(tiny_bert), 24, SpanMeanPooling())
     encoder = DualEncoder(build_dual_encoder(tower))
     assert not encoder.is_ready
-    for use in (
-        lambda: encoder.read_texts(TEXTS),
-        lambda: encoder.encode_texts(windows_of([[5]])),
-    ):
+    for use in (lambda: encoder.read_texts(TEXTS), lambda: encoder.encode_texts(windows_of([[5]]))):
         with pytest.raises(ValueError, match="has no weights yet"):
             use()
 

@@ -14,11 +14,7 @@ from thinc.api import Adam
 from spacy_arbo_el.encoders import quantized
 from spacy_arbo_el.encoders import shim as shims
 from spacy_arbo_el.encoders.quantization import find_scales
-from spacy_arbo_el.encoders.quantized import (
-    bundled_scales,
-    quantize,
-    scales_fit,
-)
+from spacy_arbo_el.encoders.quantized import bundled_scales, quantize, scales_fit
 from spacy_arbo_el.encoders.shim import has_fast_int8, precision_kind, shim_of
 
 from ..tiny import dual_encoder

@@ -11,11 +11,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.encoders.windows import (
-    WindowReader,
-    entity_passages,
-    mention_windows,
-)
+from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mention_windows
 from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
 from ..tiny import save_tiny

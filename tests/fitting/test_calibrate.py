@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, fit_offset, probability
-from spacy_arbo_el.fitting.calibrate import (
-    divided,
-    fit_calibration,
-    fit_in_parts,
-    mention_edges,
-)
+from spacy_arbo_el.fitting.calibrate import divided, fit_calibration, fit_in_parts, mention_edges
 from spacy_arbo_el.ranking.ranking import rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 

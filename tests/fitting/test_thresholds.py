@@ -10,10 +10,7 @@ from spacy.training import Example
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.discovery.same_names import number_names
-from spacy_arbo_el.evaluation.holdout import (
-    remove_entities,
-    with_removed_as_nil,
-)
+from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.fitting.thresholds import (
     ThresholdSweep,

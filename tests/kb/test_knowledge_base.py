@@ -1,12 +1,10 @@
 """The knowledge base: which texts are encoded when, and how it is written and read."""
 
-import pickle
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 import spacy
-from spacy.util import registry
 
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
@@ -151,26 +149,6 @@ class Limited:
 
     def __call__(self, entity):
         return [(entity.title[: self.limit], "")]
-
-
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("TitleDescription", {"types": False}),
-        ("Names", {"description": True}),
-        ("Parts", {"limit": 3}),
-        ("NoText", {}),
-        ("KBFromPath", {"path": "kb"}),
-        ("KBFromCorpus", {"path": "train.spacy"}),
-    ],
-)
-def test_registered_parts_pickle_and_have_a_repr_of_their_settings(name, settings):
-    config = {"part": {"@misc": f"spacy-arbo-el.{name}.v1", **settings}}
-    part = registry.resolve(config)["part"]
-    again = pickle.loads(pickle.dumps(part))
-    assert type(again) is type(part) and callable(again)
-    assert repr(again) == repr(part) == repr(registry.resolve(config)["part"])
-    assert all(str(value) in repr(part) for value in settings.values())
 
 
 def test_methods_of_spacys_knowledge_bases(kb):

@@ -42,10 +42,7 @@ def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
     [
         ({"id": 1, "name": "A", "synonyms": "B"}, Entity("1", "A", aliases=["B"])),
         ({"ID": "a", "Title": "A", "Type": "T"}, Entity("a", "A", types=["T"])),
-        (
-            {"concept_id": "a", "canonical_name": "A", "definition": "one"},
-            Entity("a", "A", "one"),
-        ),
+        ({"concept_id": "a", "canonical_name": "A", "definition": "one"}, Entity("a", "A", "one")),
         # A field of its own counts first; what is left goes to ``meta``.
         ({"id": "a", "label": "B", "title": "A"}, Entity("a", "A", meta={"label": "B"})),
         ({"id": "a", "label": "B", "name": "A"}, Entity("a", "A", meta={"label": "B"})),

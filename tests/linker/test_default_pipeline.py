@@ -115,13 +115,12 @@ def test_a_calibrated_pipeline_needs_no_advice(own_default):
 
 @pytest.mark.parametrize("known, is_advised", [(9, True), (20, False)])
 def test_evaluate_advises_where_a_tenth_of_the_mentions_has_no_entity(
-    own_default, tmp_path, known, is_advised
+    default_nlp, saved_default, tmp_path, known, is_advised
 ):
-    docs = [marked(own_default, "No liver cancer here.", ["liver cancer"]) for _ in range(known)]
-    docs.append(marked(own_default, "No Zorblax here.", ["Zorblax"]))
+    docs = [marked(default_nlp, "No liver cancer here.", ["liver cancer"]) for _ in range(known)]
+    docs.append(marked(default_nlp, "No Zorblax here.", ["Zorblax"]))
     for doc, kb_id in zip(docs, [*["liver:cancer"] * known, "NIL"]):
         doc.ents = [Span(doc, one.start, one.end, one.label_, kb_id=kb_id) for one in doc.ents]
     write_docbin(docs, tmp_path / "dev.spacy")
-    own_default.to_disk(tmp_path / "model")
-    said = commands.run("evaluate", tmp_path / "model", tmp_path / "dev.spacy")
+    said = commands.run("evaluate", saved_default, tmp_path / "dev.spacy")
     assert ("mentions have no entity" in said) is is_advised

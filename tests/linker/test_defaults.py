@@ -12,12 +12,7 @@ from spacy_arbo_el.kb.entity import Entity
 
 # As in the Disease Ontology.
 DISEASES = [
-    Entity(
-        "infarction",
-        "myocardial infarction",
-        "",
-        ["heart attack", "Myocardial infarct"],
-    ),
+    Entity("infarction", "myocardial infarction", "", ["heart attack", "Myocardial infarct"]),
     Entity("valve", "heart valve disease", "A heart disease of the valves of the heart."),
     Entity("heart", "heart disease", "A cardiovascular system disease that involves the heart."),
     Entity("arrest", "cardiac arrest", "A heart disease in which the heart stops, an attack."),

@@ -18,23 +18,7 @@ SENTENCE = "The river was calm and the boats lay at the quay of the town ."
 
 @pytest.mark.slow
 def test_a_doc_of_20_000_tokens(shared_nlp):
-    words = [
-        "The",
-        "river",
-        "was",
-        "calm",
-        "and",
-        "the",
-        "boats",
-        "lay",
-        "at",
-        "the",
-        "quay",
-        "of",
-        "the",
-        "town",
-        ".",
-    ] * 1340
+    words = SENTENCE.split() * 1340
     words[10_000] = "Amazon"
     words[0], words[-1] = "Mercury", "Jaguar"
     doc = Doc(shared_nlp.vocab, words=words)

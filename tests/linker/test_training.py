@@ -45,29 +45,6 @@ def part(registry, name, **settings):
     return {f"@{registry}": f"spacy-arbo-el.{name}.v1", **settings}
 
 
-def test_every_config_part_trains():
-    softmax = "SoftmaxPositiveNegative"
-    positives = part("misc", "ArborescencePositives", with_entity=True)
-    configs = [
-        {
-            "retriever": {"similarity": part("misc", "Dot")},
-            "objective": {"loss": part("losses", softmax, scale=0.5)},
-        },
-        {
-            "retriever": {"similarity": part("misc", "NegativeSquaredEuclidean")},
-            "objective": {"loss": part("losses", softmax, scale=0.1)},
-        },
-        {"objective": {"loss": part("losses", "CrossEntropy")}},
-        {"objective": {"positives": part("misc", "EntityPositives")}},
-        {"objective": {"positives": positives}},
-        {"objective": {"negatives": part("misc", "InBatchNegatives")}},
-        {"retriever": {"verbalization": part("misc", "Names", description=True)}},
-    ]
-    for config in configs:
-        losses = train_a_little(build(**config), steps=2)
-        assert np.isfinite(losses).all() and losses[0] > 0, config
-
-
 JOINT = {
     **part("misc", "ObjectiveSum"),
     "*": {

@@ -99,10 +99,7 @@ def test_exact_names_count_for_every_similarity(similarity):
 
 
 def test_a_feature_ranker_takes_unreadable_mentions(nlp):
-    ranked = build(
-        [*ENTITIES, CITY],
-        reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"},
-    )
+    ranked = build([*ENTITIES, CITY], reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"})
     assert linked(ranked, "ኣዲስ").kb_id == "city"
     assert linked(ranked, "☢").is_nil
 

@@ -97,7 +97,7 @@ def test_learn_nil_and_reject_links(nlp):
     assert ids(nlp, TEXT) == ["river"]
 
 
-def test_learn_raises_for_an_unknown_entity(nlp):
+def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
     with pytest.raises(
@@ -105,6 +105,10 @@ def test_learn_raises_for_an_unknown_entity(nlp):
         match="no entity 'city' in the knowledge base for the mention 'Amazon'.*Add it first",
     ):
         linker.feedback.learn(span, "city")
+    with pytest.raises(ValueError, match="E510"):
+        linker.feedback.reject_link(span, "city")
+    assert not linker.stages.corrections.items
+    assert len(linker.exemplars.inputs) == len(linker.exemplars)
     linker.kb.add(Entity("city", "Amazonas"))
     linker.feedback.learn(span, "city")
     assert ids(nlp, TEXT) == ["city"]
@@ -142,17 +146,6 @@ def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     linker = nlp.get_pipe("arbo_linker")
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]
-
-
-def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    (span,) = annotated(nlp, TEXT).ents
-    for teach in (linker.feedback.learn, linker.feedback.reject_link):
-        with pytest.raises(ValueError, match="E510"):
-            teach(span, "no such entity")
-    assert not linker.stages.corrections.items and len(linker.exemplars.inputs) == len(
-        linker.exemplars
-    )
 
 
 def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import srsly
 
-from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
@@ -27,12 +27,9 @@ from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
 
 
 @pytest.fixture(scope="module")
-def world(tiny_bert, tmp_path_factory):
+def world(tiny_nlp, saved_tiny):
     """A saved pipeline, the pipeline, and what its linker holds."""
-    nlp = tiny_pipeline(tiny_bert)
-    path = tmp_path_factory.mktemp("hostile") / "model"
-    save_pipeline(nlp, path)
-    return path, nlp, contents(find_linker(nlp))
+    return saved_tiny, tiny_nlp, contents(find_linker(tiny_nlp))
 
 
 @pytest.fixture

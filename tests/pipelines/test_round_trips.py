@@ -38,12 +38,6 @@ SETTINGS = {
             }
         }
     },
-    "no texts": {
-        "retriever": {"verbalization": {"@misc": "spacy-arbo-el.NoText.v1"}},
-        "objective": {
-            "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4, "mention_share": 1.0}
-        },
-    },
 }
 
 

@@ -21,20 +21,14 @@ from spacy_arbo_el.storage.folders import LOCK, locked_folder
 from ..commands import run
 from ..linker.world import DEV, annotated, without_links
 from ..threads import forked
-from .saved import NAME, change, contents, empty_linker, tiny_pipeline
+from .saved import NAME, change, contents, empty_linker
 
 CURVES = {"entity": [3.0, -1.0]}
 
 
 @pytest.fixture
-def tiny_nlp(tiny_bert):
-    return tiny_pipeline(tiny_bert)
-
-
-@pytest.fixture
-def model(tiny_nlp, tmp_path):
-    save_pipeline(tiny_nlp, tmp_path / "model")
-    return tmp_path / "model"
+def model(saved_tiny, tmp_path):
+    return shutil.copytree(saved_tiny, tmp_path / "model")
 
 
 def saved_settings(path):
@@ -44,15 +38,15 @@ def saved_settings(path):
 # Settings
 
 
-def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(tiny_nlp, tmp_path):
-    linker = find_linker(tiny_nlp)
+def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(own_tiny, tmp_path):
+    linker = find_linker(own_tiny)
     linker.threshold = 0.3
     linker.calibration = Calibration.from_config(CURVES)
     linker.cfg["overwrite"] = False
     linker.cfg.update(use_gold_ents=False)
     linker.cfg["extension"] = "mine"
-    assert tiny_nlp.config["components"][NAME]["threshold"] == 0.3
-    tiny_nlp.to_disk(tmp_path / "model")
+    assert own_tiny.config["components"][NAME]["threshold"] == 0.3
+    own_tiny.to_disk(tmp_path / "model")
     settings = saved_settings(tmp_path / "model")
     assert settings["calibration"]["entity"] == [3.0, -1.0]
     keys = ("threshold", "overwrite", "use_gold_ents", "extension")
@@ -79,11 +73,11 @@ def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(tiny_nlp,
         ("model.mention.window", 32, lambda linker: tower(linker)["reader"].size),
     ],
 )
-def test_each_setting_can_be_given_on_loading(tiny_nlp, tmp_path, key, value, read):
-    linker = find_linker(tiny_nlp)
+def test_each_setting_can_be_given_on_loading(own_tiny, tmp_path, key, value, read):
+    linker = find_linker(own_tiny)
     linker.cfg.update(overwrite=False, use_gold_ents=False, extension="mine")
     linker.calibration, linker.threshold = Calibration.from_config(CURVES), 0.3
-    tiny_nlp.to_disk(tmp_path / "model")
+    own_tiny.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model", config={f"components.{NAME}.{key}": value})
     assert read(find_linker(again)) == value
     again.to_disk(tmp_path / "again")
@@ -96,38 +90,38 @@ def tower(linker):
     return linker.model.get_ref("mention").attrs
 
 
-def test_another_window_on_loading_encodes_anew(tiny_nlp, model):
+def test_another_window_on_loading_encodes_anew(own_tiny, model):
     config = {f"components.{NAME}.model.mention.window": 32}
     linker = find_linker(spacy.load(model, config=config))
     assert linker.kb.fingerprint == linker.encoder.text_fingerprint
     assert linker.encoder.fingerprint == linker.exemplars.fingerprint
-    assert linker.encoder.fingerprint != find_linker(tiny_nlp).encoder.fingerprint
+    assert linker.encoder.fingerprint != find_linker(own_tiny).encoder.fingerprint
 
 
-def test_settings_of_a_disabled_and_of_a_renamed_component(tiny_nlp, tmp_path):
-    tiny_nlp.rename_pipe(NAME, "linker")
-    tiny_nlp.disable_pipe("linker")
-    tiny_nlp.get_pipe("linker").threshold = 0.3
-    tiny_nlp.to_disk(tmp_path / "model")
+def test_settings_of_a_disabled_and_of_a_renamed_component(own_tiny, tmp_path):
+    own_tiny.rename_pipe(NAME, "linker")
+    own_tiny.disable_pipe("linker")
+    own_tiny.get_pipe("linker").threshold = 0.3
+    own_tiny.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
     assert again.disabled == ["linker"] and again.get_pipe("linker").threshold == 0.3
     without = spacy.load(tmp_path / "model", exclude=["linker"])
     assert without.pipe_names == []
 
 
-def test_settings_survive_bytes_copies_and_pickles(tiny_nlp):
-    linker = find_linker(tiny_nlp)
+def test_settings_survive_bytes_copies_and_pickles(own_tiny):
+    linker = find_linker(own_tiny)
     linker.threshold = 0.3
-    other = spacy.blank("xx").from_config(tiny_nlp.config)
-    other.from_bytes(tiny_nlp.to_bytes())
+    other = spacy.blank("xx").from_config(own_tiny.config)
+    other.from_bytes(own_tiny.to_bytes())
     again = [find_linker(other), copy.deepcopy(linker), pickle.loads(pickle.dumps(linker))]
     for one in again:
         assert one.threshold == 0.3 and contents(one) == contents(linker)
 
 
-def test_settings_of_a_linker_sourced_from_another_pipeline(tiny_nlp, tmp_path):
+def test_settings_of_a_linker_sourced_from_another_pipeline(own_tiny, tmp_path):
     app = spacy.blank("xx")
-    app.add_pipe(NAME, source=tiny_nlp)
+    app.add_pipe(NAME, source=own_tiny)
     find_linker(app).threshold = 0.3
     with pytest.warns(UserWarning, match="W516.*threshold.*save_pipeline"):
         app.to_disk(tmp_path / "model")
@@ -138,57 +132,57 @@ def test_settings_of_a_linker_sourced_from_another_pipeline(tiny_nlp, tmp_path):
 # In one step
 
 
-def test_save_pipeline_replaces_a_pipeline(tiny_nlp, model):
-    change(tiny_nlp)
-    save_pipeline(tiny_nlp, model)
-    assert contents(find_linker(spacy.load(model))) == contents(find_linker(tiny_nlp))
+def test_save_pipeline_replaces_a_pipeline(own_tiny, model):
+    change(own_tiny)
+    save_pipeline(own_tiny, model)
+    assert contents(find_linker(spacy.load(model))) == contents(find_linker(own_tiny))
     assert os.listdir(model.parent) == [model.name]
 
 
-def test_save_pipeline_leaves_other_folders_alone(tiny_nlp, model, tmp_path):
+def test_save_pipeline_leaves_other_folders_alone(own_tiny, model, tmp_path):
     (model / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="notes.txt"):
-        save_pipeline(tiny_nlp, model)
+        save_pipeline(own_tiny, model)
     with pytest.raises(ValueError, match="notes.txt"), edit_pipeline(model):
         pass
     assert (model / "notes.txt").read_text() == "mine"
 
 
-def test_an_error_while_saving_leaves_the_old_pipeline(tiny_nlp, model, monkeypatch):
+def test_an_error_while_saving_leaves_the_old_pipeline(own_tiny, model, monkeypatch):
     before = contents(find_linker(spacy.load(model)))
-    change(tiny_nlp)
-    monkeypatch.setattr(find_linker(tiny_nlp).reranker.__class__, "to_bytes", lambda self: 1 / 0)
+    change(own_tiny)
+    monkeypatch.setattr(find_linker(own_tiny).reranker.__class__, "to_bytes", lambda self: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        save_pipeline(tiny_nlp, model)
+        save_pipeline(own_tiny, model)
     with pytest.raises(ZeroDivisionError):
-        find_linker(tiny_nlp).to_disk(model / NAME)
+        find_linker(own_tiny).to_disk(model / NAME)
     monkeypatch.undo()
     assert contents(find_linker(spacy.load(model))) == before
     assert os.listdir(model.parent) == [model.name]
 
 
-def test_a_component_saved_over_itself_keeps_what_was_excluded(tiny_nlp, model):
-    before = contents(find_linker(tiny_nlp))
-    change(tiny_nlp)
-    linker = find_linker(tiny_nlp)
+def test_a_component_saved_over_itself_keeps_what_was_excluded(own_tiny, model):
+    before = contents(find_linker(own_tiny))
+    change(own_tiny)
+    linker = find_linker(own_tiny)
     linker.to_disk(model / NAME, exclude=["vocab", "exemplars", "corrections", "kb"])
     found = contents(find_linker(spacy.load(model)))
     changed = {key for key in before if found[key] != before[key]}
     assert changed == {"new_entities", "reranker"}
 
 
-def test_a_part_that_was_never_saved_is_named(tiny_nlp, tmp_path):
-    linker = find_linker(tiny_nlp)
+def test_a_part_that_was_never_saved_is_named(own_tiny, tmp_path):
+    linker = find_linker(own_tiny)
     linker.to_disk(tmp_path / "part", exclude=["exemplars", "kb"])
     with pytest.raises(ValueError, match="E053.*without 'exemplars'.*exclude"):
         linker.from_disk(tmp_path / "part")
     linker.from_disk(tmp_path / "part", exclude=["exemplars", "kb"])
 
 
-def test_a_linker_with_its_vocabulary(tiny_nlp, tmp_path):
-    linker = find_linker(tiny_nlp)
+def test_a_linker_with_its_vocabulary(own_tiny, tmp_path):
+    linker = find_linker(own_tiny)
     linker.to_disk(tmp_path / "linker")
-    again = empty_linker(tiny_nlp).from_disk(tmp_path / "linker")
+    again = empty_linker(own_tiny).from_disk(tmp_path / "linker")
     assert contents(again) == contents(linker)
 
 
@@ -252,9 +246,9 @@ def test_threads_of_one_program_keep_each_other_out(model):
     assert len(errors) == 1
 
 
-def test_the_lock_holds_over_the_replacement(tiny_nlp, model):
+def test_the_lock_holds_over_the_replacement(own_tiny, model):
     with changing_pipeline(model):
-        save_pipeline(tiny_nlp, model)
+        save_pipeline(own_tiny, model)
         lock = FileLock(str(model / LOCK))
         with pytest.raises(Timeout):
             lock.acquire(timeout=0)
@@ -274,20 +268,20 @@ def test_a_lock_ends_with_its_program(tmp_path):
         pass
 
 
-def test_a_knowledge_base_that_is_being_edited_is_not_replaced(tiny_nlp, model):
+def test_a_knowledge_base_that_is_being_edited_is_not_replaced(own_tiny, model):
     kb = ArboKB.open(model / NAME / "kb")
     try:
         with pytest.raises(ValueError, match="being edited"):
-            save_pipeline(tiny_nlp, model)
+            save_pipeline(own_tiny, model)
         with pytest.raises(ValueError, match="being edited"), edit_pipeline(model):
             pass
         with pytest.raises(ValueError, match="being edited"):
-            tiny_nlp.to_disk(model)
+            own_tiny.to_disk(model)
     finally:
         kb.close()
     with changing_pipeline(model), pytest.raises(ValueError, match="being edited"):
         ArboKB.open(model / NAME / "kb")
-    save_pipeline(tiny_nlp, model)
+    save_pipeline(own_tiny, model)
 
 
 def test_a_pipeline_whose_own_knowledge_base_is_open_for_writing(model):
@@ -311,7 +305,7 @@ def test_an_edit_of_the_saved_knowledge_base_is_no_damage(model):
     assert "x" in find_linker(load_pipeline(model)).kb
 
 
-def test_an_older_copy_of_the_knowledge_base_is_refused(tiny_nlp, model, tmp_path):
+def test_an_older_copy_of_the_knowledge_base_is_refused(own_tiny, model, tmp_path):
     shutil.copytree(model / NAME / "kb", tmp_path / "old")
     with ArboKB.open(model / NAME / "kb") as kb:
         kb.add(Entity("x", "X-ray"))
@@ -322,13 +316,13 @@ def test_an_older_copy_of_the_knowledge_base_is_refused(tiny_nlp, model, tmp_pat
         spacy.load(model)
 
 
-def test_a_pipeline_of_links_loads_as_a_copy(tiny_nlp, tmp_path):
-    tiny_nlp.to_disk(tmp_path / "cache")
+def test_a_pipeline_of_links_loads_as_a_copy(own_tiny, tmp_path):
+    own_tiny.to_disk(tmp_path / "cache")
     shutil.copytree(tmp_path / "cache", tmp_path / "links", copy_function=os.symlink)
     for load in (spacy.load, load_pipeline):
         with pytest.raises(ValueError, match="E042.*is a symbolic link.*cp -rL FOLDER COPY"):
             load(tmp_path / "links")
     shutil.copytree(tmp_path / "links", tmp_path / "copy")
-    assert spacy.load(tmp_path / "copy").pipe_names == tiny_nlp.pipe_names
+    assert spacy.load(tmp_path / "copy").pipe_names == own_tiny.pipe_names
     (tmp_path / "whole").symlink_to(tmp_path / "cache")
-    assert spacy.load(tmp_path / "whole").pipe_names == tiny_nlp.pipe_names
+    assert spacy.load(tmp_path / "whole").pipe_names == own_tiny.pipe_names

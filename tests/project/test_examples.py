@@ -9,9 +9,6 @@ import srsly
 from spacy.cli.train import train
 from spacy.util import import_file
 
-from spacy_arbo_el import save_pipeline
-
-from ..linker.conftest import build
 from ..linker.world import DEV, annotated, examples, without_links, write_corpus
 from ..systems import load_system
 
@@ -42,10 +39,12 @@ def test_readme_shows_the_section_of_the_config(section):
     assert section.strip() in (EXAMPLES / "README.md").read_text(encoding="utf8")
 
 
-def config_with(section):
-    """The demo config with one section replaced."""
-    own = spacy.util.Config().from_str(with_parents(section))
-    return load_system("demo").merge(own)
+def config_with(*sections):
+    """The demo config with some sections replaced."""
+    config = load_system("demo")
+    for section in sections:
+        config = config.merge(spacy.util.Config().from_str(with_parents(section)))
+    return config
 
 
 def with_parents(section):
@@ -54,35 +53,25 @@ def with_parents(section):
     return "".join(f"[{parent}]\n\n" for parent in parents) + section
 
 
-def train_with(section, name, folder, **settings):
-    """What ``spacy train --code examples/<name>.py`` does with a config that has the section."""
-    import_file("python_code", EXAMPLES / f"{name}.py")
-    config_with(section).to_disk(folder / "my.cfg")
-    overrides = {**write_corpus(folder), **settings}
-    train(folder / "my.cfg", folder / "out", overrides=overrides)
-    return spacy.load(folder / "out" / "model-best")
-
-
 @pytest.mark.slow
-def test_custom_encoder_trains_and_links(tmp_path):
+def test_custom_encoder_and_reranker_train_and_link(tmp_path):
+    """As ``spacy train --code examples/NAME.py`` does with a config that has their sections."""
+    for name in ("custom_encoder", "custom_reranker"):
+        import_file("python_code", EXAMPLES / f"{name}.py")
+    config_with(ENCODER, RERANKER.format(bonus=2.0)).to_disk(tmp_path / "my.cfg")
     settings = {
         "training.max_epochs": 8,
         "training.eval_frequency": 8,
         "training.optimizer.learn_rate.initial_rate": 0.01,
     }
-    nlp = train_with(ENCODER, "custom_encoder", tmp_path, **settings)
+    overrides = {**write_corpus(tmp_path), **settings}
+    train(tmp_path / "my.cfg", tmp_path / "out", overrides=overrides)
+    trained = nlp = spacy.load(tmp_path / "out" / "model-best")
     linker = nlp.get_pipe("arbo_linker")
     tower = linker.model.get_ref("mention")
     assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
     untrained = np.random.default_rng(0).normal(size=(16384, 64)).astype(np.float32)
     assert (tower.get_param("E") != untrained).any()
-    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
-
-
-@pytest.mark.slow
-def test_custom_reranker_trains_and_links(tmp_path):
-    settings = {"training.max_epochs": 1, "training.eval_frequency": 3}
-    trained = train_with(RERANKER.format(bonus=2.0), "custom_reranker", tmp_path, **settings)
     config = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
     scores = {}
     for bonus, nlp in (
@@ -99,10 +88,9 @@ def test_custom_reranker_trains_and_links(tmp_path):
     assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
 
 
-def test_service_is_mounted(tmp_path, monkeypatch):
+def test_service_is_mounted(saved_nlp, monkeypatch):
     testclient = pytest.importorskip("starlette.testclient")
-    save_pipeline(build(), tmp_path / "model")
-    monkeypatch.setenv("ARBO_MODEL", str(tmp_path / "model"))
+    monkeypatch.setenv("ARBO_MODEL", str(saved_nlp))
     monkeypatch.setenv("ARBO_TOKEN", "secret")
     client = testclient.TestClient(import_file("serve", EXAMPLES / "serve.py").app)
     document = {"text": "Mercury is a planet.", "mentions": [{"start": 0, "end": 7}]}

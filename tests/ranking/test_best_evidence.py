@@ -1,6 +1,5 @@
 """Ranking by the best evidence, against ranking each mention by hand."""
 
-import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -69,11 +68,3 @@ def test_each_entity_is_ranked_by_its_best_text_or_exemplar(neighbours, count):
         )
         assert [(entity, (logit, row)) for entity, logit, row in actual] == expected
         assert (ranking.exemplars[mention][~valid] == -1).all()
-
-
-def test_there_is_nothing_to_learn_or_to_save():
-    reranker = BestEvidence()
-    assert reranker.fit(MentionBatch.empty(), None, np.zeros((0, 1)), None) is reranker
-    assert reranker.to_bytes() == b"" and reranker.from_bytes(b"") == reranker
-    assert pickle.loads(pickle.dumps(reranker)) == reranker
-    assert repr(reranker) == "BestEvidence()"

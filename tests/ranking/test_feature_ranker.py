@@ -21,13 +21,7 @@ from spacy_arbo_el.ranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.ranking.ranker_fit import (
-    ABSENT,
-    Labelled,
-    cross_fit,
-    fit_weights,
-    train_network,
-)
+from spacy_arbo_el.ranking.ranker_fit import ABSENT, Labelled, cross_fit, fit_weights, train_network
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
@@ -346,13 +340,6 @@ def test_learned_weights_survive_bytes_and_other_features_are_refused():
     for data in (other.to_bytes(), pack_arrays({"mean": ranker.weights.mean})):
         with pytest.raises(ValueError, match="other features"):
             ranker.from_bytes(data)
-
-
-def test_its_repr_names_its_settings_not_its_weights():
-    ranker = FeatureRanker(weights=weights_of(name=1.0))
-    settings = "n_reranked=24, min_ngram=1, max_ngram=3, pretrained=True, context=True"
-    assert repr(ranker) == f"FeatureRanker({settings})"
-    assert ranker != feature_ranker()
 
 
 def test_weights_fitted_from_others_are_the_mean_of_both():

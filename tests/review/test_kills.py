@@ -18,10 +18,7 @@ from spacy_arbo_el.review.review import Review
 from ..kills import in_process
 from ..serve.world import documents, pipeline
 
-pytestmark = [
-    pytest.mark.attack,
-    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork"),
-]
+pytestmark = [pytest.mark.attack, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 # Kills of one pipeline, whose journal is repeated from the beginning after each.
 KILLS = 12
 

@@ -119,10 +119,7 @@ def test_names_are_sought_in_documents_without_mentions(teacher):
 def test_teacher_of_another_width_is_refused(teacher):
     with pytest.raises(ValueError, match=f"arbo-E855.*width 16.*{WIDTH}"):
         distill(
-            find_linker(teacher),
-            student_of(16),
-            documents(teacher),
-            DistillationSettings(**QUICK),
+            find_linker(teacher), student_of(16), documents(teacher), DistillationSettings(**QUICK)
         )
 
 

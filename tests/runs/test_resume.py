@@ -125,11 +125,7 @@ def resume_until_it_ends(output, settings, kills):
 @pytest.mark.attack
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "kind",
-    [
-        "plain",
-        *(pytest.param(kind, marks=pytest.mark.nightly) for kind in VARIANTS),
-    ],
+    "kind", ["plain", *(pytest.param(kind, marks=pytest.mark.nightly) for kind in VARIANTS)]
 )
 def test_killed_and_resumed_training_loses_nothing(overrides, attacks, tmp_path, kind):
     """A kill loses the steps since the last evaluation, and both folders are whole.

@@ -201,16 +201,6 @@ def test_links_are_decided_by_keys(window):
     assert window.decided() == [] and not window.review.linker.stages.corrections.items
 
 
-def test_an_entity_is_edited(window):
-    window.go("/kb/entity?id=cat")
-    window.press("t")
-    window.page.keyboard.type("Big cat")
-    window.press("Enter")
-    assert window.review.linker.kb.get("cat").title == "Big cat" and "Big cat" in window.heading
-    window.press("u")
-    assert window.heading.startswith("jaguar")
-
-
 def test_hostile_texts_do_nothing(window):
     for path in ("/", "/links", "/bulk?sure=0.1", "/history"):
         window.go(path)
@@ -225,17 +215,6 @@ def test_texts_from_right_to_left_keep_their_direction(window):
     window.cluster(RIGHT_TO_LEFT)
     line = window.page.locator(".concordance label").first
     assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
-
-
-def test_a_decision_on_what_another_has_changed_is_refused(chromium, server, window):
-    other = Window(chromium, server)
-    window.cluster("zorblat")
-    other.cluster("zorblat")
-    window.press("j", "Space", "p")
-    other.press("x")
-    assert "has changed since" in other.message and window.decided() == ["split"]
-    other.context.close()
-    assert all("422" in problem for problem in other.problems)
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
@@ -323,13 +302,6 @@ def test_an_entity_is_found_while_one_types(window):
     window.page.wait_for_selector('#found ol[data-for="quicksilver"] button')
     window.press("Enter")
     assert window.review.standing[-1]["kb_id"] == "metal"
-
-
-def test_the_queue_is_ranked_by_a_key(window):
-    window.go("/")
-    window.press("r")
-    window.page.wait_for_selector("[role=status]:has-text('Ranked with')")
-    assert "another nearest entity" in window.page.locator(".row [role=status]").inner_text()
 
 
 def test_the_map_selects_mentions(window):

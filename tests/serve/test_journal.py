@@ -173,7 +173,8 @@ def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):
     ],
 )
 def test_a_hostile_journal_is_one_clear_error(start, model, entry):
-    start().post("/decide/skip", id=ids_by_name(start().review)["Quorn"])
+    browser = start()
+    browser.post("/decide/skip", id=ids_by_name(browser.review)["Quorn"])
     path = journal_path(model)
     about = {"n": 1, "at": AT, "by": "x", "before": [], "redirects": {}}
     path.write_text(path.read_text() + json.dumps({**about, **entry}) + "\n")

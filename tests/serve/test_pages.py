@@ -66,18 +66,6 @@ def test_an_acceptance_counts_for_the_next_document_and_is_undone(start):
     assert links_of(browser.review.nlp) == ["NIL"] * 2
 
 
-def test_the_page_says_how_many_other_mentions_now_link(start):
-    browser = start()
-    fields = cluster(browser, "zorblat")[1]
-    keys = [":".join(map(str, m.key)) for m in browser.review.new[fields["id"]].members[:1]]
-    browser.post("/decide/split", **fields, mentions=keys)
-    off = browser.review.standing[-1]["off"]
-    page = browser.get("/cluster", id=fields["id"])
-    browser.post("/decide/accept", **browser.fields_of(page, "/decide/accept"), title="zorblat")
-    effect = browser.get("/effect", kb_id=browser.review.standing[-1]["kb_id"])
-    assert "1 other mention now links to it, in 1 cluster" in effect and off in effect
-
-
 def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     browser = start()
     before = ids_by_name(browser.review)
@@ -422,6 +410,7 @@ def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(star
     first = re.search(r'name="kb_id" value="([^"]+)"><button data-key="1"', page).group(1)
     assert first == kb_id and "would be linked by now" in page
     effect = browser.get("/effect", kb_id=kb_id)
+    assert "1 other mention now links to it, in 1 cluster" in effect and off in effect
     linked = browser.fields_of(effect, "/decide/link_all")
     browser.post("/decide/link_all", **linked)
     assert off not in browser.review.queue.rows

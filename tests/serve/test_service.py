@@ -269,7 +269,7 @@ def test_a_request_has_a_limit_of_mentions_and_of_time(nlp, monkeypatch):
     monkeypatch.setattr(
         nlp.get_pipe("arbo_linker"), "pipe", lambda docs: time.sleep(0.1) or pipe(docs)
     )
-    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 3
+    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 2
     answer = client.post("/link", json={"documents": large})
     assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
 

@@ -36,10 +36,7 @@ def outline(nodes):
 
 def test_paths_of_links_are_one_forest():
     assert outline(forest_of(LINKS)) == [
-        (
-            "Mercury (D1)",
-            [("m0:1", [("m2:3", [])]), ("the <planet>", [("m4:5", [])])],
-        ),
+        ("Mercury (D1)", [("m0:1", [("m2:3", [])]), ("the <planet>", [("m4:5", [])])]),
         ("new-1", [("m6:7", []), ("m8:9", [])]),
     ]
     assert forest_of([]) == []
@@ -50,12 +47,7 @@ def test_the_drawing_has_a_box_for_each_node_and_a_line_for_each_edge():
     tags = [element.tag.split("}")[1] for element in svg.iter()]
     assert (tags.count("rect"), tags.count("path")) == (8, 6)
     texts = [element.text for element in svg.iter() if element.tag.endswith("}text")]
-    assert [text for text in texts if text[0].isdigit()] == [
-        "0.90",
-        "0.80",
-        "1.00",
-        "0.70",
-    ]
+    assert [text for text in texts if text[0].isdigit()] == ["0.90", "0.80", "1.00", "0.70"]
     assert "the <planet>" in texts, "escaped"
     titles = [element.text for element in svg.iter() if element.tag.endswith("}title")]
     assert "exemplar · f:0:4 · PMID 1 · round it" in titles

@@ -1,7 +1,5 @@
 """Positives, negatives and the refresh schedule, on vectors written by hand."""
 
-import pickle
-
 import numpy as np
 import pytest
 from spacy.util import registry
@@ -17,7 +15,7 @@ from spacy_arbo_el.papers.moleman import NearestMentionPositives
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
-from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
+from spacy_arbo_el.training.losses import CrossEntropy
 from spacy_arbo_el.training.negatives import (
     HardNegatives,
     InBatchMentionNegatives,
@@ -296,7 +294,6 @@ def test_a_sum_of_objectives_from_a_config():
     objective = registry.resolve({"objective": sum_of})["objective"]
     assert [term.weight for term in objective.terms] == [1.0, 0.5]
     assert [term.chosen_queries for term in objective.terms] == [MentionQueries(), NameQueries(9)]
-    assert pickle.loads(pickle.dumps(objective)) == objective
     with pytest.raises(ValueError, match="E609"):
         ObjectiveSum(())
     with pytest.raises(ValueError, match="E610.*str, not"):
@@ -316,25 +313,6 @@ def test_refresh_schedules():
     assert not CacheRefresh().is_due(4999) and CacheRefresh().is_due(5000)
     assert CacheRefresh(50).is_due(50) and not CacheRefresh(50).is_due(49)
     assert not CacheRefresh(-1).is_due(10**9)
-
-
-def test_objective_from_a_config_pickles_and_compares_by_value():
-    config = {
-        "objective": {
-            "@misc": "spacy-arbo-el.Objective.v1",
-            "positives": {"@misc": "spacy-arbo-el.ArborescencePositives.v1", "mentions": "random"},
-            "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1", "k": 4},
-            "loss": {"@losses": "spacy-arbo-el.SoftmaxPositiveNegative.v1", "scale": 5.0},
-        },
-    }
-    parts = registry.resolve(config)
-    expected = Objective(
-        ArborescencePositives(mentions="random"),
-        HardNegatives(4),
-        SoftmaxPositiveNegative(5.0),
-    )
-    assert parts == {"objective": expected}
-    assert pickle.loads(pickle.dumps(parts)) == parts
 
 
 def test_mentions_of_merged_entities_are_mentions_of_one():

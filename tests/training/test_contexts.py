@@ -58,8 +58,8 @@ def test_training_brings_contexts_to_the_descriptions_of_their_entities():
     nlp, linker = start()
     before = margin(linker)
     optimizer = nlp.resume_training()
-    optimizer.learn_rate = 3e-4
-    losses = [nlp.update(list(examples(nlp)), sgd=optimizer)["arbo_linker"] for _ in range(12)]
+    optimizer.learn_rate = 6e-4
+    losses = [nlp.update(list(examples(nlp)), sgd=optimizer)["arbo_linker"] for _ in range(6)]
     assert before < 0.05 < 0.3 < margin(linker)
     assert losses[-1] < losses[0]
 

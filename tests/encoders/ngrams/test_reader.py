@@ -50,10 +50,7 @@ def test_passages_are_those_of_a_loop_over_mentions(groups, data):
         assert own == [
             number
             for i in inside
-            for number in (
-                numbers[i],
-                *oracle.subwords(text[tokens[i][0] : tokens[i][1]], longest),
-            )
+            for number in (numbers[i], *oracle.subwords(text[tokens[i][0] : tokens[i][1]], longest))
         ]
         before, behind = numbers[: inside[0]], numbers[inside[-1] + 1 :]
         assert left == before[len(before) - len(left) :] and right == behind[: len(right)]
