@@ -31,7 +31,8 @@ not shown here.
 Ours are figures of dev sets, with the bundled encoder of 22 million parameters and one seed, on two
 cores; the papers train larger encoders on far more data. *At* is the commit that was measured. The
 last column is the workflow of `experiments/project.yml` or the script in `experiments/` that
-measures the claim, or the system that a new workflow would take. This page is made by `python docs/build_papers.py`.
+measures the claim, or the system that a new workflow would take. This page is made by
+`python docs/build_papers.py`.
 """
 
 
