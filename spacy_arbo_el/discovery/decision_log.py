@@ -1,4 +1,4 @@
-"""A log of decisions: which of them stand, and which can be taken back or made again."""
+"""A log of decisions: what stands, and what can be undone or made again."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
