@@ -363,13 +363,14 @@ def main() -> None:
         name, step, folder, data = args.child
         print(json.dumps(run_child(rows[name], step, Path(folder), Path(data))))
         return
-    env = dict(os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    # Vectors of the user's cache would be found, and their encoding not be measured.
+    env = dict(os.environ, OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", ARBO_CACHE="")
     table: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
         prepare(args.corpus, args.kb, args.train, data)
         for name in args.rows or rows:
-            folder = data / name.replace(" ", "_")
+            folder = data / name.replace("/", "_")
             folder.mkdir()
             table[name] = {}
             for step in ("build", "link"):

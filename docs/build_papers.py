@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 CLAIMS = ROOT / "experiments" / "papers.jsonl"
 PAGE = ROOT / "docs" / "papers.md"
 VERDICTS = ("same", "reversed", "not shown")
+# What claims without a commit were measured at.
+OLD = "30ad24b"
 COMMANDS = {
     "workflow": "project run {}",
     "script": "{}",
@@ -27,10 +29,10 @@ claims, {same} have the same sign, some of them weakly, {reversed} are reversed,
 not shown here.
 
 Ours are figures of dev sets, with the bundled encoder of 22 million parameters and one seed, on two
-cores; the papers train larger encoders on far more data. Most were measured before the version at
-hand (commit `30ad24b`, see [Results](results.md)). The last column is the workflow of
-`experiments/project.yml` or the script in `experiments/` that measures the claim, or the
-system that a new workflow would take. This page is made by `python docs/build_papers.py`.
+cores; the papers train larger encoders on far more data. *At* is the commit that was measured. The
+last column is the workflow of `experiments/project.yml` or the script in `experiments/` that
+measures the claim, or the system that a new workflow would take. This page is made by
+`python docs/build_papers.py`.
 """
 
 
@@ -42,11 +44,12 @@ def page(claims: list[dict[str, str]]) -> str:
     parts = [INTRODUCTION.format(**total)]
     for paper, rows in groupby(claims, key=lambda claim: claim["paper"]):
         lines = [f"## {paper[0].upper()}{paper[1:]}", ""]
-        lines += ["| claim | paper | ours | sign | | run |", "|---|---|---|---|---|---|"]
+        lines += ["| claim | paper | ours | sign | | at | run |", "|---|---|---|---|---|---|---|"]
         for row in rows:
             kind, name = row["run"].split(" ", 1)
             cells = [row[key] or "–" for key in ("claim", "theirs", "ours", "verdict")]
-            cells += [row["why"], f"`{COMMANDS[kind].format(name)}`"]
+            at = f"`{row.get('commit', OLD)}`" if row["ours"] else ""
+            cells += [row["why"], at, f"`{COMMANDS[kind].format(name)}`"]
             lines.append("| " + " | ".join(cells) + " |")
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)

@@ -36,10 +36,12 @@ class Costs:
     """Fails tests above ``LIMIT`` without a mark of ``DEAR``, and prints the ten dearest.
 
     Only the call is counted: fixtures, which tests share, are not, nor is compiling.
+
+    is_limited: Whether there is a limit. Tests on more inputs than usual take as long as they do.
     """
 
-    def __init__(self):
-        self.costs = {}
+    def __init__(self, is_limited=True):
+        self.is_limited, self.costs = is_limited, {}
         self.compiling = Compiling()
         event.register("numba:compile", self.compiling)
 
@@ -53,7 +55,8 @@ class Costs:
         cost = self.spent() - before
         item.user_properties.append(("cpu", cost))
         if (
-            outcome.excinfo is None
+            self.is_limited
+            and outcome.excinfo is None
             and cost > LIMIT
             and not any(item.get_closest_marker(mark) for mark in DEAR)
         ):

@@ -31,7 +31,7 @@ from spacy_arbo_el.corpora.read import read, read_ids
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import import_into
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.saving import ComponentFolder
+from spacy_arbo_el.linking.component_folder import ComponentFolder
 from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
 
 from .kb.test_formats import OBO, UMLS, WIKIDATA

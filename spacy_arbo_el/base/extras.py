@@ -45,17 +45,10 @@ def import_ray() -> Any:
 
 
 def import_pyarrow() -> Any:
-    """pyarrow. Raises ImportError that says how to install it."""
+    """pyarrow with its module ``parquet``. Raises ImportError that says how to install it."""
     try:
         import pyarrow
+        import pyarrow.parquet
     except ImportError as error:
         raise ImportError(Errors.E895) from error
     return pyarrow
-
-
-def import_pyarrow_parquet() -> Any:
-    """The module of pyarrow that reads Parquet files."""
-    import_pyarrow()
-    import pyarrow.parquet
-
-    return pyarrow.parquet

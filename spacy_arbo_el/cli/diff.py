@@ -67,18 +67,12 @@ def diff_command(
 
 def _write(path: Path, found: "list[Difference]", title: str, total: int) -> None:
     """Write differences as an HTML page or a CSV table, by the suffix of the file."""
-    import csv
-    import io
-
-    from ..evaluation.differences import COLUMNS, to_csv_rows, to_html
+    from ..evaluation.differences import as_csv, to_html
     from ..storage.files import write_file
 
-    table = io.StringIO(newline="")
-    if path.suffix.lower() == ".html":
-        table.write(to_html(found, title, total))
-    else:
-        csv.writer(table, lineterminator="\n").writerows([list(COLUMNS), *to_csv_rows(found)])
-    write_file(path, table.getvalue().encode("utf8", "replace"))
+    is_page = path.suffix.lower() == ".html"
+    text = to_html(found, title, total) if is_page else as_csv(found)
+    write_file(path, text.encode("utf8", "replace"))
 
 
 def _print(found: "list[Difference]") -> None:

@@ -88,7 +88,7 @@ def read_new_entities(model: Path) -> "NewEntities":
     """The new entities that a pipeline keeps, read without its encoder."""
     from ..decisions.journal import is_pending
     from ..discovery.new_entities import NewEntities
-    from ..linking.saving import ComponentFolder
+    from ..linking.component_folder import ComponentFolder
 
     component = _component(model)
     if is_pending(model):

@@ -39,7 +39,6 @@ def convert_corpus(
     labels: Iterable[str] | None = None,
     concept_map: Mapping[str, str] | None = None,
     exclude_ids: Iterable[str] | None = None,
-    spans_key: str | None = None,
     offsets: str = "",
     bad: OnBad = throw,
 ) -> dict[str, int]:
@@ -55,7 +54,6 @@ def convert_corpus(
     labels: Keep only mentions with these labels; None keeps all.
     concept_map: From equivalent id to concept, see ``normalise_ids``.
     exclude_ids: Ids of documents to leave out, such as those of a test set.
-    spans_key: See ``to_doc``.
     offsets: How offsets count, see ``read``.
     bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     RETURNS: The numbers of these:
@@ -76,9 +74,9 @@ def convert_corpus(
         exclude_ids=exclude_ids,
         counts=counts,
     )
-    docs = (to_doc(nlp, text, spans_key=spans_key, counts=counts) for text in texts)
+    docs = (to_doc(nlp, text, counts=counts) for text in texts)
     write_docbin(docs, output_path)
-    if counts["overlapping"] and spans_key is None:
+    if counts["overlapping"]:
         message = Warnings.W101.format(
             path=input_path, count=counts["overlapping"], key=MENTIONS_KEY
         )

@@ -14,13 +14,7 @@ from .annotated import AnnotatedMention, AnnotatedText
 MENTIONS_KEY = "mentions"
 
 
-def to_doc(
-    nlp: Language,
-    text: AnnotatedText,
-    *,
-    spans_key: str | None = None,
-    counts: Counter | None = None,
-) -> Doc:
+def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None) -> Doc:
     """Make a Doc with every mention at its exact offsets.
 
     A span of spaCy begins and ends at token boundaries. A mention can begin or end inside a token:
@@ -30,13 +24,12 @@ def to_doc(
 
     ``span.kb_id_`` is the ids joined by ``|``, or "NIL". ``span.id_`` is the cluster of a new
     entity. ``doc.user_data["doc_id"]`` is the id of the document. A ``.spacy`` file stores all
-    three. Raises ValueError if the tokenizer changes the text, since offsets are then meaningless.
+    three. All mentions go to ``doc.spans["mentions"]``, and those that don't overlap go to
+    ``doc.ents`` too, the longest first. Raises ValueError if the tokenizer changes the text, since
+    offsets are then meaningless.
 
     nlp: Only its tokenizer and its vocabulary are used.
     text: The document.
-    spans_key: All mentions go to ``doc.spans[spans_key]`` and ``doc.ents`` stays empty. With None,
-        all mentions go to ``doc.spans["mentions"]``, and those that don't overlap go to
-        ``doc.ents`` too, the longest first.
     counts: Counts mentions, see ``convert_corpus``.
     """
     # Not nlp.make_doc: it refuses texts longer than nlp.max_length, a limit for parsers.
@@ -47,10 +40,9 @@ def to_doc(
     doc = _doc_with_borders(nlp, text.text, tokens, text.mentions)
     spans = [_span(doc, mention) for mention in text.mentions]
     doc.user_data["doc_id"] = text.id
-    doc.spans[spans_key or MENTIONS_KEY] = spans
+    doc.spans[MENTIONS_KEY] = spans
     entities = longest_first(spans)
-    if spans_key is None:
-        doc.set_ents(entities)
+    doc.set_ents(entities)
     if counts is not None:
         _count(counts, text.mentions, {border for token in tokens for border in token})
         counts["overlapping"] += len(spans) - len(entities)

@@ -7,7 +7,7 @@ lists of structures with the fields of a mention in JSONL. Other columns are not
 from collections.abc import Iterator
 from typing import Any
 
-from ..base.extras import import_pyarrow, import_pyarrow_parquet
+from ..base.extras import import_pyarrow
 from ..storage.lines import PathLike, line_error
 from .annotated import AnnotatedText
 from .json_documents import Source, read_each, text_of_record
@@ -22,7 +22,7 @@ def count_rows(path: PathLike) -> int | None:
     """Count the rows of a file. None where it can't be read."""
     pyarrow = import_pyarrow()
     try:
-        return int(import_pyarrow_parquet().ParquetFile(path).metadata.num_rows)
+        return int(pyarrow.parquet.ParquetFile(path).metadata.num_rows)
     except (OSError, pyarrow.ArrowException):
         return None
 
@@ -40,7 +40,7 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """The number of each row, from 1, and its columns."""
     pyarrow, (start, stop, _) = import_pyarrow(), source.lines
     try:
-        with import_pyarrow_parquet().ParquetFile(source.path) as file:
+        with pyarrow.parquet.ParquetFile(source.path) as file:
             columns = [column for column in COLUMNS if column in file.schema_arrow.names]
             if "text" not in columns:
                 problem = f"there is no column 'text'; there are {file.schema_arrow.names}."

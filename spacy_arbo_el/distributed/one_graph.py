@@ -159,7 +159,7 @@ def arrange_mentions(job: Job) -> None:
             yield part
 
     write_mentions(job.folder / CORPUS, parts)
-    linker = PipelineWorker.of(job).linker.corpus
+    linker = PipelineWorker(job).linker.corpus
     search = linker.search(read_mentions(job.folder / CORPUS))
     if search is not None:
         with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
@@ -194,7 +194,7 @@ def reduce_mentions(job: Job) -> None:
 
     job: The documents and the settings. The neighbours of the mentions of all its shards are found.
     """
-    pipeline, mentions = PipelineWorker.of(job), read_mentions(job.folder / CORPUS)
+    pipeline, mentions = PipelineWorker(job), read_mentions(job.folder / CORPUS)
     linker, arranged = pipeline.linker.corpus, Arranged.of(job)
     if arranged.searched:
         mentions = linker.with_neighbours(mentions, _neighbours(job, arranged, mentions))

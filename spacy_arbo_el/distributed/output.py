@@ -7,7 +7,7 @@ from typing import Any
 
 from spacy.tokens import Doc, DocBin
 
-from ..base.extras import import_pyarrow, import_pyarrow_parquet
+from ..base.extras import import_pyarrow
 from ..mentions.getters import SpanGetter
 from ..show.frames import LINK, link_row, linked_mentions
 
@@ -34,9 +34,8 @@ def schema() -> Any:
 
 def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
     rows = list(rows_of(docs, get_spans, extension))
-    table = import_pyarrow().Table.from_pylist(rows, schema=schema())
-    buffer = io.BytesIO()
-    import_pyarrow_parquet().write_table(table, buffer)
+    pyarrow, buffer = import_pyarrow(), io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema()), buffer)
     return buffer.getvalue()
 
 

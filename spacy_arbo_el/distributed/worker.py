@@ -3,12 +3,11 @@
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from spacy.tokens import Doc
-from spacy.util import SimpleFrozenDict, minibatch
+from spacy.util import minibatch
 
 from ..corpora.docs import unlinked
 from ..corpora.finders import make_finder
@@ -30,31 +29,16 @@ class PipelineWorker:
 
     Raises ValueError where the pipeline or the packages are not those of the driver.
 
-    model: The folder of the pipeline.
-    pipeline: Its fingerprint, as the driver knows it.
-    packages: The versions of packages, as the driver knows them.
-    find: How mentions are found, see ``make_finder``.
-    overrides: Values of settings in the place of those of the pipeline's config.
+    job: The documents and the settings.
     """
 
-    def __init__(
-        self,
-        model: Path,
-        pipeline: str,
-        packages: dict[str, str],
-        find: str = "",
-        overrides: Mapping[str, Any] = SimpleFrozenDict(),
-    ) -> None:
+    def __init__(self, job: Job) -> None:
+        model = Path(job.model)
         ours = {"pipeline": fingerprint(model), **versions()}
-        check_same({"pipeline": pipeline, **packages}, ours)
-        self.nlp = load_pipeline(model, config=dict(overrides))
+        check_same({"pipeline": job.pipeline, **job.versions}, ours)
+        self.nlp = load_pipeline(model, config=job.overrides)
         self.linker = find_linker(self.nlp)
-        self.finder = make_finder(self.nlp, self.linker, find)
-
-    @classmethod
-    def of(cls, job: Job) -> "PipelineWorker":
-        """The pipeline of a job."""
-        return cls(Path(job.model), job.pipeline, job.versions, job.find, job.overrides)
+        self.finder = make_finder(self.nlp, self.linker, job.find)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""
@@ -111,7 +95,7 @@ class ShardWorker:
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.pipeline = PipelineWorker.of(job)
+        self.pipeline = PipelineWorker(job)
 
     def __call__(self, shard: Shard) -> None:
         start, problems = time.perf_counter(), Problems()

@@ -11,10 +11,10 @@ from typing import Any
 from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors
-from ..base.extras import import_pyarrow_parquet
+from ..base.extras import import_pyarrow
 from ..base.pages import page
 from ..corpora.docbin import read_docs
-from ..corpora.table import cell, uncell
+from ..corpora.table import csv_text, uncell
 from ..distributed.job import LINKS
 from ..distributed.output import rows_of
 from ..kb.entity import NIL
@@ -120,7 +120,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
-    yield from import_pyarrow_parquet().read_table(path).to_pylist()
+    yield from import_pyarrow().parquet.read_table(path).to_pylist()
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -220,9 +220,9 @@ def general(reason: str) -> str:
     return reason
 
 
-def to_csv_rows(found: Iterable[Difference]) -> list[list[Any]]:
-    """The rows of a table, without the columns' names."""
-    return [[cell(value) for value in one.cells.values()] for one in found]
+def as_csv(found: Iterable[Difference]) -> str:
+    """The differences as a table, with a header."""
+    return csv_text(COLUMNS, (one.cells.values() for one in found))
 
 
 def to_html(found: Sequence[Difference], title: str, total: int) -> str:

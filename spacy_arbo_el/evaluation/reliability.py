@@ -47,7 +47,7 @@ def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) 
     return Reliability(mean, accuracy, count[used])
 
 
-def reliability_of_links(outcomes: Sequence[Outcome], bins: int = BINS) -> Reliability:
+def reliability_of_links(outcomes: Sequence[Outcome]) -> Reliability:
     """Compare link probabilities with how often links are right.
 
     A mention that is NIL counts with its first candidate, which the threshold has rejected. A
@@ -63,4 +63,4 @@ def reliability_of_links(outcomes: Sequence[Outcome], bins: int = BINS) -> Relia
         kb_id = link.ids[0] if link.is_nil else link.kb_id
         probability.append(link.score)
         correct.append(kb_id in result.gold)
-    return reliability(np.array(probability, dtype=float), np.array(correct, dtype=bool), bins)
+    return reliability(np.array(probability, dtype=float), np.array(correct, dtype=bool))

@@ -66,14 +66,12 @@ class AnnotatedMentions(NamedTuple):
     identities: list[Identity]
 
     @classmethod
-    def retrieve(
-        cls, stages: LinkingStages, docs: Iterable[Doc], batch_size: int
-    ) -> Optional["AnnotatedMentions"]:
+    def retrieve(cls, stages: LinkingStages, docs: Iterable[Doc]) -> Optional["AnnotatedMentions"]:
         """The annotated mentions of documents; None if there are none."""
         batches: list[MentionBatch] = []
         neighbours: list[Neighbours] = []
         identities: list[Identity] = []
-        for spans in annotated_batches(stages.reader, docs, batch_size):
+        for spans in annotated_batches(stages.reader, docs):
             batches.append(stages.encode(stages.read(spans)))
             neighbours.append(stages.retrieve(batches[-1]))
             flat = [span for group in spans for span in group]
@@ -119,7 +117,6 @@ def fit_calibration(
     *,
     stages: LinkingStages | None = None,
     from_scratch: bool = False,
-    batch_size: int = 64,
 ) -> Fitted:
     """Fit the curves from similarities to probabilities, and the reranker. The linker is unchanged.
 
@@ -135,14 +132,13 @@ def fit_calibration(
     stages: The stages to fit; by default ``linker.keeping_stages()``.
     from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
         Otherwise it stays as it is.
-    batch_size: The number of documents per batch.
     """
     # The same candidates are ranked once more, after the fit.
     stages = stages or linker.keeping_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
     with stages.datastore.reading():
-        mentions = AnnotatedMentions.retrieve(stages, docs, batch_size)
+        mentions = AnnotatedMentions.retrieve(stages, docs)
         if mentions is None:
             return Fitted(stages.calibration, stages.reranker)
         stages = _with_evidence(stages, mentions)
@@ -156,7 +152,6 @@ def fit_in_parts(
     folds: int,
     *,
     stages: LinkingStages | None = None,
-    batch_size: int = 64,
 ) -> tuple[Fitted, list[Fitted]]:
     """Fit on documents, and without each part of them. The linker is unchanged.
 
@@ -164,14 +159,14 @@ def fit_in_parts(
 
     docs: Annotated documents that the linker was not trained on.
     folds: The number of parts, which are those of ``divided``.
-    stages, batch_size: As in ``fit_calibration``.
+    stages: As in ``fit_calibration``.
     RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
     """
     stages = replace(stages or linker.keeping_stages(), calibration=Calibration())
     annotated = set(map(id, annotated_docs(linker, docs)))
     numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
     with stages.datastore.reading():
-        found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers], batch_size)
+        found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
         if found is None:
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds

@@ -191,9 +191,9 @@ def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
     return replace(stages, inference=replace(inference, **{name: count}))
 
 
-def store(nlp: Language, result: TuningResult, name: str | None = None) -> None:
+def store(nlp: Language, result: TuningResult) -> None:
     """Store tuned settings in a linker and its config."""
-    linker = find_linker(nlp, name)
+    linker = find_linker(nlp)
     config = nlp.get_pipe_config(name_of_linker(nlp, linker))
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:

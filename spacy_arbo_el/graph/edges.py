@@ -119,9 +119,9 @@ def check_count(name: str, value: Any) -> int:
     return int(value)
 
 
-def check_integers(name: str, array: Any, ndim: int = 1) -> np.ndarray:
-    """An array of ``ndim`` dimensions as int32 or int64."""
-    array = _shaped(name, array, ndim)
+def check_integers(name: str, array: Any) -> np.ndarray:
+    """A list of numbers as int32 or int64."""
+    array = _shaped(name, array, 1)
     if array.size == 0:
         array = array.astype(np.int32)
     if array.dtype.kind not in "iu":
@@ -151,13 +151,9 @@ def _shaped(name: str, array: Any, ndim: int) -> np.ndarray:
     if array.ndim != ndim:
         raise ValueError(
             f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}, but its shape is "
-            f"{_shape(array)}."
+            f"{array.shape}."
         )
     return array
-
-
-def _shape(array: np.ndarray) -> tuple[int, ...]:
-    return tuple(int(size) for size in array.shape)
 
 
 # The key of an edge has its weight in the upper bits, as an integer of the same order, and its

@@ -64,16 +64,11 @@ def import_into(
             if format != "jsonl":
                 raise
             raise _with_lines(error, source) from None
-        check_report(report, source)
+        if not report.count:
+            skipped = f" ({report.reasons})" if report.skipped else ""
+            raise ArboError(Errors.E047.format(path=source, skipped=skipped))
         _redirect(kb, report.redirects)
     return report
-
-
-def check_report(report: ImportReport, source: Path) -> None:
-    """Raise ValueError where a source has no entity."""
-    if not report.count:
-        skipped = f" ({report.reasons})" if report.skipped else ""
-        raise ArboError(Errors.E047.format(path=source, skipped=skipped))
 
 
 def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) -> None:
@@ -198,11 +193,8 @@ class KBFromPath:
             return ArboKB(vocab, read_spacy_kb(path))
         if path.is_dir():
             return ArboKB(vocab).from_disk(path)
-        report = ImportReport()
-        kb = ArboKB(vocab, entity_formats.get(entity_format_of(path))(path, report))
-        report.count = len(kb)
-        check_report(report, path)
-        _redirect(kb, report.redirects)
+        kb = ArboKB(vocab)
+        report = import_into(kb, path)
         if report.skipped:
             count = report.skipped.total()
             message = Warnings.W106.format(path=path, count=count, reasons=report.reasons)

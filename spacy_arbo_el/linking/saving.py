@@ -1,16 +1,11 @@
 """Saving and loading of the component: to bytes, to folders, and to other processes.
 
-The folder of a component has one file for each part, the knowledge base, and a manifest with the
-checksum of every file and the identity of the knowledge base. It is replaced as a whole; unchanged
-files are linked from the old one.
+``component_folder.py`` has the folder that it is saved in.
 """
 
-import contextlib
 import gc
-import re
-import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,19 +25,10 @@ from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..kb import folder as kb_folder
-from ..kb.knowledge_base import ArboKB
 from ..ranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
-from ..storage.folders import (
-    FolderKind,
-    check_replaceable,
-    link,
-    locked_folder,
-    replacing_folder,
-    restore,
-)
-from ..storage.manifest import Checksum, Manifest
+from ..storage.manifest import Checksum
+from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings
 from .stages import LinkingStages
@@ -51,21 +37,6 @@ from .stream import Stream
 if TYPE_CHECKING:
     from ..encoders.shim import EncoderShim
 
-FORMAT = "spacy-arbo-el.linker"
-VERSION = 3
-MANIFEST = "manifest.json"
-KB = "kb"
-PARTS = ("vocab", "model", "exemplars", "reranker", "corrections", "new_entities")
-# How often a folder is read anew that another program is writing at the same time.
-TRIES = 20
-# Seconds to wait for another program that is saving into the folder.
-PATIENCE = 60.0
-
-SAVED = FolderKind(
-    "a saved linker",
-    lambda folder: rf"manifest\.json|{KB}|{'|'.join(PARTS)}",
-    nested=True,
-)
 # What the config says of an encoder wins over what it said when the pipeline was saved.
 ENCODER_SETTINGS = (
     "name",
@@ -266,139 +237,6 @@ def rebuild(
     linker = kind(vocab, model, name, **settings)
     linker.streaming.process = stream_process
     return linker.from_bytes(state, exclude=["vocab", "model"])
-
-
-@dataclass(frozen=True)
-class ComponentFolder:
-    """A folder that a component is saved in."""
-
-    path: Path
-
-    # Writing
-
-    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: ArboKB | None) -> None:
-        """Save in one step. Parts that are not given stay as saved before.
-
-        parts: For each part a function that gives its bytes.
-        kb: The knowledge base.
-        """
-        target = check_replaceable(self.path, SAVED)
-        with contextlib.ExitStack() as stack:
-            refusal = Errors.E050.format(path=self.path)
-            stack.enter_context(locked_folder(target, refusal, PATIENCE))
-            is_open_here = kb is not None and _is_open_in(kb, target / KB)
-            if is_open_here:
-                stack.enter_context(kb.guard.reading())  # type: ignore[union-attr]
-            elif (target / KB / kb_folder.DATABASE).is_file():
-                # An error where another program is editing it, whose edits would be lost.
-                refusal = Errors.E018.format(where=target / KB)
-                stack.enter_context(locked_folder(target / KB, refusal))
-            folder = stack.enter_context(replacing_folder(self.path, SAVED))
-            before = self._manifest_or_none()
-            files = {k: v for k, v in before.files.items() if k in PARTS} if before else {}
-            for name in set(files) - set(parts):
-                if (target / name).is_file():
-                    link(target / name, folder / name)
-            for name, dump in parts.items():
-                data = dump()
-                files[name] = Checksum.of(data)
-                (folder / name).write_bytes(data)
-            identity = before.about["kb"] if before else None
-            if kb is None or is_open_here:
-                if (target / KB).is_dir():
-                    link(target / KB, folder / KB)
-            else:
-                kb.to_disk(folder / KB)
-            if kb is not None:
-                identity = kb_folder.state(folder / KB)
-            about = {"save": uuid.uuid4().hex, "kb": identity}
-            (folder / MANIFEST).write_bytes(Manifest(files, about).to_bytes(FORMAT, VERSION))
-
-    # Reading
-
-    def read(
-        self, names: Sequence[str], open_kb: Callable[[Path], ArboKB] | None
-    ) -> dict[str, bytes]:
-        """The parts of one save, each checked.
-
-        Raises ValueError that names missing or damaged files.
-
-        names: The parts to read.
-        open_kb: Function that opens the knowledge base of a folder; None to leave it out.
-        """
-        manifest = self._read_manifest()
-        for tries_left in reversed(range(TRIES)):
-            try:
-                parts = {name: self._read_part(name, manifest) for name in names}
-                if open_kb is not None:
-                    self._open_kb(manifest, open_kb)
-                return parts
-            except (ValueError, OSError):
-                # Another program may have saved in the meantime.
-                before, manifest = manifest, self._read_manifest()
-                if manifest == before or not tries_left:
-                    raise
-        raise AssertionError
-
-    def _manifest_or_none(self) -> Manifest | None:
-        try:
-            return self._read_manifest()
-        except (ValueError, OSError):
-            return None
-
-    def _read_manifest(self) -> Manifest:
-        restore(self.path)
-        path = self.path / MANIFEST
-        try:
-            manifest = Manifest.from_bytes(path.read_bytes(), FORMAT, VERSION)
-            _check(manifest.about)
-            return manifest
-        except FileNotFoundError:
-            raise ArboError(Errors.E051.format(path=self.path)) from None
-        except ValueError as error:
-            raise ArboError(Errors.E052.format(path=path, problem=error)) from None
-
-    def _read_part(self, name: str, manifest: Manifest) -> bytes:
-        path, expected = self.path / name, manifest.files.get(name)
-        if expected is None:
-            raise ArboError(Errors.E053.format(path=self.path, name=name))
-        data = path.read_bytes() if path.is_file() else None
-        problem = "it is missing" if data is None else expected.problem(data)
-        if data is None or problem:
-            raise ArboError(Errors.E052.format(path=path, problem=problem))
-        return data
-
-    def _open_kb(self, manifest: Manifest, open_kb: Callable[[Path], ArboKB]) -> None:
-        saved, path = manifest.about["kb"], self.path / KB
-        if saved is None:
-            raise ArboError(Errors.E053.format(path=self.path, name=KB))
-        _check_identity(path, kb_folder.state(path), saved)
-        found = open_kb(path).database.manifest()
-        _check_identity(path, (found.get("uuid"), found.get("generation", 0)), saved)
-
-
-def _is_open_in(kb: ArboKB, path: Path) -> bool:
-    """Return whether a KB is open for writing there. Every change is in the folder already."""
-    place = kb.storage.open_folder
-    return place is not None and path.exists() and path.samefile(place)
-
-
-def _check(about: Mapping[str, Any]) -> None:
-    """ValueError where a manifest of another program lacks something."""
-    kb = about.get("kb")
-    if not re.fullmatch("[0-9a-f]{32}", str(about.get("save"))):
-        raise ValueError("it has no number")
-    if kb is not None and not (isinstance(kb, list) and list(map(type, kb)) == [str, int]):
-        raise ValueError(f"kb is {kb!r:.60}")
-
-
-def _check_identity(path: Path, found: tuple[Any, int] | None, saved: Sequence[Any]) -> None:
-    """Raise ValueError for another KB than the saved one. An older state of it is refused too.
-
-    found: Its identity; None where it can't be read, of which opening it tells more.
-    """
-    if found is not None and (found[0] != saved[0] or found[1] < saved[1]):
-        raise ArboError(Errors.E054.format(path=path))
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from spacy.language import Language
@@ -13,7 +11,7 @@ from thinc.api import Model
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..linker import ArboLinker, linkers_of
-from ..pipelines import load_pipeline, save_pipeline
+from .short_run import copied_pipeline
 
 
 def average_weights(before: Model, after: Model, share: float) -> None:
@@ -63,14 +61,10 @@ def averaged_copy(nlp: Language, share: float) -> Language:
 
     share: As in ``averaged``.
     """
-    linkers, folder = _averageable(nlp), TemporaryDirectory()
-    path = Path(folder.name) / "pipeline"
+    linkers = _averageable(nlp)
     # Training draws the same random numbers afterwards.
     with torch.random.fork_rng():
-        save_pipeline(nlp, path)
-        copy = load_pipeline(path)
-        # The knowledge base stays in the folder, which is removed with the copy.
-        vars(copy)["folder"] = folder
+        copy = copied_pipeline(nlp)
         for name in linkers:
             linker: Any = copy.get_pipe(name)
             average_weights(_untrained(copy, name), linker.model, share)

@@ -71,11 +71,13 @@ def test_composite_mentions_nil_and_clusters_are_stored(nlp):
     assert (counts["composite"], counts["nil"], counts["mentions"]) == (1, 2, 3)
 
 
-def test_with_a_spans_key_doc_ents_is_empty(nlp):
-    doc = to_doc(nlp, text_of("a b c", (0, 1, "X", ("Q1",)), (0, 3, "Y")), spans_key="sc")
-    assert not doc.ents
-    assert list(doc.spans) == ["sc"]
-    assert [span.kb_id_ for span in doc.spans["sc"]] == ["Q1", "NIL"]
+def test_of_overlapping_mentions_the_longest_is_in_doc_ents(nlp):
+    text = text_of(
+        "breast and ovarian cancer", (0, 6, "X"), (0, 25, "Y", ("A", "B")), (11, 25, "Z")
+    )
+    doc = to_doc(nlp, text)
+    assert [ent.label_ for ent in doc.ents] == ["Y"]
+    assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
 
 
 def test_tokenizer_that_changes_the_text_is_an_error():

@@ -5,7 +5,7 @@ import spacy
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.outcomes import Outcome
-from spacy_arbo_el.fitting.learning import Way, best_way, compare_ways, gain
+from spacy_arbo_el.fitting.learning import LearningWay, best_way, compare_ways, gain
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
@@ -68,7 +68,7 @@ def ways_of(*right):
     nlp = spacy.blank("xx")
     docs = [annotated(nlp, "[x|E]") for _ in right[0]]
     return [
-        Way(
+        LearningWay(
             str(number),
             [
                 Outcome("", ("E",), "E" if one else "F", None, doc.ents[0])

@@ -26,7 +26,7 @@ def test_each_paper_has_claims_and_a_row_for_each():
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
     verdicts = Counter(row[3] for row in cells if row[3] != "sign")
     assert verdicts == Counter(claim["verdict"] for claim in CLAIMS)
-    assert all(len(row) == 6 for row in cells)
+    assert all(len(row) == 7 for row in cells)
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim["claim"])

@@ -17,7 +17,8 @@ from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.saving import FORMAT, VERSION, ComponentFolder, Serializer
+from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
+from spacy_arbo_el.linking.saving import Serializer
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
 from spacy_arbo_el.storage.manifest import Checksum
 

@@ -1,10 +1,7 @@
 """Shared parts of entity readers. Records with usual keys, ids that occur once, a report."""
 
-import ast
-import re
 import warnings
 from collections import Counter
-from collections import Counter as CounterType
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
@@ -12,134 +9,15 @@ from typing import Any, TypeVar
 
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
-from ..entity import OPTIONAL, Entity, is_missing
+from ..entity import Entity, is_missing
+from .fields import fields_of, values_of
 
 T = TypeVar("T")
 # The fields of an entity, and other keys.
 Record = tuple[dict[str, Any], dict[str, Any]]
 Records = Entity | Mapping[str, Any] | Iterable[Entity | Mapping[str, Any]]
-FIELDS = ("id", *OPTIONAL)
-LISTS = ("aliases", "types")
-# Names of fields, without regard to case. Names, types and descriptions under several are joined.
-OTHER_NAMES = {
-    "id": ("id", "cui", "concept_id", "entity_id", "kb_id", "identifier"),
-    "title": (
-        "title",
-        "name",
-        "canonical_name",
-        "preferred_name",
-        "preferred_label",
-        "preferredlabel",
-        "preflabel",
-    ),
-    "description": ("description", "definition", "desc"),
-    "aliases": ("aliases", "synonyms", "alias", "synonym", "names", "altlabel", "altlabels"),
-    "types": ("types", "type", "semantic_types"),
-    "frequency": ("frequency", "freq"),
-    "meta": ("meta",),
-}
-# Further titles, which are aliases; unlike those, they are whole cells.
-NAMES = "names"
-# Beside one of these, "label" is the type of an annotation.
-OF_ANNOTATIONS = {"pattern", "start", "end", "mention", "mentions", "span", "spans"}
-# Beside "text", one of these makes a document.
-OF_DOCUMENTS = {"mention", "mentions", "spans", "ents", "entities", "start"}
-# A list as Python or NumPy prints it, which is what a saved data frame has.
-_QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-_PRINTED_LIST = re.compile(rf"\[\s*(?:{_QUOTED}(?:\s*,\s*|\s+|(?=\])))*\]")
 # So many keys are named in a warning.
 SHOWN_KEYS = 8
-
-
-def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
-    """The places of keys by their field; the first title is "title", others are ``NAMES``.
-
-    "label" is a title where nothing else names the entity, and a type in a pattern. Raises
-    ValueError for keys of annotated documents.
-    """
-    lower = [key.lower() for key in keys]
-    found: dict[str, list[int]] = {}
-    for field, names in OTHER_NAMES.items():
-        places = [place for name in names for place in _places(name, keys, lower)]
-        if places:
-            found[field] = places if field in (*LISTS, "title", "description") else places[:1]
-    is_pattern = "pattern" in lower and "title" not in found
-    if is_pattern:
-        found["title"] = [lower.index("pattern")]
-        found["types"] = [*found.get("types", ()), *_places("label", keys, lower)]
-    elif "title" not in found and not OF_ANNOTATIONS & set(lower):
-        found["title"] = _places("label", keys, lower)
-    if not found.get("title"):
-        _check_no_document(lower)
-    found[NAMES] = found.get("title", [])[1:]
-    found["title"] = found.get("title", [])[:1]
-    return {field: places for field, places in found.items() if places}
-
-
-def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
-    """The places of a key, that in lower case first."""
-    places = [place for place, key in enumerate(lower) if key == name]
-    return sorted(places, key=lambda place: keys[place] != name)
-
-
-def _check_no_document(keys: Sequence[str]) -> None:
-    given = sorted(OF_DOCUMENTS & set(keys))
-    if "text" in keys and given:
-        raise ArboError(Errors.E045.format(key=given[0]))
-
-
-def values_of(
-    values: Sequence[Any], fields: Mapping[str, Sequence[int]], separator: str = "|"
-) -> dict[str, Any]:
-    """The fields of an entity from values by their places, see ``fields_of``.
-
-    separator: Separates aliases and types in a string.
-    """
-    found: dict[str, Any] = {}
-    for field, places in fields.items():
-        here = [values[place] for place in places]
-        if field in LISTS:
-            is_plain = all(map(_is_plain, here)) and (len(here) > 1 or isinstance(here[0], str))
-            parts = (part for value in here for part in _parts(value, separator))
-            found[field] = list(dict.fromkeys(parts)) if is_plain else _as_list(here[0])
-        elif field == "description" and len(here) > 1:
-            found[field] = " ".join(dict.fromkeys(str(value) for value in here if value))
-        elif field != NAMES:
-            found[field] = here[0]
-    others = [values[place] for place in fields.get(NAMES, ())]
-    if others:
-        names = [found.get("title", ""), *others]
-        names = [part for name in names for part in _parts(name, "") if part]
-        title, *aliases = dict.fromkeys(names) or [""]
-        found["title"] = title
-        aliases = list(dict.fromkeys([*aliases, *found.get("aliases", ())]))
-        found["aliases"] = [alias for alias in aliases if alias != title]
-    return found
-
-
-def _as_list(value: Any) -> Any:
-    """A value of a data frame, such as an array, as a list."""
-    is_list = hasattr(value, "__iter__") and not isinstance(value, (list, dict))
-    return list(value) if is_list else value
-
-
-def _is_plain(value: Any) -> bool:
-    """Return whether a value is a string or a list of strings."""
-    if isinstance(value, str):
-        return True
-    is_list = hasattr(value, "__iter__") and not isinstance(value, Mapping)
-    return is_list and all(isinstance(part, str) for part in value)
-
-
-def _parts(value: Any, separator: str) -> list[Any]:
-    """The texts in a value. separator: Where a string is split; "" for nowhere."""
-    if not isinstance(value, str):
-        return list(value) if hasattr(value, "__iter__") else [value]
-    text = value.strip()
-    if separator and text[:1] == "[" and _PRINTED_LIST.fullmatch(text):
-        return [ast.literal_eval(one) for one in re.findall(_QUOTED, text)]
-    parts = (part.strip() for part in (text.split(separator) if separator else [text]))
-    return [part for part in parts if part]
 
 
 class RecordReader:
@@ -162,7 +40,7 @@ class RecordReader:
         self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
         # Of all records, and of those that have other keys but no name; and these keys.
         self._total = self._unnamed = 0
-        self._others: CounterType[str] = Counter()
+        self._others: Counter[str] = Counter()
 
     def entities(
         self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
@@ -262,7 +140,7 @@ class ImportReport:
 
     def __init__(self) -> None:
         self.count = 0
-        self.skipped: CounterType[str] = Counter()
+        self.skipped: Counter[str] = Counter()
         self.redirects: dict[str, str] = {}
         self.places: list[str] = []
 

@@ -11,15 +11,13 @@ from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, re
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
 from .common import (
-    FIELDS,
-    NAMES,
     ImportReport,
     Record,
     RecordReader,
     at_line,
     entity_of,
-    fields_of,
 )
+from .fields import FIELDS, NAMES, fields_of
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
 DELIMITERS = (",", ";", "|")
