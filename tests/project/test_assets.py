@@ -58,70 +58,45 @@ def builder():
     return import_file("assets_build", ASSETS / "build.py")
 
 
-@pytest.mark.parametrize("name", ["entities.jsonl", "entities_new.jsonl"])
-def test_entities_are_complete(name):
-    for record in read(name):
+def test_entities_are_complete_and_of_several_types(kb, new):
+    records = [*read("entities.jsonl"), *read("entities_new.jsonl")]
+    assert len({**kb, **new}) == len(records), "an id is there twice"
+    for record in records:
         assert set(record) == {"id", "title", "description", "aliases", "types"}
         entity = Entity(**record)
         assert entity.names == [record["title"], *record["aliases"]], "a name occurs twice"
         assert entity.aliases and len(entity.description) > 20 and len(entity.types) == 1
         for text in (*entity.names, entity.description):
             assert text and text == text.strip()
-
-
-def test_entity_ids_are_unique():
-    ids = [
-        entity["id"] for name in ("entities", "entities_new") for entity in read(f"{name}.jsonl")
-    ]
-    assert len(set(ids)) == len(ids)
-
-
-def test_enough_entities_and_types(kb):
-    assert len(kb) >= 80
+    titles = {entity["title"].casefold() for entity in new.values()}
+    assert not titles & {name for entity in kb.values() for name in names(entity)}
     types = Counter(entity["types"][0] for entity in kb.values())
-    assert len([type_ for type_, count in types.items() if count >= 5]) >= 4
+    assert len(kb) >= 80 and len([one for one, count in types.items() if count >= 5]) >= 4
 
 
-def test_enough_mentions(splits, mentions):
-    assert len(mentions) >= 500
+def test_documents_are_plain_and_their_mentions_whole_words(splits):
+    docs = [doc for docs in splits.values() for doc in docs]
+    assert len({doc["id"] for doc in docs}) == len({doc["text"] for doc in docs}) == len(docs)
+    for doc in docs:
+        text, end = doc["text"], 0
+        assert set(doc) == {"id", "text", "mentions"} and doc["mentions"]
+        assert text == " ".join(text.split()) and not set("[]|#") & set(text), doc["id"]
+        for mention in doc["mentions"]:
+            assert end <= mention["start"] < mention["end"] <= len(text), doc["id"]
+            assert surface(doc, mention) == surface(doc, mention).strip() != ""
+            beside = text[: mention["start"]][-1:], text[mention["end"] :][:1]
+            assert not any(map(str.isalnum, beside)), (doc["id"], surface(doc, mention))
+            end = mention["end"]
+
+
+def test_there_are_many_mentions_and_their_ids_resolve(mentions, kb, new):
     counts = Counter(split for split, _, _ in mentions)
-    assert counts["train"] > counts["test"] and min(counts.values()) >= 100
-
-
-def test_offsets(splits):
-    for docs in splits.values():
-        for doc in docs:
-            end = 0
-            for mention in doc["mentions"]:
-                assert end <= mention["start"] < mention["end"] <= len(doc["text"]), doc["id"]
-                assert surface(doc, mention) == surface(doc, mention).strip() != ""
-                end = mention["end"]
-
-
-def test_mentions_are_whole_words(mentions):
+    assert len(mentions) >= 500 and counts["train"] > counts["test"] and min(counts.values()) >= 100
     for _, doc, mention in mentions:
-        before = doc["text"][: mention["start"]][-1:]
-        after = doc["text"][mention["end"] :][:1]
-        assert not before.isalnum() and not after.isalnum(), (doc["id"], surface(doc, mention))
-
-
-def test_texts_are_plain(splits):
-    for docs in splits.values():
-        for doc in docs:
-            assert set(doc) == {"id", "text", "mentions"} and doc["mentions"]
-            assert doc["text"] == " ".join(doc["text"].split())
-            assert not set("[]|#") & set(doc["text"]), doc["id"]
-
-
-def test_ids_resolve(mentions, kb, new):
-    for _, doc, mention in mentions:
-        if mention["kb_id"] == "NIL":
-            assert set(mention) == {"start", "end", "label", "kb_id", "cluster"}, doc["id"]
-            entity = new[mention["cluster"]]
-        else:
-            assert set(mention) == {"start", "end", "label", "kb_id"}, doc["id"]
-            entity = kb[mention["kb_id"]]
-        assert mention["label"] == entity["types"][0], doc["id"]
+        is_new = mention["kb_id"] == "NIL"
+        keys = {"start", "end", "label", "kb_id"} | ({"cluster"} if is_new else set())
+        entity = new[mention["cluster"]] if is_new else kb[mention["kb_id"]]
+        assert set(mention) == keys and mention["label"] == entity["types"][0], doc["id"]
 
 
 def test_mentions_use_the_names(mentions, kb, new):
@@ -176,12 +151,6 @@ def test_new_entities_can_be_discovered(mentions, new):
     assert any(split == "dev" and mention["kb_id"] == "NIL" for split, _, mention in mentions)
 
 
-def test_new_entities_are_not_in_the_kb(kb, new):
-    assert not set(kb) & set(new)
-    titles = {entity["title"].casefold() for entity in new.values()}
-    assert not titles & {name for entity in kb.values() for name in names(entity)}
-
-
 def test_a_fifth_of_the_kb_is_unseen_in_train(mentions, kb):
     seen = defaultdict(set)
     for split, _, mention in mentions:
@@ -202,12 +171,6 @@ def test_there_are_edge_cases(splits, mentions):
         for first, second in zip(doc["mentions"], doc["mentions"][1:])
     )
     assert len({surface(doc, m) for _, doc, m in mentions if not surface(doc, m).isascii()}) >= 8
-
-
-def test_splits_share_nothing(splits):
-    docs = [doc for docs in splits.values() for doc in docs]
-    assert len({doc["id"] for doc in docs}) == len(docs)
-    assert len({doc["text"] for doc in docs}) == len(docs)
 
 
 def test_files_are_up_to_date(builder):

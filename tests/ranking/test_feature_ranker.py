@@ -154,6 +154,7 @@ def accuracy_of(weights, candidates, correct):
     return correct[np.arange(len(best)), best].mean()
 
 
+@pytest.mark.slow
 def test_fitting_finds_the_features_that_count():
     rng = np.random.default_rng(0)
     candidates, unseen = random_candidates(rng, 2000), random_candidates(rng, 2000)
@@ -380,15 +381,16 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
     np.testing.assert_allclose(one.whole.scores(candidates), mean, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_few_mentions_change_little_what_fitting_starts_from():
     rng = np.random.default_rng(4)
-    many, few, unseen = (random_candidates(rng, count) for count in (1500, 24, 1500))
+    many, few, unseen = (random_candidates(rng, count) for count in (800, 24, 1500))
 
     def labels_of(candidates):
         true = 2 * candidates.features[..., 0] + 2 * candidates.features[..., 3]
         return np.eye(6, dtype=bool)[(true + rng.gumbel(size=true.shape)).argmax(axis=1)]
 
-    start = fit_weights(many, labels_of(many), np.arange(1500))
+    start = fit_weights(many, labels_of(many), np.arange(800))
     correct, later = labels_of(few), labels_of(unseen)
     alone = fit_weights(few, correct, np.arange(24))
     started = fit_weights(few, correct, np.arange(24), start=start)

@@ -15,11 +15,12 @@ from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 
+from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
 from ..scores import compare_inference
 
-# Words alone can't do what these are about.
+# Words alone can't do what most of these are about.
 pytestmark = pytest.mark.bundled
 
 FEATURE_RANKER = {"@misc": "spacy-arbo-el.FeatureRanker.v1"}
@@ -162,8 +163,10 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
 @pytest.mark.parametrize("is_fitted", [True, False])
 @pytest.mark.parametrize("kind", ["Clustering", "Independent"])
 def test_a_corpus_of_one_document_is_linked_as_the_document_is(is_fitted, kind):
-    nlp = fitted() if is_fitted else build(train=TRAIN[:4], reranker=FEATURE_RANKER)
+    nlp = build_hashed(train=TRAIN[:4], reranker=FEATURE_RANKER)
     linker = nlp.get_pipe("arbo_linker")
+    if is_fitted:
+        install(nlp, "arbo_linker", linker, learned())
     linker.inference = registry.misc.get(f"spacy-arbo-el.{kind}.v1")()
     linker.threshold = 0.4
     for text in [*DEV, *TRAIN]:
@@ -221,7 +224,7 @@ def test_withheld_features_are_those_without_the_exemplars():
 
 
 def trained_linker():
-    return build(train=TRAIN, reranker=FEATURE_RANKER).get_pipe("arbo_linker")
+    return build_hashed(train=TRAIN, reranker=FEATURE_RANKER).get_pipe("arbo_linker")
 
 
 def retrieved(linker):
