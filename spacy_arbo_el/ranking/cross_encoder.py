@@ -19,7 +19,7 @@ from ..retrieval.neighbours import Neighbours
 from .entity_strings import EntityStrings
 from .feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from .features import CandidateFeatures
-from .pair_inputs import PairFormat, cached_pieces
+from .pair_inputs import cached_parts, make_pairs
 from .pair_scorer import CrossEncoderFit, PairScorer, with_scores
 from .ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
 
@@ -125,16 +125,13 @@ class CrossEncoder:
         """
         assert self.scorer is not None
         datastore, tokenizer = context.datastore, self.scorer.tokenizer
-        strings = EntityStrings.of(datastore, *PRETRAINED_NGRAMS)
-        cache = cached_pieces(datastore, (self.scorer.retriever, self.text))
+        index = EntityStrings.of(datastore, *PRETRAINED_NGRAMS).index
+        cache = cached_parts(datastore, (self.scorer.retriever, self.text))
         rows, columns = np.nonzero(candidates >= 0)
         entities = candidates[rows, columns]
-        pieces = cache.of(entities, datastore, tokenizer, strings.index, self.text)
-        names = strings.index.nearest_names(batch.normalized, candidates)[rows, columns]
-        entity_rows = pieces.row_of[entities]
-        titles = pieces.nearest_names(entity_rows, names)
-        pair_format = PairFormat(self.window, self.text, tokenizer.specials)
-        return pair_format.pairs(batch.inputs, pieces, rows, entity_rows, titles)
+        names = index.nearest_names(batch.normalized, candidates)[rows, columns]
+        parts, part_of = cache.of(entities, names, datastore, tokenizer, index, self.text)
+        return make_pairs(batch.inputs, parts, rows, part_of, tokenizer.specials, self.window)
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None

@@ -9,7 +9,7 @@ from spacy_arbo_el.encoders.passages import document_passages
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.ranking.pair_inputs import EntityPieces, PairFormat
+from spacy_arbo_el.ranking.pair_inputs import NAMES, EntityParts, entity_texts, make_pairs
 
 from .strings import index_of
 
@@ -30,13 +30,18 @@ def word_pieces(tokenizer):
     return WordPieceTokenizer(tokenizer)
 
 
-def pieces_of(word_pieces, limit=48):
-    index = index_of([entity.names for entity in ENTITIES])
-    # In two steps, as they are needed.
-    pieces = EntityPieces.none(len(ENTITIES))
-    for part in ({2: ENTITIES[2], 0: ENTITIES[0]}, {3: ENTITIES[3], 1: ENTITIES[1]}):
-        pieces = pieces.with_entities(word_pieces, part, index, None, limit)
-    return pieces, index
+def parts_of(word_pieces, size, entities, numbers, index):
+    """The parts of entities with the titles of these numbers, added in two steps."""
+    keys = np.array(entities) * NAMES + np.array(numbers)
+    parts = EntityParts.none()
+    assert (parts.rows_of(keys) == -1).all()
+    distinct = np.unique(keys)
+    for some in (distinct[1::2], distinct[::2]):
+        pairs = [divmod(key, NAMES) for key in some.tolist()]
+        texts = [entity_texts(ENTITIES[e], n, index.names_of(e), None) for e, n in pairs]
+        if texts:
+            parts = parts.with_texts(word_pieces, some, texts, size)
+    return parts, parts.rows_of(keys)
 
 
 def read(word_pieces, text):
@@ -88,16 +93,14 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         inputs = document_passages(word_pieces, 256, 9, False, [TEXT], text_of, offsets)
     else:
         inputs = mention_windows(word_pieces, 64, [TEXT], text_of, offsets)
-    pieces, index = pieces_of(word_pieces)
+    index = index_of([entity.names for entity in ENTITIES])
     rows = np.repeat(np.arange(len(MENTIONS)), len(ENTITIES))
     entities = np.tile(np.arange(len(ENTITIES)), len(MENTIONS))
     strings = [TEXT[start:end] for start, end in MENTIONS]
     table = np.tile(np.arange(len(ENTITIES)), (len(MENTIONS), 1))
     nearest = index.nearest_names(strings, table).ravel()
-    entity_rows = pieces.row_of[entities]
-    titles = pieces.nearest_names(entity_rows, nearest)
-    pair_format = PairFormat(window, text, word_pieces.specials)
-    pairs = pair_format.pairs(inputs, pieces, rows, entity_rows, titles)
+    parts, part_of = parts_of(word_pieces, text, entities, nearest, index)
+    pairs = make_pairs(inputs, parts, rows, part_of, word_pieces.specials, window)
     assert pairs.passage.tolist() == list(range(len(rows)))
     whole = read(word_pieces, TEXT)
     for number, (mention, entity) in enumerate(zip(rows.tolist(), entities.tolist())):
@@ -114,35 +117,41 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         assert ids.index(word_pieces.specials[4]) == pairs.marker[number]
 
 
-def test_the_name_nearest_to_the_mention_is_the_title(word_pieces):
-    pieces, index = pieces_of(word_pieces)
+def test_the_name_nearest_to_the_mention_is_the_title():
+    index = index_of([entity.names for entity in ENTITIES])
     numbers = index.nearest_names(["the bank of a river", "D"], np.array([[3, 0], [3, 1]]))
-    rows = pieces.row_of[np.array([3, 0, 3, 1])]
-    places = pieces.nearest_names(rows, numbers.ravel()) - pieces.first_name.rows[rows, 0]
-    assert places[0] in (1, 3) and places[2] == 0 and places[3] == 0
+    titles = [
+        entity_texts(ENTITIES[e], n, index.names_of(e), None)[0]
+        for e, n in zip((3, 0, 3, 1), numbers.ravel().tolist())
+    ]
+    assert titles[0] in ("river bank", ENTITIES[3].aliases[-1]) and titles[2:] == ["D", "B"]
 
 
-def test_a_normalized_name_stands_for_the_name_that_it_was_made_of(word_pieces):
+def test_a_normalized_name_stands_for_the_name_that_it_was_made_of():
     class Normalizer:
         def __call__(self, text, offsets):
             return text.replace("tumour", "tumor"), offsets
 
-    entity = Entity("t", "growth", aliases=["brain tumour"])
+    entity = Entity("t", "growth", aliases=["brain tumour", "lump"])
     index = index_of([[*entity.names, "growth", "brain tumor"]])
-    pieces = EntityPieces.none(1).with_entities(word_pieces, {0: entity}, index, Normalizer(), 48)
-    numbers = index.nearest_names(["brain tumor"], np.array([[0]]))
-    assert pieces.nearest_names(np.array([0]), numbers[0]).tolist() == [1]
+    number = int(index.nearest_names(["brain tumor"], np.array([[0]]))[0, 0])
+    texts = entity_texts(entity, number, index.names_of(0), Normalizer())
+    assert texts == ("brain tumour", "", "growth; ", "lump", "")
+
+
+def test_an_entity_without_names_has_no_title():
+    silent = Entity("c", meta={"unnamed": True})
+    assert entity_texts(silent, 0, ["a form of its exemplar"], None) == ("", "", "", "", "")
+    assert entity_texts(ENTITIES[0], 0, [], None)[0] == "flu"
 
 
 def test_the_description_is_cut_first_and_the_title_last(word_pieces):
-    pieces, _ = pieces_of(word_pieces)
+    index = index_of([entity.names for entity in ENTITIES])
     offsets, zero = np.array([[0, 6]]), np.zeros(1, dtype=np.int64)
     inputs = mention_windows(word_pieces, 32, [TEXT], zero, offsets)
-    row = pieces.row_of[np.array([3])]
-    title = pieces.first_name.rows[row, 0]
     tokens = word_pieces.tokenizer
     for size, expected in ((8, "d [TITLE] river bank ; d d"), (40, "cold cold")):
-        pair_format = PairFormat(32, size, word_pieces.specials)
-        pairs = pair_format.pairs(inputs, pieces, zero, row, title)
+        parts, part_of = parts_of(word_pieces, size, [3], [0], index)
+        pairs = make_pairs(inputs, parts, zero, part_of, word_pieces.specials, 32)
         text = tokens.decode(pairs.ids[pairs.first[0] : -1])
         assert expected in text and len(pairs.ids) - pairs.first[0] == size
