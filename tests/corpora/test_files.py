@@ -2,7 +2,7 @@ import pytest
 
 from spacy_arbo_el.corpora.read import read_ids
 from spacy_arbo_el.storage.files import replacing
-from spacy_arbo_el.storage.lines import check_exists, read_lines
+from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
 
 
 def test_read_lines_splits_only_at_line_feeds(write):
@@ -42,3 +42,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, name):
         assert path.read_bytes() == content
     assert set(path.parent.iterdir()) == ({path, target} if name == "link" else {path})
     assert path.is_symlink() == (name == "link")
+
+
+def test_a_lone_surrogate_is_no_text():
+    assert is_text("🙂") and not is_text("\ud83d") and not is_text(1)
