@@ -80,7 +80,8 @@ class EntityParts:
         )
         lengths = np.diff(np.minimum(lengths.cumsum(axis=1), budget), prepend=0, axis=1)
         order = [TITLE, *READ]
-        ids, ends = assemble(pieces.ids, starts[:, order].T, lengths[:, order].T)
+        segments = (list(table[:, order].T) for table in (starts, lengths))
+        ids, ends = assemble(pieces.ids, *segments)
         ends = ends + self.ids.length
         spans = np.stack([ends[:-1], ends[:-1] + lengths[:, TITLE], ends[1:]], axis=1)
         all_keys = np.concatenate([self.keys, keys])
