@@ -309,7 +309,7 @@ def run_child(row: Any, step: str, folder: Path, data: Path) -> dict[str, Any]:
 
 
 def percent(right: list[bool]) -> float:
-    """The share of true values, 0 where there are none."""
+    """The share of true values, 0 without any."""
     return 100 * sum(right) / max(len(right), 1)
 
 

@@ -66,7 +66,7 @@ def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, 
 
     Case does not count. NIL is right where the gold is NIL.
 
-    RETURNS: arbo_acc_namesakes, None where there are none.
+    RETURNS: arbo_acc_namesakes, None without such mentions.
     """
     gold = [r for r in results if r.gold is not None and r.span is not None]
     folded = [result.span.text.casefold() for result in gold if result.span is not None]
