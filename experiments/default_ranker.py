@@ -260,7 +260,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> tuple[list[Label
     first: The number of its first document.
     """
     ranker, context = FeatureRanker(pretrained=False), linker.stages.context
-    alone = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+    alone = AnnotatedMentions.retrieve(linker.stages, docs)
     records, gold = alone.batch.records, alone.gold
     features = ranker.gather(alone.batch, alone.neighbours, context)
     # A document is held out in all ways at once.
@@ -274,7 +274,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> tuple[list[Label
     few = one_candidate(read, gold)
     labelled.append(Labelled.of(few, gold[::FEW], documents[::FEW]))
     linker.feedback.add_exemplars(docs[::2])
-    beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2], 64)
+    beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2])
     with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
     linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
     second = first + 1 + 2 * beside.batch.documents
@@ -307,7 +307,7 @@ def lacked_names(kb: Path, count: int, first: int) -> Labelled:
         linker = spacy.blank("en").add_pipe("arbo_linker")
         linker.set_kb(copy)
         docs = [linker_doc(linker, *mention) for mention in mentions]
-        found = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+        found = AnnotatedMentions.retrieve(linker.stages, docs)
         ranker = FeatureRanker(pretrained=False)
         features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
         labelled = Labelled.of(features, found.gold, first + found.batch.documents)
@@ -349,7 +349,7 @@ def main() -> None:
             parts.append(part)
         if dev:
             docs = some_documents(list(read_docs(Path(dev), linker.vocab)), args.mentions)
-            found = AnnotatedMentions.retrieve(linker.stages, docs, 64)
+            found = AnnotatedMentions.retrieve(linker.stages, docs)
             features = FeatureRanker(pretrained=False).gather(
                 found.batch, found.neighbours, linker.stages.context
             )

@@ -41,7 +41,7 @@ def main() -> None:
     linker.refresh()
     stages, ranker = linker.stages, FeatureRanker(pretrained=False)
     docs = read_docs(args.dev, linker.vocab)
-    batch, neighbours, gold, _ = AnnotatedMentions.retrieve(stages, docs, 64)
+    batch, neighbours, gold, _ = AnnotatedMentions.retrieve(stages, docs)
     rows, parts = ranker.gather_withheld(batch, neighbours, gold, stages.context)
     features, right = CandidateFeatures.concat(parts), np.zeros(len(rows))
     for fold in range(FOLDS):

@@ -230,4 +230,4 @@ def trained_linker():
 def retrieved(linker):
     """Annotated mentions with their neighbours and gold entities."""
     docs = [eg.reference for eg in examples(spacy.blank("xx"), DEV)]
-    return AnnotatedMentions.retrieve(linker.stages, docs, 8)
+    return AnnotatedMentions.retrieve(linker.stages, docs)
