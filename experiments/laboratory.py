@@ -3,10 +3,11 @@
     python laboratory.py write OUT SYSTEM...
     python laboratory.py score MODEL... DEV.spacy --output metrics/laboratory.json
 
-*write* makes a config of each system with its objective alone: n-grams in place of the transformer,
-names without descriptions, cosine, 128 mentions a step. A step takes a fifth of a second of one
-core. *score* compares raw similarities, without calibration or ranker: by names alone, by the
-training mentions alone, and by the more similar of both.
+*write* makes a config of each system with its objective alone: the encoder of ``student`` in place
+of the transformer, which begins as a distilled one (``--paths.encoder``), names without
+descriptions, cosine, 128 mentions a step. A step takes a fifth of a second of one core. *score*
+compares raw similarities, without calibration or ranker: by names alone, by the training mentions
+alone, and by the more similar of both.
 """
 
 import argparse
@@ -23,13 +24,6 @@ from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions, is_gold
 from spacy_arbo_el.storage.files import write_file
 
-ENCODER = {
-    "@architectures": "spacy-arbo-el.NgramEncoder.v1",
-    "width": 200,
-    "vectors": 96,
-    "subwords": 4,
-    "start": "${paths.encoder}",
-}
 INFERENCE = {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 1}
 BATCHER = {"@batchers": "spacy-arbo-el.batch_by_mention.v1", "size": 128}
 
@@ -38,9 +32,11 @@ def write(out: Path, system: str) -> None:
     """The config of a system's objective."""
     config = load_config_from_str(complete_config(system), interpolate=False)
     base = load_config_from_str(complete_config("arborescence"), interpolate=False)
+    student = load_config_from_str(complete_config("student"), interpolate=False)
     linker = base["components"]["arbo_linker"]
     linker["objective"] = config["components"]["arbo_linker"]["objective"]
-    linker["model"], linker["inference"] = ENCODER, INFERENCE
+    linker["model"] = student["components"]["arbo_linker"]["model"]
+    linker["inference"] = INFERENCE
     base["training"].update(batcher=BATCHER, before_to_disk=None, max_epochs=0)
     base["training"]["optimizer"]["L2"] = 0.0
     base["training"]["optimizer"]["learn_rate"]["initial_rate"] = 0.001
