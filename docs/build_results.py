@@ -120,8 +120,7 @@ TABLES = {
     ),
     "arborescence": (
         "The objectives of the arborescence paper",
-        "150 steps each. Accuracy with exemplars and directed clustering, R@k by entities alone. "
-        "`arborescence_paper` had 60 steps of 32 mentions, and windows of 64 word pieces.",
+        "150 steps each. Accuracy with exemplars and directed clustering, R@k by entities alone.",
     ),
     "silver": (
         "Without labels",
