@@ -151,7 +151,8 @@ def main() -> None:
     options = parser.parse_args()
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
-    linker.refresh()
+    # A pipeline that never linked has no weights; its entities need not be encoded.
+    linker.encoder.require_ready(linker.name)
     train = list(read_docs(options.train, nlp.vocab))
     seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
     part = read(linker, train[int(len(train) * (1 - options.part)) :])

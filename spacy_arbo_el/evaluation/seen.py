@@ -68,8 +68,11 @@ def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, 
 
     RETURNS: arbo_acc_namesakes, None without such mentions.
     """
-    gold = [r for r in results if r.gold is not None and r.span is not None]
-    folded = [result.span.text.casefold() for result in gold if result.span is not None]
-    named = {} if kb is None else kb.entities.with_names(list(dict.fromkeys(folded)))
-    shared = [r.is_correct for r, name in zip(gold, folded) if len(named.get(name, ())) > 1]
+    gold = [
+        (r.span.text.casefold(), r.is_correct)
+        for r in results
+        if r.gold is not None and r.span is not None
+    ]
+    named = {} if kb is None else kb.entities.with_names(sorted({name for name, _ in gold}))
+    shared = [is_correct for name, is_correct in gold if len(named.get(name, ())) > 1]
     return {"arbo_acc_namesakes": mean(shared)}
