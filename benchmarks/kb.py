@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,8 +83,12 @@ def entity(i: int, prefix: str = "Q") -> Entity:
     )
 
 
-def title_only(entity: Entity) -> list[tuple[str, str]]:
-    return [(entity.title, "")]
+@dataclass(frozen=True)
+class TitleOnly:
+    """A verbalization with an identity, so that texts lie beside their vectors, as the linker's."""
+
+    def __call__(self, entity: Entity) -> list[tuple[str, str]]:
+        return [(entity.title, "")]
 
 
 def timed(function: Callable, *args: Any) -> tuple[float, Any]:
@@ -108,7 +113,7 @@ def create(path: Path, count: int) -> dict:
             with kb.database.hurrying():
                 kb.add(map(entity, range(count)))
             added = time.perf_counter()
-            kb.sync(title_only, synthetic.encode, "synthetic")
+            kb.sync(TitleOnly(), synthetic.encode, "synthetic")
             encoded = time.perf_counter()
             index = lists(count)(kb.rows, Cosine())
             indexed = time.perf_counter()
@@ -127,7 +132,7 @@ def create(path: Path, count: int) -> dict:
 def opened(path: Path, count: int) -> ArboKB:
     """The knowledge base with its stored vectors, none of which is encoded again."""
     kb = ArboKB.for_reading(path)
-    kb.sync(title_only, Synthetic(count).encode, "synthetic")
+    kb.sync(TitleOnly(), Synthetic(count).encode, "synthetic")
     return kb
 
 

@@ -330,35 +330,33 @@ class ArboKB(KnowledgeBase):
 
         An entity whose vector is not up to date has an empty one.
         """
-        strings = self.vocab.strings
+        self.reload_if_changed()
+        strings, named = self.vocab.strings, self._priors(alias)
+        vectors = self.vectors.of_positions(list(named))
         return [
             Candidate(
                 kb=self,
                 entity_hash=strings.add(entity.id),
                 entity_freq=entity.frequency,
-                entity_vector=self._vector_or_empty(entity.id),
+                entity_vector=vectors[position].tolist() if position in vectors else [],
                 alias_hash=strings.add(alias),
                 prior_prob=prior,
             )
-            for entity, prior in self._priors(alias)
+            for position, (entity, prior) in named.items()
         ]
 
     def get_prior_prob(self, entity: str, alias: str) -> float:
-        now = self.entities.current_ids([entity])[entity]
-        return next((prior for named, prior in self._priors(alias) if named.id == now), 0.0)
+        position = self.entities.position(entity)
+        return self._priors(alias).get(position, (None, 0.0))[1]
 
-    def _priors(self, alias: str) -> list[tuple[Entity, float]]:
-        """Entities with the alias. With their shares of the frequencies."""
+    def _priors(self, alias: str) -> dict[int, tuple[Entity, float]]:
+        """Entities with the alias, by position. With their shares of the frequencies."""
         named = self.entities.at_all(self.entities.with_name(alias.casefold()))
-        found = [entity for _, entity in sorted(named.items())]
-        total = sum(entity.frequency for entity in found)
-        return [(one, one.frequency / total if total else 1 / len(found)) for one in found]
-
-    def _vector_or_empty(self, entity_id: str) -> list[float]:
-        try:
-            return self.get_vector(entity_id).tolist()
-        except ValueError:
-            return []
+        total = sum(entity.frequency for entity in named.values())
+        return {
+            position: (entity, entity.frequency / total if total else 1 / len(named))
+            for position, entity in sorted(named.items())
+        }
 
     def contains_entity(self, entity: str) -> bool:
         return entity in self.entities

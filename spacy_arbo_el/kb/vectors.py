@@ -4,7 +4,7 @@ They are of one encoder at a time, and found by their texts, see ``vector_cache.
 """
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -213,12 +213,24 @@ class EntityVectors:
 
         KeyError where there is no such entity, ValueError where its vector is not up to date.
         """
-        rows, entities = self.rows, self.storage.entities
-        position = entities.require(entity_id)
-        own = np.flatnonzero(self._shown.owners == position)[:1]
-        if not len(own) or position in entities.changed_since(self._texts.generation):
+        position = self.storage.entities.require(entity_id)
+        vector = self.of_positions([position]).get(position)
+        if vector is None:
             raise ArboError(Errors.E006.format(id=entity_id))
-        return rows.take(own)[0]
+        return vector
+
+    def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
+        """The vectors of entities' first texts, (width,) float32 by position.
+
+        An entity whose vector is not up to date is left out.
+        """
+        rows = self.rows
+        if not len(rows):
+            return {}
+        outdated = self.storage.entities.changed_since(self._texts.generation)
+        own = np.flatnonzero(np.isin(self._shown.owners, np.setdiff1d(positions, outdated)))
+        found, first = np.unique(self._shown.owners[own], return_index=True)
+        return dict(zip(found.tolist(), rows.take(own[first])))
 
     def _look(self) -> None:
         """Use the vectors in the folder that were used last, unless some are in use."""

@@ -157,6 +157,8 @@ def test_methods_of_spacys_knowledge_bases(kb):
     candidates = kb.get_candidates(doc[1:2])
     assert [c.entity_ for c in candidates] == ["a", "b"] and candidates[0].prior_prob == 0.5
     assert kb.get_prior_prob("a", "cold") == 0.5 and kb.get_prior_prob("c", "cold") == 0.0
+    for candidate in candidates:
+        np.testing.assert_array_equal(candidate.entity_vector, kb.get_vector(candidate.entity_))
     assert kb.get_alias_candidates("nothing") == []
     batch = kb.get_candidates_batch([doc[1:2], doc[2:3]])
     assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], []]
@@ -168,6 +170,8 @@ def test_methods_of_spacys_knowledge_bases(kb):
     kb.add(Entity("z", "new"))
     with pytest.raises(ValueError, match="never encoded.*linker.refresh"):
         kb.get_vector("z")
+    (candidate,) = kb.get_alias_candidates("new")
+    assert candidate.entity_ == "z" and candidate.entity_vector == []
 
 
 @pytest.mark.parametrize("bad", [np.zeros((1, 3)), np.zeros(4), np.full((4, 3), np.nan)])
