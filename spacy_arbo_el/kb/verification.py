@@ -41,6 +41,8 @@ def verify(path: Path) -> list[str]:
 def _derived_problems(path: Path) -> Iterator[str]:
     """Damages of what follows from the entities. It is made again where it is used."""
     for keys in sorted(path.glob("vectors-*.keys")):
+        if not keys.stat().st_size:
+            continue  # a writer was killed before it wrote anything
         header, rows = read_header(keys), keys.with_suffix(".bin").name
         if header is None or header[0].name != keys.stem:
             yield f"{keys.name} or {rows} is damaged: it has another header"

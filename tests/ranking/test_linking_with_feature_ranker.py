@@ -81,22 +81,6 @@ def test_cross_validation_leaves_the_linker_unchanged():
         assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
 
 
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_each_fold_is_scored_by_a_ranker_fitted_on_the_others():
-    nlp = fitted()
-    data = examples(nlp, [*DEV, *TRAIN[4:]])
-    scores = compare_inference(nlp, data, folds=2)["as configured"]
-    right = 0
-    for fold in range(2):
-        rest = [eg.reference for i, eg in enumerate(data) if i % 2 != fold]
-        one = build(train=TRAIN[:4], reranker=FEATURE_RANKER)
-        calibrate_pipeline(one, rest)
-        held_out = compare_inference(one, data[fold::2])["as configured"]
-        right += held_out["arbo_acc"] * held_out["arbo_mentions"]
-    assert right / scores["arbo_mentions"] == pytest.approx(scores["arbo_acc"])
-
-
 def gather(linker, doc):
     """The candidates of a Doc's mentions with their features."""
     stages = linker.stages

@@ -104,6 +104,8 @@ def differences(mention, name):
             continue
         best, variant = 0.0, None
         for other in other_left:
+            if (word in NEGATING) != (other in NEGATING):
+                continue  # "a" does not stand for "anti"
             shorter = min(len(word), len(other))
             same = shared(word, other)
             ending = min(shared(word[::-1], other[::-1]), shorter - same)
@@ -136,6 +138,7 @@ def differences(mention, name):
         ("J. Smith", "John Smith", False),
         ("Type II diabetes", "type 2 diabetes", False),
         ("Jane Smith", "John Smith", False),
+        ("a", "anti", True),
         # Words may be spelled together.
         ("quick silver", "quicksilver", False),
         ("nonhodgkin", "non Hodgkin", False),
