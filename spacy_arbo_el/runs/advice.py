@@ -1,4 +1,4 @@
-"""Advice before a training begins. There may be few mentions, or a warm-up longer than the run."""
+"""Advice before a training: few mentions, or a learning rate planned for another run."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -22,13 +22,30 @@ def advice_before_training(nlp: Language, settings: dict[str, Any]) -> Iterator[
         if linker.trainer.needs_mentions:
             yield from few_mentions(len(linker.exemplars))
     rate = settings["optimizer"].get("learn_rate")
-    warmup = rate.get("warmup_steps", 0) if isinstance(rate, dict) else 0
-    steps = steps_of_run(nlp, settings, warmup) if warmup else warmup + 1
+    if isinstance(rate, dict):
+        yield from unlike_the_run(nlp, settings, rate)
+
+
+def unlike_the_run(nlp: Language, settings: dict[str, Any], rate: dict[str, Any]) -> Iterator[str]:
+    """Give advice on a learning rate that is planned for another number of steps.
+
+    rate: Its settings.
+    """
+    warmup, total = rate.get("warmup_steps", 0), rate.get("total_steps", 0)
+    if not warmup and not total:
+        return
+    steps = steps_of_run(nlp, settings, max(warmup, 2 * total))
     if steps <= warmup:
         yield (
             f"The warm-up of {warmup} steps is longer than the run of {steps}: the learning rate "
             f"never gets to its initial_rate. Set training.optimizer.learn_rate.warmup_steps to "
             f"{steps // 10} and total_steps to {steps + 1}, or train for more epochs"
+        )
+    elif 0 < 2 * total < steps:
+        yield (
+            f"The learning rate is 0 from step {total} on, and the run has more than {2 * total} "
+            f"steps: the rest of them changes nothing. Set training.max_steps to {total}, or "
+            "training.optimizer.learn_rate.total_steps to the steps of the run"
         )
 
 

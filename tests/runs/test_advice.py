@@ -28,6 +28,11 @@ def test_a_warm_up_longer_than_the_run_and_few_mentions_are_said(tiny_bert, tmp_
     assert "run of 4" in advice(paths, **{warmup: 4, "training.max_steps": 4})[1]
     assert len(advice(paths, **{warmup: 4, "training.max_epochs": 0, "training.max_steps": 5})) == 1
     assert len(advice(paths, **{warmup: 0})) == 1
+    total = "training.optimizer.learn_rate.total_steps"
+    (_, ends_early) = advice(paths, **{warmup: 1, total: 5})
+    assert "0 from step 5 on, and the run has more than 10 steps" in ends_early
+    assert len(advice(paths, **{warmup: 1, total: 6})) == 1, "twelve steps are twice as many"
+    assert "from step 5" in advice(paths, **{warmup: 1, total: 5, "training.max_epochs": 0})[1]
 
 
 def test_enough_mentions_are_not_warned_of():
