@@ -11,7 +11,7 @@ from .folder import CHECKED, DATABASE, damages_of, find, foreign_names, open_dat
 from .store import EntityStore
 from .texts import TextRows, file_of
 from .vector_cache import VectorCache
-from .vector_files import VectorFolder, read_header
+from .vector_files import HEADER, VectorFolder, read_header
 
 
 def verify(path: Path) -> list[str]:
@@ -41,9 +41,9 @@ def verify(path: Path) -> list[str]:
 def _derived_problems(path: Path) -> Iterator[str]:
     """Damages of what follows from the entities. It is made again where it is used."""
     for keys in sorted(path.glob("vectors-*.keys")):
-        if not keys.stat().st_size:
-            continue  # a writer was killed before it wrote anything
         header, rows = read_header(keys), keys.with_suffix(".bin").name
+        if not keys.stat().st_size and _has_no_rows(keys.with_suffix(".bin")):
+            continue  # its writer was killed before it wrote a vector
         if header is None or header[0].name != keys.stem:
             yield f"{keys.name} or {rows} is damaged: it has another header"
             continue
@@ -57,6 +57,11 @@ def _derived_problems(path: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"{texts.name} is damaged: {error}"
     yield from index_problems(path)
+
+
+def _has_no_rows(path: Path) -> bool:
+    """Return whether a file of vectors has its header at most."""
+    return path.is_file() and path.stat().st_size <= HEADER
 
 
 def _entity_problems(database: Database) -> Iterator[str]:
