@@ -202,11 +202,8 @@ class Journal:
     def __init__(self, model: Path, *, read_only: bool = False) -> None:
         recorded, self.model = Recorded.read(journal_path(model)), model
         self.path: Path | None = None if read_only else recorded.path
-        self.id, self.log, self._complete = (
-            recorded.id,
-            DecisionLog(recorded.entries),
-            recorded.size,
-        )
+        self.id, self._complete = recorded.id, recorded.size
+        self.log = DecisionLog(recorded.entries)
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry, with its number and the time. It is on the disk when this returns."""

@@ -70,5 +70,6 @@ def steps_of_run(nlp: Language, settings: dict[str, Any], most: int) -> int:
     if epochs > 0:
         (corpus,) = resolve_dot_names(nlp.config.interpolate(), [settings["train_corpus"]])
         batcher = registry.resolve({"batcher": settings["batcher"]})["batcher"]
-        steps = min(steps, epochs * sum(1 for _ in islice(batcher(corpus(nlp)), most + 1)))
+        needed = -(-steps // epochs)
+        steps = min(steps, epochs * sum(1 for _ in islice(batcher(corpus(nlp)), needed)))
     return steps
