@@ -12,6 +12,7 @@ from .config_sources import DEFAULT_CONFIG
 from .corpora.finders import ArboNames
 from .discovery.grouping import Discovery
 from .linker import ArboLinker
+from .linking.coverage import CoverageSetting
 from .mentions.annotations import Overwrite
 from .mentions.reader import MentionSettings
 from .ranking.decisions import Inference
@@ -54,6 +55,7 @@ def make_arbo_linker(
     objective: TrainingObjective,
     scorer: Callable | None,
     threshold: float,
+    coverage: CoverageSetting,
     overwrite: Overwrite,
     use_gold_ents: bool,
     extension: str,

@@ -31,6 +31,13 @@ from .encoders.kept_results import KeptResults
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
+from .linking.coverage import (
+    CoverageEstimate,
+    CoverageSetting,
+    CoverageSource,
+    check_coverage,
+    documents_with_mentions,
+)
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
 from .linking.saving import Serializer, pickled_parts, rebuild
@@ -71,6 +78,9 @@ class ArboLinker(TrainablePipe):
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
         links whatever has a candidate.
+    coverage: The share of mentions whose entity the knowledge base has: between 0 and 1, a table by
+        label, None for that of the reranker's fit, or "estimate": a corpus that is linked as a
+        whole has it estimated first.
     overwrite: Whether existing kb ids are replaced; "nil" replaces "NIL" alone, so that a second
         linker links what the first one left NIL.
     use_gold_ents: Whether ``score`` links the reference's mentions (accuracy on given mentions) or
@@ -95,6 +105,7 @@ class ArboLinker(TrainablePipe):
         discovery: Discovery | None = None,
         scorer: Callable | None = None,
         threshold: float = 0.0,
+        coverage: CoverageSetting = None,
         overwrite: Overwrite = True,
         use_gold_ents: bool = True,
         extension: str = "arbo",
@@ -109,6 +120,7 @@ class ArboLinker(TrainablePipe):
         self.cfg = LiveSettings(
             {
                 "threshold": check_threshold(threshold),
+                "coverage": check_coverage(coverage),
                 "overwrite": overwrite,
                 "use_gold_ents": use_gold_ents,
                 "extension": extension,
@@ -126,6 +138,7 @@ class ArboLinker(TrainablePipe):
             inference,
             discovery,
             curves,
+            self.cfg["coverage"],
         )
         self.streaming = Stream()
         self._nil = NilCount(name)
@@ -189,6 +202,35 @@ class ArboLinker(TrainablePipe):
     @threshold.setter
     def threshold(self, value: float) -> None:
         self.cfg["threshold"] = float(check_threshold(value))
+
+    @property
+    def coverage(self) -> CoverageSetting:
+        """The share of mentions whose entity the knowledge base has; None for that of the fit."""
+        return self.cfg["coverage"]
+
+    @coverage.setter
+    def coverage(self, value: CoverageSetting) -> None:
+        self.cfg["coverage"] = check_coverage(value)
+        self.stages = replace(self.stages, coverage=self.cfg["coverage"])
+
+    def estimate_coverage(self, source: CoverageSource) -> CoverageEstimate:
+        """Estimate the share of mentions whose entity the knowledge base has, and set it.
+
+        No mention needs a label. The estimate is kept in ``coverage`` and saved with the pipeline;
+        ``linker.coverage = None`` undoes it.
+
+        source: Docs with their mentions; or texts or the path of documents, whose mentions the
+            pipeline's components before the linker find. At least 30 mentions.
+        RETURNS: The estimate with its standard error, and what it changes; ``print`` it.
+        """
+        self.encoder.require_ready(self.name)
+        getter = self.mentions.getter
+        docs = documents_with_mentions(
+            source, self, self.cfg.nlp, lambda doc: any(True for _ in getter(doc))
+        )
+        estimate = self.corpus.estimate_coverage(docs)
+        self.coverage = estimate.setting
+        return estimate
 
     @property
     def is_uncalibrated(self) -> bool:
@@ -283,7 +325,8 @@ class ArboLinker(TrainablePipe):
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
         settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
-        nil = self._nil if self.is_uncalibrated else None
+        has_advice = self.is_uncalibrated and self.coverage is None
+        nil = self._nil if has_advice else None
         return DocumentLinker(stages or self.stages, *settings, nil)
 
     @property

@@ -140,18 +140,36 @@ def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Cur
     return slope, float(offset)
 
 
-def log_odds_of(scores: np.ndarray, valid: np.ndarray, presence: np.ndarray) -> np.ndarray:
+def log_probability(logits: np.ndarray) -> np.ndarray:
+    """The logarithms of probabilities, from their log-odds."""
+    return -np.logaddexp(0, -logits.astype(np.float64))
+
+
+def with_presence(logits: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Log-odds of candidates with another presence and the same shares: (m, c) float32.
+
+    logits: (m, c) float, of candidates; -inf for none.
+    before, after: (m,) float, log-odds that any candidate is right, as it was and as it is.
+    """
+    # A mention without candidates has no presence at all.
+    ratio = log_probability(np.maximum(after, -MOST)) - log_probability(np.maximum(before, -MOST))
+    return _log_odds_of_log(log_probability(logits) + ratio[:, None])
+
+
+def _log_odds_of_log(log_p: np.ndarray) -> np.ndarray:
+    """Log-odds of probabilities that are given as logarithms: float32, bounded above."""
+    log_p = np.minimum(log_p, -np.logaddexp(0, -MOST_CERTAIN))
+    return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
+
+
+def log_odds_of(log_shares: np.ndarray, presence: np.ndarray) -> np.ndarray:
     """Log-odds that each candidate is right.
 
-    scores: (m, c) float, whose softmax is the share of each candidate.
-    valid: (m, c) bool, where there is a candidate.
+    log_shares: (m, c) float, the logarithm of the share of each candidate; -inf for none.
     presence: (m,) float, log-odds that any candidate is right.
     RETURNS: (m, c) float32, -inf for no candidate.
     """
-    log_share = log_softmax(scores, valid)
-    log_p = log_share - np.logaddexp(0, -presence.astype(np.float64))[:, None]
-    log_p = np.minimum(log_p, -np.logaddexp(0, -MOST_CERTAIN))
-    return (log_p - np.log1p(-np.exp(log_p))).astype(np.float32)
+    return _log_odds_of_log(log_shares + log_probability(presence)[:, None])
 
 
 def fit_temperature(

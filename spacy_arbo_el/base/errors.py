@@ -338,6 +338,25 @@ class Errors(metaclass=_Coded):
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
     )
     E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
+    E403 = (
+        "The coverage is {value!r}. It must be a share of the mentions above 0 and below 1, a "
+        'table of shares by label such as {{"Disease": 0.9}}, "estimate", or null for that of the '
+        "fit."
+    )
+    E404 = (
+        "The reranker {reranker} does not tell how probable it is that the list has an entity at "
+        "all, so coverage can be neither set nor estimated: leave coverage at null. With the "
+        "default FeatureRanker.v1 it can, and with another encoder than the bundled one once "
+        "arbo fit calibrate has fitted it."
+    )
+    E405 = (
+        "Coverage can't be estimated from {count} mentions: it takes at least {least}. Give more "
+        "texts, or set it: linker.coverage = 0.8."
+    )
+    E406 = (
+        "The linker '{name}' is in no pipeline that could find the mentions of texts. Give Docs "
+        "with their mentions."
+    )
 
     # Annotations and the component: E5xx
     E501 = (
@@ -858,9 +877,10 @@ class Warnings(metaclass=_Coded):
         "retriever.match_types = false."
     )
     W550 = (
-        "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity. If that "
-        "is too many or too few, label 50 to 100 mentions and fit the probabilities to them: "
-        "python -m spacy arbo fit calibrate MODEL DOCS."
+        "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity, and "
+        "{doubtful} more have an unsure one. How many entities a list lacks differs. It is "
+        "estimated from texts like yours, without labels: linker.estimate_coverage(TEXTS), or "
+        "python -m spacy arbo fit coverage MODEL TEXTS."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

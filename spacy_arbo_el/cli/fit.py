@@ -7,8 +7,9 @@ import typer
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ._util import errors_for_people
+from ._util import errors_for_people, visible_lines
 from .arguments import CODE, HELD_OUT, MODEL, OUTPUT, changed_pipeline
+from .documents import DOCUMENTS, FIND, Reading, document_reader
 
 if TYPE_CHECKING:
     from ..fitting.tuning import TuningResult
@@ -64,6 +65,32 @@ def calibrate_command(
         if parts.reranker_accuracy is not None:
             right = f"{parts.reranker_accuracy:.1%} of the held-out mentions that have a right one"
             msg.info(f"{name}, reranker: the first candidate is right for {right}")
+
+
+@fit_cli.command("coverage")
+def coverage_command(
+    model: Path = MODEL,
+    texts: Path = DOCUMENTS,
+    output: Path | None = OUTPUT,
+    find: str = FIND,
+    code: Path | None = CODE,
+) -> None:
+    """Estimate from texts without labels how many of their entities the list has.
+
+    The texts should be like those that are linked later. Links are probable in proportion. The
+    estimate is the linker's coverage from then on; null there undoes it.
+
+    \b
+    Example:
+      python -m spacy arbo fit coverage MODEL texts/ --find names
+    """
+    from ..linker import find_linker
+
+    with changed_pipeline(model, output) as nlp:
+        linker = find_linker(nlp)
+        with document_reader(nlp, linker, texts, Reading(find, "utf8", False)) as read:
+            estimate = linker.estimate_coverage(read())
+    msg.good(f"{output or model}: {visible_lines(estimate)}")
 
 
 @fit_cli.command("tune")

@@ -133,7 +133,8 @@ def _links(doc: Doc, linker: "ArboLinker") -> Iterator[tuple[Span, "Link"]]:
 
 def _print_links(doc: Doc, linker: "ArboLinker") -> None:
     rows = ((span.text, *_link_cells(link, linker)) for span, link in _links(doc, linker))
-    print_table(("mention", "link", "entity", "probability", "evidence"), rows)
+    columns = ("mention", "link", "entity", "probability", "in the list", "share", "evidence")
+    print_table(columns, rows)
 
 
 def _print_new_entities(docs: Iterable[Doc], linker: "ArboLinker") -> None:
@@ -154,9 +155,12 @@ def _print_new_entities(docs: Iterable[Doc], linker: "ArboLinker") -> None:
 
 
 def _link_cells(link: "Link", linker: "ArboLinker") -> list[str]:
-    score = f"{link.score:.2f}"
+    share = f"{link.shares[0]:.2f}" if link.shares else ""
+    numbers = f"{link.score:.2f}", f"{link.presence:.2f}", share
     if link.is_nil:
         best = f"best candidate: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
-        return [link.cluster or "NIL", "", score, best]
+        if link.undecided:
+            best = f"undecided between: {' '.join(one.kb_id for one in link.undecided)}"
+        return [link.cluster or "NIL", "", *numbers, best]
     steps = (f"{step.kind} “{step.text}” ({step.weight:.2f})" for step in link.evidence[1:])
-    return [link.kb_id, linker.kb.get(link.kb_id).title, score, " ← ".join(steps)]
+    return [link.kb_id, linker.kb.get(link.kb_id).title, *numbers, " ← ".join(steps)]

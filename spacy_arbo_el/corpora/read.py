@@ -13,6 +13,7 @@ from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
@@ -212,6 +213,17 @@ def read_documents(
     for file in files_of(path):
         name = relative_name(path, file)
         yield from docs_in(Source(file, on_error, name, encoding=encoding), nlp)
+
+
+@registry.readers("spacy-arbo-el.Documents.v1")
+def documents_reader(
+    path: str | Path, encoding: str = "utf8"
+) -> Callable[[Language], Iterator[Doc]]:
+    """Read the documents of a file or folder, with the mentions that they have.
+
+    See ``read_documents``.
+    """
+    return lambda nlp: read_documents(Path(path), nlp, encoding)
 
 
 def read_plain_documents(

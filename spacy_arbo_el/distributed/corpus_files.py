@@ -4,6 +4,7 @@ A corpus may have more mentions than fit into memory. Whoever works on some of t
 their values, reads only these.
 """
 
+import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,12 +24,14 @@ from ..linking.corpus_mentions import (
     pack_records,
 )
 from ..ranking.decisions import Decisions, Paths, Step
+from ..storage.files import write_file
 from ..storage.folders import FolderKind, replacing_folder
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
 FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
 RECORDS = "records.bin"
+COVERAGE = "coverage.json"
 # Arrays of word pieces and passages, which stay in the order in which documents were read.
 _AS_READ = ("inputs_ids", "inputs_offsets")
 # What kinds of steps are written as.
@@ -231,6 +234,7 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
             "step_logits": logits,
         }.items():
             np.save(new / f"{name}.npy", array, allow_pickle=False)
+        write_file(new / COVERAGE, json.dumps(decided.coverage).encode("utf8"))
 
 
 def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
@@ -256,4 +260,6 @@ def read_decisions(folder: Path) -> CorpusDecisions:
 
     paths = Paths(lambda mention: list(steps(mention)), len(entities))
     decisions = Decisions(entities, arrays["logits"], paths)
-    return CorpusDecisions(decisions, FileIds(arrays["cluster_ids"], arrays["cluster_numbers"]))
+    ids = FileIds(arrays["cluster_ids"], arrays["cluster_numbers"])
+    coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
+    return CorpusDecisions(decisions, ids, coverage)

@@ -14,6 +14,7 @@ from spacy.util import minibatch
 
 from ..base.arrays import TopK
 from ..base.errors import ArboError, Errors
+from ..base.log import log
 from ..discovery.entities import nearest_entities
 from ..discovery.grouping import group_mentions
 from ..discovery.new_entities import NewEntities
@@ -21,8 +22,17 @@ from ..discovery.store import Unlinked
 from ..mentions.annotations import Link
 from ..mentions.record import keys_of
 from ..ranking.decisions import Decisions
+from ..ranking.ranking import Ranking
 from ..retrieval.corpus_search import CorpusSearch
 from .corpus_mentions import CorpusMentions, CorpusPart
+from .coverage import (
+    ESTIMATE,
+    MIN_MENTIONS,
+    CoverageEstimate,
+    CoverageSetting,
+    estimate_coverage,
+    with_coverage,
+)
 from .documents import DocumentLinker
 from .settings import check_threshold
 from .stages import LinkingStages, Wording, make_links
@@ -39,10 +49,12 @@ class CorpusDecisions:
 
     decisions: Their links.
     cluster_ids: The id of each mention's new entity, "" for none.
+    coverage: The coverage that was estimated from the mentions; None where none was.
     """
 
     decisions: Decisions
     cluster_ids: Sequence[str]
+    coverage: CoverageSetting = None
 
 
 @dataclass(frozen=True)
@@ -147,16 +159,65 @@ class CorpusLinker:
         mentions: With their neighbours among each other.
         threshold: The probability that a link must have.
         """
+        coverage = self._estimated(mentions, threshold)
         with self.stages.datastore.reading():
-            decisions = self.stages.decide(mentions.ranked, threshold)
-            new_entities = self._new_entities(mentions, decisions, threshold)
+            ranked = self.stages.with_coverage(mentions.ranked, coverage)
+            decisions = self.stages.decide(ranked, threshold)
+            new_entities = self._new_entities(mentions, decisions, threshold, coverage)
         records, ids = mentions.ranked.batch.records, [""] * len(decisions.entities)
         for row in np.flatnonzero(decisions.entities < 0).tolist():
             ids[row] = new_entities.id_of(records[row].key)
-        return CorpusDecisions(decisions, ids), new_entities
+        return CorpusDecisions(decisions, ids, coverage), new_entities
+
+    def estimate_coverage(self, docs: Iterable[Doc]) -> CoverageEstimate:
+        """Estimate the share of mentions whose entity the knowledge base has.
+
+        Nothing is set, see ``ArboLinker.estimate_coverage``.
+        """
+        plain = replace(self, stages=replace(self.stages, coverage=None))
+        with self.stages.datastore.reading():
+            fitted = self.stages.fitted_coverage
+            parts = [plain.gather_part(some) for some in minibatch(docs, BATCH)]
+            mentions = CorpusMentions.joined(parts or [plain.gather_part([])])
+            ranked = mentions.ranked
+        before = self.stages.coverage
+        return estimate_coverage(ranked, fitted, self.documents.threshold, before)
+
+    def _estimated(self, mentions: CorpusMentions, threshold: float) -> CoverageSetting:
+        """The coverage by the mentions of the corpus, where it is to be estimated."""
+        if self.stages.coverage != ESTIMATE or not self.stages.tells_presence:
+            return None
+        if (~mentions.ranked.corrected).sum() < MIN_MENTIONS:
+            return None
+        fitted = self.stages.fitted_coverage
+        estimate = estimate_coverage(mentions.ranked, fitted, threshold, None)
+        log.info("%s", estimate)
+        return estimate.setting
+
+    def _shown(
+        self, mentions: CorpusMentions, rows: np.ndarray, coverage: CoverageSetting
+    ) -> Ranking:
+        """All candidates of some mentions, for people to read.
+
+        rows: (n,) int64.
+        coverage: As in ``CorpusDecisions``.
+        """
+        ranked = mentions.ranked
+        candidates = mentions.candidates.take(rows)
+        none = np.full(candidates.ids.shape, -1, dtype=np.int64)
+        ranking = Ranking(candidates, none, ranked.ranking.presence[rows])
+        if coverage is None or not len(rows):
+            return ranking
+        records = [ranked.batch.records[row] for row in rows.tolist()]
+        corrected = ranked.corrected[rows]
+        return with_coverage(ranking, records, corrected, coverage, self.stages.fitted_coverage)
 
     def _new_entities(
-        self, mentions: CorpusMentions, decisions: Decisions, threshold: float
+        self,
+        mentions: CorpusMentions,
+        decisions: Decisions,
+        threshold: float,
+        coverage: CoverageSetting,
     ) -> NewEntities:
         """The mentions that are not linked, in groups.
 
@@ -185,7 +246,8 @@ class CorpusLinker:
         stored = np.array([new_entities.rows.row(key) >= 0 for key in left.keys], dtype=bool)
         added = np.flatnonzero((groups >= 0) & ~stored)
         if len(added):
-            nearest = nearest_entities(mentions.candidates.take(taken[added]), stages.datastore.kb)
+            shown = self._shown(mentions, taken[added], coverage)
+            nearest = nearest_entities(shown.candidates, stages.datastore.kb)
             documents = mentions.documents[taken[added]]
             # Those of most discoveries are all new: their vectors need not be copied.
             new = left if len(added) == len(left) else left.take(added)
@@ -252,7 +314,7 @@ class CorpusLinker:
         return make_links(
             rows,
             mentions.ranked.batch.records,
-            mentions.candidates,
+            self._shown(mentions, np.array(rows, dtype=np.int64), links.decided.coverage),
             links.decided.decisions,
             links.decided.cluster_ids,
             links.wording,

@@ -88,6 +88,7 @@ class CorpusPart:
             "labels": batch.labels,
             "exemplar_entities": neighbours.exemplar_entities,
             "ranking_exemplars": ranking.exemplars,
+            "presence": ranking.presence,
             "corrected": self.ranked.corrected,
             **{f"{name}_ids": table.ids for name, table in tables.items()},
             **{f"{name}_scores": table.scores for name, table in tables.items()},
@@ -120,7 +121,7 @@ def mentions_of(
         array("exemplar_entities"),
         str(array("metric")),
     )
-    ranking = Ranking(table("ranking"), array("ranking_exemplars"))
+    ranking = Ranking(table("ranking"), array("ranking_exemplars"), array("presence"))
     return RankedMentions(batch, neighbours, ranking, array("corrected")), table("candidates")
 
 
@@ -245,6 +246,6 @@ def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
             neighbours.exemplar_entities[rows],
             neighbours.metric,
         ),
-        Ranking(ranked.ranking.candidates.take(rows), ranked.ranking.exemplars[rows]),
+        ranked.ranking.take(rows),
         ranked.corrected[rows],
     )

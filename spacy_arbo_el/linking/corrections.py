@@ -191,10 +191,12 @@ def _with_given_candidates(ranking: Ranking, given: list[tuple[int, int, int]]) 
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
+    presence = ranking.presence.copy()
     for mention, row, position in given:
         ids[mention, 0], scores[mention, 0] = position, CERTAIN_LOGIT
         exemplars[mention, 0] = row
-    return Ranking(TopK(ids, scores), exemplars)
+        presence[mention] = CERTAIN_LOGIT
+    return Ranking(TopK(ids, scores), exemplars, presence)
 
 
 def _arrays(table: TopK) -> tuple[np.ndarray, np.ndarray]:

@@ -3,44 +3,54 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from spacy.tokens import Doc, Span
 
+from ..base.calibration import log_odds
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
 from ..mentions.getters import offsets_of_span
+from ..ranking.decisions import Decisions
 from .stages import LinkingStages
 from .stream import Stream
 
-# The mentions that are counted, and the share without an entity from which advice is given.
-COUNTED, MANY = 200, 0.3
+# The mentions that are counted, and the share without a sure link from which advice is given.
+COUNTED = 200
+MANY = 0.3
+# A link with less is not sure.
+SURE = log_odds(0.5)
 
 
 class NilCount:
-    """Counts mentions that no entity fits, and advises once to calibrate where they are many.
+    """Counts mentions without a sure link, and advises once where they are many.
 
     name: The name of the component.
     """
 
     def __init__(self, name: str):
         self.name = name
-        self.mentions = self.unlinked = 0
+        self.mentions = 0
+        self.unlinked = 0
+        self.doubtful = 0
 
-    def add(self, entities: np.ndarray) -> None:
-        """Count mentions.
-
-        entities: (m,) int64, their entities, -1 for none.
-        """
+    def add(self, decisions: Decisions) -> None:
+        """Count mentions by the decisions on them."""
         if self.mentions >= COUNTED:
             return
-        self.mentions += len(entities)
-        self.unlinked += int((entities < 0).sum())
-        if self.mentions >= COUNTED and self.unlinked > MANY * self.mentions:
-            counts = {"count": self.mentions, "unlinked": self.unlinked}
-            warn_once(Warnings.W550.format(name=self.name, **counts), f"W550 {self.name}")
+        is_linked = decisions.entities >= 0
+        self.mentions += len(is_linked)
+        self.unlinked += int((~is_linked).sum())
+        self.doubtful += int((is_linked & (decisions.logits < SURE)).sum())
+        if self.mentions >= COUNTED and self.unlinked + self.doubtful > MANY * self.mentions:
+            message = Warnings.W550.format(
+                name=self.name,
+                count=self.mentions,
+                unlinked=self.unlinked,
+                doubtful=self.doubtful,
+            )
+            warn_once(message, f"W550 {self.name}")
 
 
 @dataclass(frozen=True)
@@ -67,7 +77,7 @@ class DocumentLinker:
             return self.by_doc(docs, spans, [])
         linked = self.stages.link(spans, self.threshold)
         if self.nil is not None:
-            self.nil.add(linked.decisions.entities)
+            self.nil.add(linked.decisions)
         return self.by_doc(docs, spans, linked.links)
 
     def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> list[DocLinks]:

@@ -21,6 +21,7 @@ class LiveSettings(dict[str, Any]):
     def __init__(self, values: Mapping[str, Any]):
         super().__init__(values)
         self._find_config: Callable[[], Config | None] = lambda: None
+        self._find_nlp: Callable[[], Language | None] = lambda: None
 
     def belong_to(self, component: Any, nlp: Language) -> None:
         """Write changes to the config of a pipeline.
@@ -30,6 +31,12 @@ class LiveSettings(dict[str, Any]):
         """
         of_component, of_nlp = weakref.ref(component), weakref.ref(nlp)
         self._find_config = lambda: _find_config(of_component(), of_nlp())
+        self._find_nlp = of_nlp
+
+    @property
+    def nlp(self) -> Language | None:
+        """The pipeline that the component was made for, while it exists."""
+        return self._find_nlp()
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)

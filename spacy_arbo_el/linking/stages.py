@@ -20,11 +20,12 @@ from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch, MentionRecord
 from ..ranking.decisions import Decisions, Inference, Step
-from ..ranking.ranking import RankedMentions, RankingContext, Reranker
+from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
 from ..retrieval.datastore import Datastore
 from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
+from .coverage import ESTIMATE, CoverageSetting, fitted_coverage, with_coverage
 
 T = TypeVar("T")
 # How many candidates of a mention have their title in its link.
@@ -78,6 +79,7 @@ class LinkingStages:
     inference: Ranked candidates -> links.
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
+    coverage: The share of mentions whose entity the knowledge base has, see ``coverage.py``.
     kept: Keeps vectors and scores, for stages that link the same mentions again; None to keep none.
     """
 
@@ -89,6 +91,7 @@ class LinkingStages:
     inference: Inference
     discovery: Discovery | None
     calibration: Calibration
+    coverage: CoverageSetting = None
     kept: KeptResults | None = None
 
     @property
@@ -149,10 +152,36 @@ class LinkingStages:
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
             corrected = self.corrections.apply(batch, neighbours, ranking, self.datastore)
-        return RankedMentions(batch, *corrected)
+        return self.with_coverage(RankedMentions(batch, *corrected), self.coverage)
+
+    def with_coverage(self, ranked: RankedMentions, coverage: CoverageSetting) -> RankedMentions:
+        """Ranked mentions for another coverage than that of the ranker's fit."""
+        if coverage is None or coverage == ESTIMATE or not len(ranked.batch):
+            return ranked
+        fitted = self.fitted_coverage
+        arguments = ranked.batch.records, ranked.corrected, coverage, fitted
+        return replace(ranked, ranking=with_coverage(ranked.ranking, *arguments))
+
+    @property
+    def tells_presence(self) -> bool:
+        """Return whether the reranker tells how probable it is that the list has an entity."""
+        reranker = self.reranker
+        if not isinstance(reranker, TellsPresence):
+            return False
+        return reranker.coverage_in(self.context) is not None
+
+    @property
+    def fitted_coverage(self) -> float:
+        """The coverage that the reranker was fitted for. Raises ValueError where it has none."""
+        return fitted_coverage(self.reranker, self.context)
 
     def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:
-        """The links of mentions. threshold: The probability that a link must have."""
+        """The links of mentions. threshold: The probability that a link must have.
+
+        A mention whose first two candidates nothing tells apart has neither, unless all are linked.
+        """
+        if threshold > 0.0:
+            ranked = ranked.without_ties()
         return self.inference.decide(ranked, self.calibration, _least_logit(threshold))
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
@@ -232,7 +261,7 @@ class LinkingStages:
             wording = self.wording(candidates, decisions)
         cluster_ids = numbers_within(batch.documents, groups)
         rows = range(len(batch))
-        links = make_links(rows, batch.records, candidates, decisions, cluster_ids, wording)
+        links = make_links(rows, batch.records, ranked.ranking, decisions, cluster_ids, wording)
         return LinkedMentions(ranked, decisions, links)
 
 
@@ -296,7 +325,7 @@ class Wording:
 def make_links(
     mentions: range,
     records: Sequence[MentionRecord],
-    candidates: TopK,
+    ranking: Ranking,
     decisions: Decisions,
     cluster_ids: Sequence[str],
     wording: Wording,
@@ -305,18 +334,19 @@ def make_links(
 
     mentions: Which of them.
     records: All m mentions.
-    candidates: Positions in the KB and log-odds, (m, c).
+    ranking: The candidates of these mentions alone.
     decisions: Of all m mentions.
     cluster_ids: For each of the m mentions the id of its new entity, "" for linked ones.
     """
     part = slice(mentions.start, mentions.stop)
-    entities = candidates.ids[part]
+    entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
     ranked_ids = wording.ids_of(entities)
     linked_ids = [wording.ids.get(p, "") for p in decisions.entities[part].tolist()]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
-    probabilities = probability(candidates.scores[part]).astype(np.float64)
+    probabilities = probability(ranking.candidates.scores).astype(np.float64)
     ranked_scores = np.round(probabilities, 4).tolist()
+    presence = np.round(probability(ranking.presence.astype(np.float64)), 4).tolist()
     link_scores = probability(decisions.logits[part]).tolist()
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):
@@ -325,13 +355,15 @@ def make_links(
         titles = [wording.titles.get(position, "") for position in first]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
-            links.append(Link(NIL, best, ids, scores, (), cluster_ids[mention], titles))
+            own = cluster_ids[mention], titles, presence[row]
+            links.append(Link(NIL, best, ids, scores, (), *own))
             continue
         evidence = [
             _evidence(step, records[mention], records, wording) for step in decisions.paths[mention]
         ]
         score = round(link_scores[row], 4)
-        links.append(Link(linked_ids[row], score, ids, scores, evidence, "", titles))
+        link = Link(linked_ids[row], score, ids, scores, evidence, "", titles, presence[row])
+        links.append(link)
     return links
 
 

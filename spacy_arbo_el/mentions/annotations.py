@@ -24,6 +24,12 @@ from ..base.pages import html_table
 from ..kb.entity import NIL
 from .getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 
+# The first of two candidates must be so many times as probable as the second to be linked.
+LEAST_RATIO = 1.1
+# From this probability on, the knowledge base has a mention's entity rather than not.
+LIKELY = 0.5
+SHOWN_EQUALS = 3
+
 
 class Candidate(NamedTuple):
     """A considered entity with its probability of being correct.
@@ -74,6 +80,8 @@ class Link:
         "new-1" and so on within a document. Where a corpus is linked in one graph, ids are stable
         ("NEW-5a0c…"). Empty for linked mentions.
     titles: The titles of the first candidates.
+    presence: The probability that the knowledge base has the mention's entity. That of a candidate
+        is this, times its share among the candidates.
     """
 
     kb_id: str
@@ -83,6 +91,25 @@ class Link:
     evidence: Sequence[Evidence] = ()
     cluster: str = ""
     titles: Sequence[str] = ()
+    presence: float = 0.0
+
+    @property
+    def shares(self) -> list[float]:
+        """The probability of each candidate, given that the knowledge base has the entity."""
+        if self.presence <= 0.0:
+            return [0.0] * len(self.scores)
+        return [min(score / self.presence, 1.0) for score in self.scores]
+
+    @property
+    def undecided(self) -> list[Candidate]:
+        """The first candidates where a mention is NIL because nothing tells them apart.
+
+        Empty for a link, and where the knowledge base probably lacks the entity.
+        """
+        if not self.is_nil or self.presence < LIKELY or not self.scores:
+            return []
+        equals = [c for c in self.candidates if c.score * LEAST_RATIO > self.scores[0]]
+        return equals if len(equals) > 1 else []
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -101,6 +128,8 @@ class Link:
         parts = [NIL]
         if self.cluster:
             parts.append(f"new entity {self.cluster}")
+        if self.undecided:
+            parts.append(f"undecided between {_shown_ids(self.undecided)}")
         for best in self.candidates[:1]:
             name = named(best.kb_id, best.title)
             parts.append(f"best candidate {name}, {shown_probability(best.score)}")
@@ -108,12 +137,13 @@ class Link:
 
     def _repr_html_(self) -> str:
         """For notebooks: the link, its evidence and its candidates."""
+        shown = list(zip(self.candidates, self.shares))[:SHOWN_ROWS]
         rows = [
-            (rank, c.kb_id, c.title, shown_probability(c.score))
-            for rank, c in enumerate(self.candidates[:SHOWN_ROWS], 1)
+            (rank, c.kb_id, c.title, shown_probability(c.score), shown_probability(share))
+            for rank, (c, share) in enumerate(shown, 1)
         ]
         more = len(self.ids) - len(rows)
-        columns = ("", "candidate", "title", "probability")
+        columns = ("", "candidate", "title", "probability", "share")
         return html_table(f"{self!r}: {self.explain()}", columns, rows, more)
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,8 +152,13 @@ class Link:
             "kb_id": self.kb_id,
             "title": self.title,
             "score": self.score,
+            "presence": self.presence,
             "cluster": self.cluster,
-            "candidates": [candidate._asdict() for candidate in self.candidates],
+            "undecided": [candidate.kb_id for candidate in self.undecided],
+            "candidates": [
+                {**candidate._asdict(), "share": round(share, 4)}
+                for candidate, share in zip(self.candidates, self.shares)
+            ],
             "evidence": [step._asdict() for step in self.evidence],
         }
 
@@ -153,6 +188,7 @@ class Link:
             "evidence": [list(step) for step in self.evidence],
             "cluster": self.cluster,
             "titles": list(self.titles),
+            "presence": self.presence,
         }
 
     @classmethod
@@ -165,7 +201,14 @@ class Link:
             [Evidence(*step) for step in data["evidence"]],
             data["cluster"],
             list(data["titles"]),
+            data["presence"],
         )
+
+
+def _shown_ids(candidates: Sequence[Candidate]) -> str:
+    shown = [named(candidate.kb_id, candidate.title) for candidate in candidates[:SHOWN_EQUALS]]
+    more = len(candidates) - len(shown)
+    return " and ".join(shown) + (f" and {more} more" if more else "")
 
 
 def named(entity_id: str, title: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.arrays import AppendOnly, take_or, unit
+from ..base.arrays import AppendOnly, unit
 from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
 from ..kb.entity import Entity
@@ -17,34 +17,38 @@ from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
-from .features import CandidateFeatures
+from .features import CandidateFeatures, ContextFits
 
 # The most word pieces of a context and of a description, special tokens included.
 CONTEXT_PIECES, DESCRIPTION_PIECES = 96, 64
 # The kind of vectors, in their store.
 KIND = "descriptions"
 # What stands in place of a row of the vectors.
-UNKNOWN, NOTHING = -2, -1
+UNKNOWN = -1
 
 
 class Descriptions:
-    """The vectors of entities' descriptions, each encoded when a mention first needs it.
+    """The vectors of entities' texts, each encoded when a mention first needs it.
+
+    An entity has two: that of its title with its description, and that of its title alone. They are
+    one where it has no description.
 
     datastore: The datastore in its present state.
     """
 
     def __init__(self, datastore: Datastore):
-        self._entities, self._datastore = datastore.kb.entities, datastore
+        self._entities = datastore.kb.entities
+        self._datastore = datastore
         self._changes = self._entities.changes.total
         self._fingerprint = datastore.encoder.fingerprint
-        # The row of each entity's vector.
-        self._rows = np.full(self._entities.positions, UNKNOWN, dtype=np.int64)
+        # The rows of each entity's vectors.
+        self._rows = np.full((self._entities.positions, 2), UNKNOWN, dtype=np.int64)
         self._vectors = AppendOnly.empty("float32")
         self._loading = ForkableLock()
 
     @classmethod
     def of(cls, datastore: Datastore) -> "Descriptions":
-        """The descriptions of a datastore's present state, cached there."""
+        """The texts of a datastore's present state, cached there."""
         found = datastore.derived(
             "descriptions", lambda: cls(datastore), lambda earlier: earlier._updated(datastore)
         )
@@ -54,71 +58,84 @@ class Descriptions:
         return found
 
     def _updated(self, datastore: Datastore) -> "Descriptions":
-        """The descriptions of a later state of the datastore."""
+        """The texts of a later state of the datastore."""
         entities = datastore.kb.entities
         changed = entities.changes.since(self._changes)
         if entities is not self._entities or changed is None:
             return Descriptions(datastore)
-        rows = np.full(entities.positions, UNKNOWN, dtype=np.int64)
+        rows = np.full((entities.positions, 2), UNKNOWN, dtype=np.int64)
         rows[: len(self._rows)] = self._rows[: len(rows)]
         rows[[position for position in changed if position < len(rows)]] = UNKNOWN
-        self._rows, self._changes = rows, entities.changes.total
+        self._rows = rows
+        self._changes = entities.changes.total
         return self
 
     def _forget(self) -> None:
         with self._loading:
             self._fingerprint = self._datastore.encoder.fingerprint
-            self._rows = np.full(len(self._rows), UNKNOWN, dtype=np.int64)
+            self._rows = np.full(self._rows.shape, UNKNOWN, dtype=np.int64)
             self._vectors = AppendOnly.empty("float32")
 
     def of_entities(self, entities: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The descriptions of entities, encoded where that was not done yet.
+        """The texts of entities, encoded where that was not done yet.
 
         entities: (n,) int64 positions in the knowledge base.
-        RETURNS: (n,) int64, the row of each description, -1 for none; and the vectors, (rows,
-            width) float32 of length 1.
+        RETURNS: (n, 2) int64 rows of the vectors, of the description and of the title; and the
+            vectors of length 1, (rows, width) float32.
         """
-        rows = take_or(self._rows, entities, NOTHING)
+        rows = self._rows[entities]
         if (rows == UNKNOWN).any():
             with self._loading:
-                unknown = np.unique(entities[take_or(self._rows, entities, NOTHING) == UNKNOWN])
-                self._read(unknown)
-            rows = take_or(self._rows, entities, NOTHING)
+                unknown = np.unique(entities[(self._rows[entities] == UNKNOWN).any(axis=1)])
+                if len(unknown):
+                    self._read(unknown)
+            rows = self._rows[entities]
         return rows, self._vectors.rows
 
     def _read(self, positions: np.ndarray) -> None:
-        """Encode the descriptions of some entities.
+        """Encode the texts of some entities.
 
         positions: (n,) int64, each once.
         """
-        entities = self._entities.at_all(positions.tolist())
-        described = [
-            position for position, entity in sorted(entities.items()) if entity.description
+        found = self._entities.at_all(positions.tolist())
+        # An entity may have been removed since it was retrieved.
+        texts = [
+            (found[p].title, found[p].description) if p in found else ("", "")
+            for p in positions.tolist()
         ]
-        rows = np.full(len(positions), NOTHING, dtype=np.int64)
-        if described:
-            vectors = self._encoded([entities[position] for position in described])
-            first = self._vectors.length
-            self._vectors = self._vectors.with_rows(unit(vectors).astype(np.float32))
-            rows[np.isin(positions, described)] = np.arange(first, first + len(described))
+        both = [*texts, *((title, "") for title, _ in texts)]
+        distinct = list(dict.fromkeys(both))
+        first = self._vectors.length
+        vectors = unit(self._encoded(distinct)).astype(np.float32)
+        self._vectors = self._vectors.with_rows(vectors)
+        number = {text: first + i for i, text in enumerate(distinct)}
+        rows = np.array([number[text] for text in both], dtype=np.int64)
         # Last: another thread may compare with them from now on.
-        self._rows[positions] = rows
+        self._rows[positions] = rows.reshape(2, -1).T
 
-    def _encoded(self, entities: Sequence[Entity]) -> np.ndarray:
-        """The vectors of entities' descriptions, (n, width) float32, those that are stored too."""
-        keys = np.array(keys_of((one.title, one.description) for one in entities), dtype=np.int64)
+    def _encoded(self, texts: Sequence[tuple[str, str]]) -> np.ndarray:
+        """The vectors of texts, (n, width) float32, those that are stored too.
+
+        texts: Title and description of each.
+        """
+        keys = np.array(keys_of(texts), dtype=np.int64)
         cache = self._datastore.vector_cache(KIND)
         missing = np.flatnonzero(~cache.has(keys))
         if len(missing):
-            texts = [description_text(entities[row]) for row in missing.tolist()]
+            new = [joined(*texts[row]) for row in missing.tolist()]
             encode = self._datastore.encoder.encode_passages
-            cache.put(keys[missing], encode("entity", texts, DESCRIPTION_PIECES))
+            cache.put(keys[missing], encode("entity", new, DESCRIPTION_PIECES))
         return cache.get(keys)[1]
 
 
 def description_text(entity: Entity) -> str:
     """The text that a description is encoded from. It begins with the title."""
-    return f"{entity.title}. {entity.description}"
+    return joined(entity.title, entity.description)
+
+
+def joined(title: str, description: str) -> str:
+    """A title with its description, if it has one."""
+    return f"{title}. {description}" if description else title
 
 
 def read_contexts(
@@ -131,45 +148,59 @@ def read_contexts(
 
     kept: Keeps the vectors of contexts for the next call; None to keep none.
     """
-    columns = candidates.worth_describing()
-    some = np.take_along_axis(candidates.entities, columns, axis=1)
-    fit = np.zeros(candidates.entities.shape, dtype=np.float32)
-    described = np.zeros(candidates.entities.shape, dtype=bool)
-    for whole, part in zip((fit, described), fits(datastore, records, some, kept)):
-        np.put_along_axis(whole, columns, part, axis=1)
-    return candidates.with_contexts(fit, described)
+    return candidates.with_contexts(fits_of(records, candidates, datastore, kept))
 
 
-def fits(
-    datastore: Datastore,
+def fits_of(
     records: Sequence[MentionRecord],
-    entities: np.ndarray,
+    candidates: CandidateFeatures,
+    datastore: Datastore,
     kept: KeptResults | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The similarity of mentions' contexts to the descriptions of candidates.
+) -> ContextFits:
+    """How well the texts of candidates fit the contexts of mentions.
 
-    records: The m mentions.
-    entities: (m, c) int64 positions of the candidates to look at, -1 for none.
+    Only the candidates that are worth it are looked at, and of a mention only if one of these has a
+    description.
+
     kept: As in ``read_contexts``.
-    RETURNS: (m, c) float32, the cosines; and (m, c) bool, where there is a description.
     """
-    similarity = np.zeros(entities.shape, dtype=np.float32)
-    described = np.zeros(entities.shape, dtype=bool)
-    mentions, columns = np.nonzero(entities >= 0)
+    columns = candidates.worth_describing()
+    entities = np.take_along_axis(candidates.entities, columns, axis=1)
+    width = candidates.entities.shape[1]
+    mentions, places = np.nonzero(entities >= 0)
     if not len(mentions):
-        return similarity, described
-    rows, vectors = Descriptions.of(datastore).of_entities(entities[mentions, columns])
-    has = rows >= 0
-    mentions, columns, rows = mentions[has], columns[has], rows[has]
-    if not len(mentions):
-        return similarity, described
-    read = np.unique(mentions)
-    texts = [records[row].passage for row in read.tolist()]
-    contexts = _contexts(datastore.encoder, texts, kept)
-    place = np.searchsorted(read, mentions)
-    similarity[mentions, columns] = np.einsum("nd,nd->n", contexts[place], vectors[rows])
-    described[mentions, columns] = True
-    return similarity, described
+        return ContextFits.none(candidates.entities.shape)
+    rows, vectors = Descriptions.of(datastore).of_entities(entities[mentions, places])
+    has_description = rows[:, 0] != rows[:, 1]
+    compared = np.unique(mentions[has_description])
+    is_compared = np.isin(mentions, compared)
+    found = ContextFits.none(entities.shape)
+    if len(compared):
+        some = [records[row] for row in compared.tolist()]
+        contexts = _contexts(datastore.encoder, [record.passage for record in some], kept)
+        place = np.searchsorted(compared, mentions[is_compared])
+        texts, titles = vectors[rows[is_compared].T]
+        cell = mentions[is_compared], places[is_compared]
+        fit = np.einsum("nd,nd->n", contexts[place], texts)
+        shared = _of_same_string(some, contexts)
+        found.fit[cell] = fit
+        found.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
+        found.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
+        found.described[cell] = has_description[is_compared]
+    return found.at(columns, width)
+
+
+def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:
+    """The mean context of each mention's string in its document: (n, width) float32 of length 1.
+
+    A string means one entity in a document, mostly.
+    """
+    keys = [(record.key[0], record.normalized.casefold()) for record in records]
+    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    group = np.array([number[key] for key in keys], dtype=np.int64)
+    sums = np.zeros((len(number), contexts.shape[1]), dtype=np.float32)
+    np.add.at(sums, group, contexts)
+    return unit(sums)[group]
 
 
 def _contexts(encoder: Encoder, texts: list[str], kept: KeptResults | None) -> np.ndarray:

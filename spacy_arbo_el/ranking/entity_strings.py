@@ -332,7 +332,8 @@ class EntityStrings:
             known = (position for position in both if position < len(self.has_exemplar))
             entities = list(dict.fromkeys(known))[:count]
             owners[i, : len(entities)] = entities
-        return owners
+        widest = int((owners >= 0).sum(axis=1).max(initial=0))
+        return owners[:, :widest]
 
     def attested(
         self,

@@ -23,8 +23,9 @@ from .contexts import read_contexts
 from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features
 from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
-from .ranker_weights import RankerWeights
+from .ranker_weights import Assessment, RankerWeights
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
+from .string_features import SAME_STRING
 
 # The weights were fitted on public corpora by ``experiments/default_ranker.py``. They weigh
 # similarities of vectors, and each encoder has its own scale of these. So they are used only while
@@ -112,8 +113,12 @@ WITHHELD = 0.25
 # spreads entities that are neighbours in the knowledge base.
 PARTS = 4
 PRIME = 2654435761
-# Mentions whose best candidate is less or more probable by its name are not read in context.
-HOPELESS, SURE = 0.1, 0.8
+# A mention is not read in context where its entity is less probably in the knowledge base, by its
+# name alone.
+HOPELESS = 0.02
+# Nor where the second candidate has a smaller share, unless the first has exactly the name: only
+# the context tells whether it is another entity of that name.
+FAR = 0.01
 # How far below the least candidate with features the other candidates are, in log-odds.
 GAP = 1e-3
 
@@ -134,7 +139,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FeatureRanker:
-    """Scores candidates by a small network over their features. See ``feature_ranker``.
+    """Scores candidates by a linear model of their features. See ``feature_ranker``.
 
     The other settings are those of ``feature_ranker``.
 
@@ -165,7 +170,8 @@ class FeatureRanker:
         candidates = None if weights is None else self.gather(batch, neighbours, context)
         if weights is None or candidates is None:
             return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
-        candidates, logits = self._in_context(batch.records, candidates, weights, context)
+        candidates, assessment = self._in_context(batch.records, candidates, weights, context)
+        logits = assessment.logits
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
         others = rank_by_best_evidence(neighbours, context.calibration, count)
@@ -174,6 +180,7 @@ class FeatureRanker:
             np.concatenate([logits, np.minimum(others.candidates.scores, least - GAP)], axis=1),
             np.concatenate([candidates.exemplars, others.exemplars], axis=1),
             context.n_candidates,
+            assessment.presence.astype(np.float32),
         )
 
     def _in_context(
@@ -182,26 +189,31 @@ class FeatureRanker:
         candidates: CandidateFeatures,
         weights: RankerWeights,
         context: RankingContext,
-    ) -> tuple[CandidateFeatures, np.ndarray]:
-        """Candidates with their log-odds: by their names, and where these leave doubt in context.
+    ) -> tuple[CandidateFeatures, Assessment]:
+        """Assess candidates by their names, and where these do not decide in context.
 
-        RETURNS: The candidates with the features that were used, and (m, c) float32.
+        RETURNS: The candidates with the features that were used, and how probable they are.
         """
-        logits = weights.logits(candidates)
+        by_name = weights.assess(candidates)
         if not self.context or not context.datastore.encoder.reads_passages:
-            return candidates, logits
-        best = logits.max(axis=1, initial=-np.inf)
-        doubtful = np.flatnonzero((best > log_odds(HOPELESS)) & (best < log_odds(SURE)))
-        if not len(doubtful):
-            return candidates, logits
-        some = [records[row] for row in doubtful.tolist()]
-        read = read_contexts(some, candidates.take(doubtful), context.datastore, context.kept)
-        logits[doubtful] = weights.logits(read)
-        return candidates.replaced(doubtful, read), logits
+            return candidates, by_name
+        open_mentions = np.flatnonzero(_is_open(candidates, by_name))
+        if not len(open_mentions):
+            return candidates, by_name
+        some = [records[row] for row in open_mentions.tolist()]
+        part = candidates.take(open_mentions)
+        read = read_contexts(some, part, context.datastore, context.kept)
+        assessment = by_name.replaced(open_mentions, weights.assess(read))
+        return candidates.replaced(open_mentions, read), assessment
 
     def weights_in(self, context: RankingContext) -> RankerWeights | None:
         """The weights to rank with. Those that were learned, else pretrained ones that suit."""
         return self.weights if self.weights is not None else self.pretrained_in(context)
+
+    def coverage_in(self, context: RankingContext) -> float | None:
+        """The coverage that presence is for, see ``TellsPresence``."""
+        weights = self.weights_in(context)
+        return None if weights is None else weights.coverage
 
     def pretrained_in(self, context: RankingContext) -> RankerWeights | None:
         """Pretrained weights of the package, if encoder and settings suit."""
@@ -238,12 +250,14 @@ class FeatureRanker:
         batch: MentionBatch,
         neighbours: Neighbours,
         context: RankingContext,
+        mention: int,
         one: int,
         other: int,
     ) -> Comparison | None:
-        """Compare two candidates feature by feature.
+        """Compare two candidates of a mention feature by feature.
 
-        batch: A single mention.
+        batch: The mentions of its document.
+        mention: Its number among them.
         one, other: Positions of the entities in the knowledge base.
         RETURNS: None where the two have no features.
         """
@@ -251,12 +265,13 @@ class FeatureRanker:
         if weights is None or candidates is None:
             return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
+        candidates = candidates.take(np.array([mention]))
         columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
         if not all(len(found) for found in columns):
             return None
         pair = int(columns[0][0]), int(columns[1][0])
         parts = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
-        parts["frequency"] = float(np.subtract(*candidates.prior[0, list(pair)]))
+        parts["frequency"] = float(np.subtract(*candidates.frequency_prior()[0, list(pair)]))
         described = candidates.column("described")[0]
         fits = candidates.column("fit")[0].tolist()
         return Comparison(parts, *(fits[c] if described[c] else None for c in pair))
@@ -346,6 +361,17 @@ class FeatureRanker:
     def from_bytes(self, data: bytes) -> "FeatureRanker":
         """Return the ranker with the weights that ``to_bytes`` gave."""
         return replace(self, weights=RankerWeights.from_bytes(data) if data else None)
+
+
+def _is_open(candidates: CandidateFeatures, by_name: Assessment) -> np.ndarray:
+    """(m,) bool, the mentions whose context may decide on their entity."""
+    shares = np.sort(by_name.log_shares, axis=1)
+    best = by_name.log_shares.argmax(axis=1)
+    exact = candidates.column("ngrams")[np.arange(len(best)), best] >= SAME_STRING
+    is_close = exact
+    if shares.shape[1] > 1:
+        is_close = is_close | (shares[:, -2] >= np.log(FAR))
+    return is_close & (by_name.presence >= log_odds(HOPELESS))
 
 
 def _alike(entities: np.ndarray) -> np.ndarray:

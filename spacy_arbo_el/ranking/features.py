@@ -1,7 +1,7 @@
 """The candidates of mentions, and their features: similarities of vectors and of strings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -12,7 +12,11 @@ from .entity_strings import EntityStrings
 from .string_features import SAME_STRING
 
 # How many candidates a mention has, at most, because its surface form is one of their strings.
-MAX_SAME_STRING = 4
+MAX_SAME_STRING = 128
+# Where these are many, so many of the nearest others are candidates as well.
+MIN_OTHERS = 8
+# Exemplars that are less similar say nothing of a mention.
+NEAR_EXEMPLAR = 0.6
 
 # Of names as similar as this to the most similar one, only the context can tell which is meant.
 SAME_NAME = 0.98
@@ -22,33 +26,80 @@ MAX_DESCRIBED = 8
 MOST_LEAD = 0.5
 # The share of the log of the frequencies' ratio that counts among entities of one name.
 FREQUENCY_WEIGHT = 0.5
+# Frequency makes no entity less probable than by these log-odds.
+MOST_BY_FREQUENCY = 5.0
+# A lead in similarity of context that halves the weight of frequency.
+CLEAR_LEAD = 0.1
 
-NAME_FEATURES = (
-    "name",  # similarity of vectors to the entity's nearest text
-    "exemplar",  # similarity of vectors to its nearest exemplar
-    "nearest",  # the larger of the two
-    "name_ngrams",  # similarity of n-grams to the most similar name
-    "exemplar_ngrams",  # similarity of n-grams to the most similar surface form of an exemplar
-    "ngrams",  # the larger of the two
-    "name_words",  # share of words in common with a name
-    "words",  # share of words in common with a name or surface form
-    "name_numbers",  # 1 if a name has the same numbers
-    "numbers",  # 1 if a name or surface form has the same numbers
-    "extra",  # share of the mention in words that the most similar string lacks
-    "missing",  # share of that string in words that the mention lacks
-    "swapped",  # the smaller of the two: another word stands in the place of one
-    "opposed",  # 1 if numbers differ, or words such as hyper- and hypo-
-    "exact",  # 1 if a name is the mention, letter for letter
-    "has_exemplar",  # 1 if the entity has an exemplar
-    "attested",  # share of the exemplars with the mention's surface form that are the entity's
-)
-CONTEXT_FEATURES = (
-    "described",  # 1 if its description was compared with the context
-    "fit",  # similarity of the context to its description
-    "lead",  # how much better its description fits than that of any other candidate
-    "lead_of_namesakes",  # the same among candidates whose names are as similar
-)
+# What candidates are compared by, and whether more of it speaks for a candidate (1), against it
+# (-1), or may do either (0).
+NAME_FEATURES = {
+    "name": 1,  # similarity of vectors to the entity's nearest text
+    "exemplar": 1,  # similarity of vectors to its nearest exemplar
+    "nearest": 1,  # the larger of the two
+    "name_ngrams": 1,  # similarity of n-grams to the most similar name
+    "exemplar_ngrams": 1,  # similarity of n-grams to the most similar surface form of an exemplar
+    "ngrams": 1,  # the larger of the two
+    "name_words": 1,  # share of words in common with a name
+    "words": 1,  # share of words in common with a name or surface form
+    "name_numbers": 1,  # 1 if a name has the same numbers
+    "numbers": 1,  # 1 if a name or surface form has the same numbers
+    "extra": -1,  # share of the mention in words that the most similar string lacks
+    "missing": -1,  # share of that string in words that the mention lacks
+    "swapped": -1,  # the smaller of the two: another word stands in the place of one
+    "opposed": -1,  # 1 if numbers differ, or words such as hyper- and hypo-
+    "exact": 1,  # 1 if a name is the mention, letter for letter
+    "has_exemplar": 0,  # 1 if the entity has an exemplar
+    "attested": 1,  # share of the exemplars with the mention's surface form that are the entity's
+}
+# Candidates are not compared by those with None: they say whether the best one is right.
+CONTEXT_FEATURES: dict[str, int | None] = {
+    "described": None,  # 1 if its description was compared with the context
+    "fit": None,  # similarity of the context to its text: title, and description if it has one
+    "beyond": None,  # how much that is above the similarity to its title alone
+    # How much better its text fits the contexts of the mention's string in the document than that
+    # of any other candidate whose names are as similar.
+    "shared_lead": 1,
+}
 FEATURES = (*NAME_FEATURES, *CONTEXT_FEATURES)
+RANK_SIGNS = (*NAME_FEATURES.values(), *CONTEXT_FEATURES.values())
+
+
+@dataclass(frozen=True)
+class ContextFits:
+    """How well texts of candidates fit the contexts of ``m`` mentions.
+
+    Arrays are (m, c) float32.
+
+    fit: The cosine of the context and the candidate's text.
+    beyond: How much that is above the cosine with the title alone; 0 where that is all there is.
+    shared: The cosine with the mean context of the mention's string in its document.
+    described: 1 where there is a description, 0 where there is none, -1 where nothing was compared.
+    """
+
+    fit: np.ndarray
+    beyond: np.ndarray
+    shared: np.ndarray
+    described: np.ndarray
+
+    @classmethod
+    def none(cls, shape: tuple[int, ...]) -> "ContextFits":
+        """Those where nothing was compared."""
+        zeros = np.zeros(shape, dtype=np.float32)
+        return cls(zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32))
+
+    def at(self, columns: np.ndarray, width: int) -> "ContextFits":
+        """The same of more candidates.
+
+        columns: (m, c) int64, the columns of these among the others, each once.
+        width: How many candidates there are.
+        """
+        whole = ContextFits.none((len(columns), width))
+        for field in fields(self):
+            np.put_along_axis(
+                getattr(whole, field.name), columns, getattr(self, field.name), axis=1
+            )
+        return whole
 
 
 @dataclass(frozen=True)
@@ -78,12 +129,27 @@ class CandidateFeatures:
 
     @classmethod
     def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
-        """Concatenate batches with equally many candidates."""
+        """Concatenate batches. They may have unequal numbers of candidates."""
+        width = max((part.entities.shape[1] for part in parts), default=0)
+        parts = [part.resized(width) for part in parts]
         return cls(
             np.concatenate([part.entities for part in parts]),
             np.concatenate([part.features for part in parts]),
             np.concatenate([part.exemplars for part in parts]),
             np.concatenate([part.prior for part in parts]),
+        )
+
+    def resized(self, width: int) -> "CandidateFeatures":
+        """The same with at least so many columns; the others have no candidate."""
+        missing = width - self.entities.shape[1]
+        if missing <= 0:
+            return self
+        columns = ((0, 0), (0, missing))
+        return CandidateFeatures(
+            np.pad(self.entities, columns, constant_values=-1),
+            np.pad(self.features, (*columns, (0, 0))),
+            np.pad(self.exemplars, columns, constant_values=-1),
+            np.pad(self.prior, columns),
         )
 
     def where(self, keep: np.ndarray) -> "CandidateFeatures":
@@ -104,27 +170,42 @@ class CandidateFeatures:
         """(m, c) float32, one feature."""
         return self.features[:, :, FEATURES.index(name)]
 
-    def with_contexts(self, fit: np.ndarray, described: np.ndarray) -> "CandidateFeatures":
+    def frequency_prior(self) -> np.ndarray:
+        """(m, c) float64, log-odds by frequency, 0 for the most frequent entity of a name.
+
+        It counts the less, the more one of the entities leads by its context.
+        """
+        lead = self.column("shared_lead").max(axis=1, keepdims=True, initial=0.0)
+        prior = np.maximum(self.prior.astype(np.float64), -MOST_BY_FREQUENCY)
+        return prior / (1.0 + lead / CLEAR_LEAD)
+
+    def with_contexts(self, fits: ContextFits) -> "CandidateFeatures":
         """The same with features of the context.
 
-        fit: (m, c) float32, similarity of the mention's context to each description.
-        described: (m, c) bool, where there is a description.
+        A candidate that was not compared fits as the mean of the others.
         """
+        read = (fits.described >= 0) & self.valid
+        same = read & namesakes(self)
+        own = [
+            read & (fits.described > 0),
+            _or_mean(fits.fit, read),
+            np.where(read, fits.beyond, np.float32(0)),
+            _lead(fits.shared, same),
+        ]
         features = self.features.copy()
-        described = described & self.valid
-        fit = np.where(described, fit, np.float32(0))
-        own = [described, fit, _lead(fit, described)]
-        own.append(_lead(fit, described & namesakes(self)))
         features[:, :, len(NAME_FEATURES) :] = np.stack(own, axis=2)
+        features[~self.valid] = 0
         return replace(self, features=features)
 
     def worth_describing(self) -> np.ndarray:
         """Columns of the candidates whose descriptions are worth a look: (m, k) int64.
 
-        They are those with the most similar names.
+        They are those with the most similar names, and all that share the name.
         """
         score = np.where(self.valid, self.column("nearest") + self.column("ngrams"), -np.inf)
-        return np.argsort(-score, axis=1, kind="stable")[:, :MAX_DESCRIBED]
+        owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1).max(initial=0)
+        order = np.argsort(-score, axis=1, kind="stable")
+        return order[:, : max(MAX_DESCRIBED, int(owners))]
 
     def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
         """The same with other features of some mentions.
@@ -159,6 +240,13 @@ def _lead(fit: np.ndarray, among: np.ndarray) -> np.ndarray:
     return np.where(among, lead, 0.0).astype(np.float32)
 
 
+def _or_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Values (m, c), with the mean of the known ones of the row in the place of the others."""
+    counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
+    mean = np.where(known, values, 0).sum(axis=1, keepdims=True) / counts
+    return np.where(known, values, mean).astype(np.float32)
+
+
 def gather_features(
     neighbours: Neighbours,
     records: Sequence[MentionRecord],
@@ -181,12 +269,16 @@ def gather_features(
     exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
     name, _ = _similarity_of(entities, texts)
     exemplar, column = _similarity_of(entities, exemplars)
+    is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
     rows = np.full(entities.shape, -1, dtype=np.int64)
     if exemplars.width:
         rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
         rows = np.where((column >= 0) & (exemplar > name), rows, -1)
     # An entity without a name has no text that could be similar.
-    name = np.where(entity_strings.has_only_id(entities), np.maximum(name, exemplar), name)
+    only_id = entity_strings.has_only_id(entities)
+    name = np.where(only_id & is_near, np.maximum(name, exemplar), name)
+    # An entity without a near exemplar is as if the exemplar were its name.
+    exemplar = np.where(is_near, exemplar, name)
     strings = [record.normalized for record in records]
     similarity = entity_strings.index.similarity(strings, entities)
     has_exemplar = entity_strings.has_exemplar[entities]
@@ -240,13 +332,17 @@ def _choose_candidates(
     """
     if allowed is not None:
         same = allowed.restrict(same)
-    # Entities with the same string and those of exemplars first: they are few, and may be far
-    # down the list of entities.
+    near = np.where(neighbours.exemplars.scores >= NEAR_EXEMPLAR, neighbours.exemplar_entities, -1)
+    # Entities with the same string first, whatever else is near. Those of exemplars next: they are
+    # few, and may be far down the list of entities.
     nearest = neighbours.entities.first(count).ids
-    entities = np.concatenate([same, neighbours.exemplar_entities, nearest], axis=1)
+    entities = np.concatenate([same, near, nearest], axis=1)
     valid = entities >= 0
     flat = entities[valid]
-    places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
+    others = min(MIN_OTHERS, count // 3)
+    limit = np.maximum(count, (same >= 0).sum(axis=1) + others)
+    places = first_of_each(np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count)))
+    places[np.arange(places.shape[1]) >= limit[:, None]] = -1
     return take_or(flat, places, -1)
 
 

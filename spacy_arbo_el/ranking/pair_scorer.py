@@ -10,7 +10,7 @@ from thinc.api import Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..base.arrays import TopK
-from ..base.calibration import fit_presence, fit_temperature, log_odds_of
+from ..base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
 from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs
 from ..encoders.kept_results import KeptResults
@@ -226,7 +226,8 @@ class CrossEncoderFit:
         before: (m,) float32, the log-odds that the first candidate had before.
         """
         temperature, by_before, offset = self.curve
-        return log_odds_of(temperature * scores, valid, by_before * before + offset)
+        log_shares = log_softmax(temperature * scores, valid)
+        return log_odds_of(log_shares, by_before * before + offset)
 
     def to_bytes(self) -> bytes:
         weights = b"" if self.weights is None else self.weights.to_bytes()

@@ -8,11 +8,15 @@ import numpy as np
 from spacy.util import registry
 
 from ..base.arrays import TopK, concat_tables, first_of_each, take_or
-from ..base.calibration import Calibration
+from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.kept_results import KeptResults
+from ..mentions.annotations import LEAST_RATIO
 from ..mentions.record import MentionBatch
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
+
+# The logarithm of how many times as probable as the second the first candidate must be.
+LEAST_LEAD = float(np.log(LEAST_RATIO))
 
 
 @dataclass(frozen=True)
@@ -22,17 +26,25 @@ class Ranking:
     candidates: Positions in the knowledge base; scores are log-odds that the link is right.
     exemplars: (m, c) int64, the exemplar (row in the store) that speaks for each candidate; -1
         where a text of the entity does.
+    presence: (m,) float32, the log-odds that the knowledge base has the mention's entity. The
+        probability of a candidate is that of presence times its share among the candidates.
     """
 
     candidates: TopK
     exemplars: np.ndarray
+    presence: np.ndarray
 
     def __len__(self) -> int:
         return len(self.candidates)
 
     @classmethod
     def from_scored(
-        cls, entities: np.ndarray, logits: np.ndarray, exemplars: np.ndarray, count: int
+        cls,
+        entities: np.ndarray,
+        logits: np.ndarray,
+        exemplars: np.ndarray,
+        count: int,
+        presence: np.ndarray | None = None,
     ) -> "Ranking":
         """The ``count`` best entities of each mention, each by its best entry.
 
@@ -42,6 +54,7 @@ class Ranking:
         entities: (m, n) int64 in any order, -1 for none.
         logits: (m, n) float32.
         exemplars: (m, n) int64, -1 for a text.
+        presence: (m,) float32; None for that of the best entity.
         """
         order = np.lexsort((entities, -logits), axis=1)
         entities, logits, exemplars = (
@@ -51,25 +64,58 @@ class Ranking:
         flat = entities[valid]
         places = first_of_each(np.nonzero(valid)[0], flat, len(entities), count)
         best = TopK(take_or(flat, places, -1), take_or(logits[valid], places, -np.inf))
-        return cls(best, take_or(exemplars[valid], places, -1))
+        if presence is None:
+            presence = best.resized(1).scores[:, 0]
+        return cls(best, take_or(exemplars[valid], places, -1), presence)
 
     @classmethod
     def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
         """The mentions of several rankings one after the other."""
         if not parts:
-            return cls(TopK.empty(0), np.zeros((0, 0), dtype=np.int64))
+            return cls(
+                TopK.empty(0), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.float32)
+            )
         exemplars = concat_tables([part.exemplars for part in parts], -1)
-        return cls(TopK.concat([part.candidates for part in parts]), exemplars)
+        presence = np.concatenate([part.presence for part in parts])
+        return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)
+
+    def take(self, rows: np.ndarray) -> "Ranking":
+        """The rankings of some mentions."""
+        return Ranking(self.candidates.take(rows), self.exemplars[rows], self.presence[rows])
 
     def first(self, count: int) -> "Ranking":
         """The ``count`` best candidates of each mention."""
-        return Ranking(self.candidates.first(count), self.exemplars[:, :count])
+        return Ranking(self.candidates.first(count), self.exemplars[:, :count], self.presence)
 
     def rescored(self, logits: np.ndarray) -> "Ranking":
         """Reorder the same candidates by other log-odds. (m, c) float32."""
         return Ranking.from_scored(
-            self.candidates.ids, logits, self.exemplars, self.candidates.width
+            self.candidates.ids, logits, self.exemplars, self.candidates.width, self.presence
         )
+
+    def shifted(self, shift: np.ndarray) -> "Ranking":
+        """The same for other shares of mentions whose entity the knowledge base has.
+
+        Only presence changes: the shares of candidates, and so their order, stay.
+
+        shift: (m,) float, what is added to the log-odds of presence.
+        """
+        presence = (self.presence + shift).astype(np.float32)
+        scores = np.where(
+            self.candidates.valid,
+            with_presence(self.candidates.scores, self.presence, presence),
+            np.float32(-np.inf),
+        )
+        return replace(self, candidates=TopK(self.candidates.ids, scores), presence=presence)
+
+    @property
+    def is_tie(self) -> np.ndarray:
+        """(m,) bool, where nothing tells the first candidate from the second."""
+        two = self.candidates.resized(2)
+        log_p = log_probability(two.scores.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            lead = log_p[:, 0] - log_p[:, 1]
+        return two.valid.all(axis=1) & (lead < LEAST_LEAD)
 
     def where(self, keep: np.ndarray) -> "Ranking":
         """Drop candidates at which ``keep`` (m, c) is False."""
@@ -78,6 +124,7 @@ class Ranking:
             self.candidates.scores,
             self.exemplars,
             self.candidates.width,
+            self.presence,
         )
 
 
@@ -102,6 +149,14 @@ class RankedMentions:
             Ranking.concat([part.ranking for part in parts]),
             np.concatenate([part.corrected for part in parts]),
         )
+
+    def without_ties(self) -> "RankedMentions":
+        """The same without candidates of mentions whose first two nothing tells apart."""
+        ties = self.ranking.is_tie & ~self.corrected
+        if not ties.any():
+            return self
+        keep = np.broadcast_to(~ties[:, None], self.ranking.candidates.ids.shape)
+        return replace(self, ranking=self.ranking.where(keep))
 
     def with_mentions(self, mentions: TopK) -> "RankedMentions":
         """The same with other neighbours among the mentions."""
@@ -174,6 +229,18 @@ class Reranker(Protocol):
 
     def from_bytes(self, data: bytes) -> Any:
         """The reranker with what ``to_bytes`` gave; from empty bytes, one without weights."""
+        ...
+
+
+@runtime_checkable
+class TellsPresence(Protocol):
+    """A reranker whose rankings have a presence of their own, apart from their scores."""
+
+    def coverage_in(self, context: RankingContext) -> float | None:
+        """The share of mentions with an entity in the list that presence is for.
+
+        None where the reranker has no weights.
+        """
         ...
 
 

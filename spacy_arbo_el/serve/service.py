@@ -310,6 +310,8 @@ def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> dict
         "kb_id": link.kb_id,
         "title": link.title,
         "score": link.score,
+        "presence": link.presence,
+        "undecided": [one.kb_id for one in link.undecided],
         "new_entity": link.cluster,
-        "candidates": [one._asdict() for one in link.candidates[:n_candidates]],
+        "candidates": link.to_dict()["candidates"][:n_candidates],
     }

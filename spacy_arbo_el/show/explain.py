@@ -12,11 +12,12 @@ from spacy.tokens import Span
 from ..base.calibration import probability
 from ..base.display import shortened, shown_probability
 from ..kb.entity import NIL
+from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
 from ..mentions.getters import offsets_of_span
 from ..ranking.feature_ranker import Comparison, FeatureRanker
-from ..ranking.ranking import RankedMentions, RanksAnew
+from ..ranking.ranking import RankedMentions, RanksAnew, TellsPresence
 from .explanation import SHOWN, Explanation, outcome_of
 
 # Characters of a description's sentence that are shown.
@@ -71,7 +72,22 @@ class Explainer:
             reason,
             self._reranked(linked.ranked, row),
             *self._compared(linked.ranked, row, link, expected),
+            self._coverage(),
         )
+
+    def _coverage(self) -> str:
+        """Describe the coverage that presence is for; empty where the reranker has none."""
+        reranker = self.stages.reranker
+        if not isinstance(reranker, TellsPresence):
+            return ""
+        fitted = reranker.coverage_in(self.stages.context)
+        if fitted is None:
+            return ""
+        setting = self.stages.coverage
+        if setting is None or setting == ESTIMATE:
+            return f"coverage {fitted:.2f}, that of the reranker's fit"
+        shown = f"{setting:.2f}" if isinstance(setting, float) else setting
+        return f"coverage {shown}; that of the reranker's fit is {fitted:.2f}"
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
         """Describe a cross-encoder's changes to a mention; empty for no change."""
@@ -96,10 +112,10 @@ class Explainer:
         others = [expected] if expected in ids[1:] else ids[1:2]
         if not isinstance(reranker, FeatureRanker) or not others:
             return (), {}, ""
-        rows, pair = np.array([row]), (ids[0], others[0])
-        batch, neighbours = ranked.batch.take(rows), ranked.neighbours.take(rows)
+        pair = (ids[0], others[0])
         positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
-        found = reranker.compare(batch, neighbours, self.stages.context, *positions)
+        context = self.stages.context
+        found = reranker.compare(ranked.batch, ranked.neighbours, context, row, *positions)
         if found is None:
             return (), {}, ""
         return pair, found.contributions, self._fit(found, positions[0])

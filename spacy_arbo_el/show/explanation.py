@@ -31,6 +31,8 @@ class Explanation:
         ``examples/figures.py`` draws them.
     context: How well the mention's context fits the descriptions of the two; empty where it was
         not compared, since names leave no doubt or there is no description.
+    coverage: The share of mentions whose entity the knowledge base has, as it was set, estimated or
+        fitted; empty where the ranker has none.
     """
 
     mention: str
@@ -43,6 +45,7 @@ class Explanation:
     compared: tuple[str, ...] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
     context: str = ""
+    coverage: str = ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -51,11 +54,27 @@ class Explanation:
         """For notebooks."""
         return page("explanation", one=self)
 
+    @property
+    def presence(self) -> str:
+        """The probability that any entity of the knowledge base is meant, in words."""
+        if self.link is None or not self.link.ids:
+            return ""
+        best = self.link.shares[0]
+        shown = shown_probability(self.link.presence)
+        coverage = f" ({self.coverage})" if self.coverage else ""
+        return (
+            f"in the knowledge base: {shown}{coverage}; if so, the first with a share of "
+            f"{shown_probability(best)}"
+        )
+
     def candidate_rows(self) -> Iterator[tuple[object, ...]]:
-        """The first candidates: rank, title, id and probability."""
-        for rank, one in enumerate(self.link.candidates[:SHOWN] if self.link else (), 1):
+        """The first candidates: rank, title, id, probability and share."""
+        if self.link is None:
+            return
+        pairs = zip(self.link.candidates[:SHOWN], self.link.shares)
+        for rank, (one, share) in enumerate(pairs, 1):
             title = self.titles.get(one.kb_id, one.title)
-            yield rank, title, one.kb_id, shown_probability(one.score)
+            yield rank, title, one.kb_id, shown_probability(one.score), shown_probability(share)
 
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}'
@@ -67,6 +86,7 @@ class Explanation:
             ]
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"
+                yield f"  {self.presence}"
         if self.contributions:
             most = sorted(self.contributions.items(), key=lambda part: -abs(part[1]))[:SHOWN_PARTS]
             parts = ", ".join(f"{name} {value:+.2f}" for name, value in most)
@@ -96,6 +116,9 @@ def outcome_of(link: Link, title: str, threshold: float | None = None) -> str:
         return f"{_titled(link.kb_id, title)}, probability {shown_probability(link.score)}"
     if not link.ids:
         return "NIL: it has no candidates"
+    if link.undecided:
+        names = " and ".join(_titled(one.kb_id, one.title) for one in link.undecided[:SHOWN])
+        return f"NIL: undecided between {names}, which nothing tells apart"
     best = link.candidates[0]
     reason = (
         f"NIL: the most probable candidate, {_titled(best.kb_id, best.title)}, has a probability "

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
 
 MENTION = ("document", "start", "end", "text", "label")
-LINK = (*MENTION, "kb_id", "title", "score", "new_entity")
+LINK = (*MENTION, "kb_id", "title", "score", "presence", "undecided", "new_entity")
 CANDIDATE = (*MENTION, "rank", "kb_id", "title", "score", "is_linked")
 
 
@@ -47,6 +47,8 @@ def link_row(mention: dict[str, Any], link: Link) -> dict[str, Any]:
         "kb_id": link.kb_id,
         "title": link.title,
         "score": link.score,
+        "presence": link.presence,
+        "undecided": " ".join(one.kb_id for one in link.undecided),
         "new_entity": link.cluster,
     }
 

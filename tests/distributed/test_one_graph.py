@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from spacy_arbo_el import discover_in_shards, find_linker, link_in_shards, load_pipeline
+from spacy_arbo_el import Job, discover_in_shards, find_linker, link_in_shards, load_pipeline
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed import one_graph
 from spacy_arbo_el.distributed.corpus_files import (
@@ -18,6 +18,7 @@ from spacy_arbo_el.distributed.output import rows_of
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import corpus_search
 
+from ..linking.test_coverage import NAMES, pipeline
 from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
 
 
@@ -44,6 +45,36 @@ def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_o
     assert rows_in(job.folder) == rows
     left = {path.name for path in job.folder.iterdir()}
     assert not {"mentions", "decided"} & left and "summary.json" in left
+
+
+def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
+    nlp = pipeline()
+    names = [*NAMES, *NAMES, *NAMES, *NAMES, "zorbix"]
+    lines = []
+    for number, name in enumerate(names):
+        text = f"We saw {name} there, as number {number}."
+        mention = {"start": 7, "end": 7 + len(name), "label": "NAME"}
+        lines.append(json.dumps({"id": f"d{number}", "text": text, "mentions": [mention]}))
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("\n".join(lines), encoding="utf8")
+    nlp.to_disk(tmp_path / "model")
+    linker = find_linker(nlp)
+    plain = linker.corpus.link(list(read_documents(corpus, nlp)))
+    linker.coverage = "estimate"
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
+    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    assert rows != ordered(rows_of(plain, linker.mentions.getter, "arbo"))
+    job = Job.of(
+        tmp_path / "model",
+        corpus,
+        tmp_path / "out",
+        one_graph=True,
+        format="jsonl",
+        size=3,
+        overrides={"components.arbo_linker.coverage": "estimate"},
+    )
+    list(link_in_shards(job))
+    assert rows_in(job.folder) == rows
 
 
 def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):

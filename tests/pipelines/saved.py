@@ -8,7 +8,6 @@ import spacy
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking.features import FEATURES
-from spacy_arbo_el.ranking.ranker_fit import HIDDEN
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 
 from ..linker.conftest import build
@@ -38,10 +37,9 @@ def tiny_pipeline(tiny_bert):
 
 
 def _weights():
-    rng, width = np.random.default_rng(0), 2 * len(FEATURES)
-    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 2)
-    arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
-    return RankerWeights(*arrays)
+    rng = np.random.default_rng(0)
+    linear = rng.random(len(FEATURES)).astype(np.float32)
+    return RankerWeights(linear, rng.random(len(SIGNS) + 1).astype(np.float32))
 
 
 def empty_linker(nlp):

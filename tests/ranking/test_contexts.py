@@ -1,5 +1,6 @@
 """Contexts of mentions against descriptions of entities, with an encoder that counts words."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,8 +11,14 @@ from hypothesis.extra.numpy import arrays
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
-from spacy_arbo_el.ranking.contexts import Descriptions, description_text, fits
-from spacy_arbo_el.ranking.features import FEATURES, MOST_LEAD, CandidateFeatures, namesakes
+from spacy_arbo_el.ranking.contexts import Descriptions, description_text, fits_of
+from spacy_arbo_el.ranking.features import (
+    FEATURES,
+    MOST_LEAD,
+    CandidateFeatures,
+    ContextFits,
+    namesakes,
+)
 from spacy_arbo_el.storage.locks import RevisionCache
 
 from .strings import datastore_of
@@ -51,36 +58,70 @@ def record(before, after=""):
     return MentionRecord(("d", len(before), len(before) + 3), (), "Vey", before, after)
 
 
+def fits(datastore, records, entities):
+    """How well candidates fit that are looked at in this order."""
+    entities = np.array(entities)
+    ngrams = np.tile(np.linspace(0.5, 0.4, entities.shape[1], dtype=np.float32), (len(entities), 1))
+    candidates = replace(candidates_of(ngrams, entities >= 0), entities=entities)
+    return fits_of(records, candidates, datastore)
+
+
 def test_the_description_that_suits_a_context_fits_best(datastore):
     records = [record("A runner won the race : "), record("She sang an aria of the opera by ")]
-    entities = np.array([[0, 1, 2, -1], [2, 1, 0, -1]])
-    fit, described = fits(datastore, records, entities)
-    assert described.tolist() == [[True, True, False, False], [False, True, True, False]]
-    assert fit[0, 0] > fit[0, 1] > 0 and fit[1, 1] > fit[1, 2] > 0
-    assert (fit[~described] == 0).all()
+    found = fits(datastore, records, [[0, 1, 2, -1], [2, 1, 0, -1]])
+    assert found.described.tolist() == [[1, 1, 0, -1], [0, 1, 1, -1]]
+    assert found.fit[0, 0] > found.fit[0, 1] > 0
+    assert found.fit[1, 1] > found.fit[1, 2] > 0
+    assert (found.fit[:, 3] == 0).all()
 
 
-def test_each_description_is_encoded_once_and_each_context_of_a_call(datastore):
+def test_an_entity_without_a_description_fits_as_its_title_does(datastore):
+    (fit,) = fits(datastore, [record("A runner won the race : ")], [[0, 1, 2]]).fit
+    assert fit[0] > fit[2] > fit[1], "neither for nor against it"
+
+
+def test_what_a_description_adds_to_its_title(datastore):
+    found = fits(datastore, [record("A runner won the race : ")], [[0, 1, 2]])
+    assert found.beyond[0, 0] > 0 > found.beyond[0, 1]
+    assert found.beyond[0, 2] == 0
+
+
+def test_the_contexts_of_a_string_in_a_document_are_read_together(datastore):
+    first, second = record("A runner won the race : "), record("")
+    both = fits(datastore, [first, second], [[0, 1], [0, 1]])
+    assert both.shared[0].tolist() == both.shared[1].tolist()
+    assert both.shared[1, 0] > both.shared[1, 1]
+    elsewhere = replace_key(second, ("another", 0, 3))
+    apart = fits(datastore, [first, elsewhere], [[0, 1], [0, 1]])
+    assert apart.shared[1].tolist() == pytest.approx(apart.fit[1].tolist())
+
+
+def replace_key(one, key):
+    return MentionRecord(key, (), one.text, one.before, one.after)
+
+
+def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
     one = record("a race of ")
     for _ in range(2):
-        fits(datastore, [one, one], np.array([[0, 1], [0, 2]]))
+        fits(datastore, [one, one], [[0, 1], [0, 2]])
     texts = [text for tower, text in datastore.encoder.read if tower == "entity"]
-    assert sorted(texts) == sorted(description_text(entity) for entity in ENTITIES[:2])
+    assert sorted(texts) == sorted({"Vey", *map(description_text, ENTITIES)})
     assert [t for tower, t in datastore.encoder.read if tower == "mention"] == 2 * [one.passage]
-    assert not fits(datastore, [one], np.array([[2, -1]]))[1].any(), "nothing is described"
-    assert len(datastore.encoder.read) == 4, "no context is read where nothing is described"
+    read = len(datastore.encoder.read)
+    assert (fits(datastore, [one], [[2, -1]]).described == -1).all(), "nothing is described"
+    assert len(datastore.encoder.read) == read, "no context is read where nothing is described"
 
 
 def test_edits_and_other_weights_are_noticed(datastore):
-    entities, records = np.array([[0, 1]]), [record("a ship in port : ")]
-    before = fits(datastore, records, entities)[0]
+    entities, records = [[0, 1]], [record("a ship in port : ")]
+    before = fits(datastore, records, entities).fit
     datastore.kb.update([Entity("R", "Vey", "ship in a port")])
     datastore.content += 1
-    after = fits(datastore, records, entities)[0]
+    after = fits(datastore, records, entities).fit
     assert after[0, 0] > before[0, 0] and after[0, 1] == before[0, 1]
     datastore.kb.update([Entity("R", "Vey")])
     datastore.content += 1
-    assert fits(datastore, records, entities)[1].tolist() == [[False, True]]
+    assert fits(datastore, records, entities).described.tolist() == [[0, 1]]
     datastore.encoder = Encoder("another")
     fits(datastore, records, entities)
     assert ("entity", description_text(ENTITIES[1])) in datastore.encoder.read
@@ -103,29 +144,35 @@ def candidates_of(ngrams, valid):
 
 
 shares = st.floats(0, 1, width=32)
+cells = arrays(np.float32, (3, 4), elements=shares)
 
 
 @given(
-    arrays(np.float32, (3, 4), elements=shares),
-    arrays(np.float32, (3, 4), elements=shares),
-    arrays(bool, (3, 4)),
+    cells,
+    cells,
+    cells,
+    arrays(np.float32, (3, 4), elements=st.sampled_from([-1.0, 0.0, 1.0])),
     arrays(bool, (3, 4)),
 )
-def test_leads_are_those_of_comparing_one_by_one(ngrams, fit, described, valid):
+def test_features_of_contexts_are_those_of_comparing_one_by_one(
+    ngrams, fit, shared, described, valid
+):
     candidates = candidates_of(ngrams, valid)
-    read = candidates.with_contexts(fit, described)
+    read = candidates.with_contexts(ContextFits(fit, fit / 2, shared, described))
     same = namesakes(candidates)
+    compared = valid & (described >= 0)
     for i, j in np.ndindex(fit.shape):
-        is_read = valid[i, j] and described[i, j]
-        assert read.column("described")[i, j] == is_read
-        assert read.column("fit")[i, j] == (fit[i, j] if is_read else 0)
+        assert read.column("described")[i, j] == (valid[i, j] and described[i, j] == 1)
+        assert read.column("beyond")[i, j] == (fit[i, j] / 2 if compared[i, j] else 0)
+        mean = np.mean(fit[i, compared[i]]) if compared[i].any() else 0.0
+        wanted = fit[i, j] if compared[i, j] else mean
+        assert read.column("fit")[i, j] == pytest.approx(wanted if valid[i, j] else 0, abs=1e-6)
         best = max((ngrams[i, k] for k in range(4) if valid[i, k]), default=0)
         assert same[i, j] == (valid[i, j] and ngrams[i, j] >= np.float32(0.98) * best)
-        for name, among in (("lead", valid), ("lead_of_namesakes", same)):
-            others = [fit[i, k] for k in range(4) if k != j and among[i, k] and described[i, k]]
-            counts = is_read and among[i, j] and others
-            lead = np.clip(fit[i, j] - max(others), -MOST_LEAD, MOST_LEAD) if counts else 0.0
-            assert read.column(name)[i, j] == pytest.approx(lead, abs=1e-6)
+        others = [shared[i, k] for k in range(4) if k != j and same[i, k] and compared[i, k]]
+        counts = compared[i, j] and same[i, j] and others
+        lead = np.clip(shared[i, j] - max(others), -MOST_LEAD, MOST_LEAD) if counts else 0.0
+        assert read.column("shared_lead")[i, j] == pytest.approx(lead, abs=1e-6)
 
 
 def test_frequency_is_a_prior_among_entities_of_one_name():
@@ -138,5 +185,6 @@ def test_frequency_is_a_prior_among_entities_of_one_name():
 
 
 def test_no_datastore_is_asked_without_candidates():
-    fit, described = fits(SimpleNamespace(), [record("a ")], np.array([[-1, -1]]))
-    assert not fit.any() and not described.any()
+    found = fits(SimpleNamespace(), [record("a ")], [[-1, -1]])
+    assert not found.fit.any()
+    assert (found.described == -1).all()

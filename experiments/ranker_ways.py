@@ -1,0 +1,269 @@
+"""The mentions that the default ranker is fitted on: each of a corpus, in several ways.
+
+By names alone and in context; with descriptions that are short, or that half of the entities lack;
+with made namesakes; with one candidate, as in a knowledge base of few entities; with exemplars; in
+a list that lacks half of the entities; and with names that their entities were made to lack, to see
+what tells variants of a name from siblings.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import spacy
+from spacy.tokens import Doc, Span
+
+from spacy_arbo_el.base.arrays import unit
+from spacy_arbo_el.encoders.kept_results import KeptResults
+from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el.mentions.labels import is_gold
+from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, fits_of, joined
+from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
+from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures, ContextFits
+from spacy_arbo_el.retrieval.neighbours import AllowedEntities
+
+FEW = 4
+# How much the similarities of vectors of made namesakes differ.
+NOISE = 0.04
+EXACT = FEATURES.index("exact")
+VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
+# Words of the shortest descriptions that are made.
+BRIEF = 4
+# Share of mentions as if the knowledge base lacked their entity: lists of users lack many. And of
+# names whose siblings it has.
+ABSENT, SIBLINGS_ABSENT = 0.2, 0.5
+# The least similarity of n-grams of siblings.
+SIBLING = 0.6
+
+
+class Way(NamedTuple):
+    """Candidates of mentions with labels.
+
+    correct: (m, c) bool.
+    documents: (m,) int64, different in each corpus.
+    absent: The share of the weight with which the correct candidates are taken away.
+    siblings: Whether other entities have similar names, see ``lacked_names``.
+    """
+
+    candidates: CandidateFeatures
+    correct: np.ndarray
+    documents: np.ndarray
+    absent: float = ABSENT
+    siblings: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        candidates: CandidateFeatures,
+        gold: np.ndarray,
+        documents: np.ndarray,
+        absent: float = ABSENT,
+    ) -> "Way":
+        """gold: (m, g) int64, as in ``AnnotatedMentions``."""
+        return cls(candidates, is_gold(candidates.entities, gold), documents, absent)
+
+
+class Collected(NamedTuple):
+    """The mentions of a corpus.
+
+    ways: Its mentions in several ways.
+    alone: Without exemplars.
+    beside: Those of every second document, with those of the others as exemplars.
+    """
+
+    ways: list[Way]
+    alone: AnnotatedMentions
+    beside: AnnotatedMentions
+
+
+def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
+    """The mentions of a corpus in several ways.
+
+    first: The number of its first document.
+    """
+    ranker = FeatureRanker(pretrained=False)
+    stages = linker.stages
+    alone = AnnotatedMentions.retrieve(stages, docs)
+    records = alone.batch.records
+    features = ranker.gather(alone.batch, alone.neighbours, stages.context)
+    # A document is held out in all ways at once.
+    documents = first + alone.batch.documents
+    ways = [Way.of(features, alone.gold, documents)]
+    kept = KeptResults()
+    fits = fits_of(records, features, stages.datastore, kept)
+    read = features.with_contexts(fits)
+    if (fits.described > 0).any():
+        brief = briefly_described(linker, records, features, fits)
+        correct = is_gold(features.entities, alone.gold)
+        others = [
+            read,
+            features.with_contexts(half_described(fits)),
+            features.with_contexts(brief),
+            twins(features, correct).with_contexts(fits),
+            twins(features, correct).with_contexts(brief),
+        ]
+        ways += [Way.of(way, alone.gold, documents) for way in others]
+    few = one_candidate(read, alone.gold)
+    ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
+    ways.append(in_half_list(linker, alone, documents, kept))
+    linker.feedback.add_exemplars(docs[::2])
+    beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2])
+    with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
+    linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
+    second = first + 1 + 2 * beside.batch.documents
+    ways.append(Way.of(with_exemplars, beside.gold, second))
+    return Collected(ways, alone, beside)
+
+
+def in_half_list(
+    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, kept: KeptResults
+) -> Way:
+    """Mentions where half of the entities are left out of the list."""
+    stages = linker.stages
+    left_out = np.random.default_rng(0).random(stages.datastore.kb.entities.positions) < 0.5
+    features = without(linker, found, left_out, kept)
+    return Way.of(features, found.gold, documents, absent=0.0)
+
+
+def without(
+    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, kept: KeptResults
+) -> CandidateFeatures:
+    """Candidates of mentions, read in context, without some entities.
+
+    left_out: (positions,) bool.
+    """
+    stages = linker.stages
+    batch = found.batch
+    own = stages.datastore.allowed_entities(batch)
+    allowed = AllowedEntities.all_but(left_out, len(batch), own)
+    neighbours = stages.retrieve(batch, allowed=allowed)
+    ranker = FeatureRanker(pretrained=False)
+    features = ranker.gather(batch, neighbours, stages.context)
+    return features.with_contexts(fits_of(batch.records, features, stages.datastore, kept))
+
+
+def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
+    """One candidate of every fourth mention: its entity, if it is one, or any by chance."""
+    rows = np.arange(0, len(features), FEW)
+    part = features.take(rows)
+    column = np.random.default_rng(0).integers(np.maximum(part.valid.sum(axis=1), 1))
+    column[::2] = is_gold(part.entities, gold[rows])[::2].argmax(axis=1)
+    return part.where(np.arange(part.entities.shape[1]) == column[:, None])
+
+
+def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatures:
+    """Made namesakes: one or two other candidates have names as similar as the right one's.
+
+    correct: (m, c) bool.
+    """
+    rng = np.random.default_rng(0)
+    features = candidates.features.copy()
+    for mention in np.flatnonzero(correct.any(axis=1)).tolist():
+        others = np.flatnonzero(candidates.valid[mention] & ~correct[mention])
+        chosen = rng.permutation(others)[: rng.integers(1, 3)]
+        features[mention, chosen] = features[mention, correct[mention].argmax()]
+        # Vectors of one name differ a little, by the description that each is read with.
+        noise = rng.normal(0.0, NOISE, size=(len(chosen), 1))
+        features[np.ix_([mention], chosen, VECTORS)] += noise
+        if rng.random() < 0.5:
+            # Texts do not always write a name as the list does.
+            right = correct[mention].argmax()
+            features[mention, :, EXACT] = 0.0
+            features[mention, rng.choice([right, *chosen]), EXACT] = 1.0
+    return replace(candidates, features=features)
+
+
+def half_described(fits: ContextFits) -> ContextFits:
+    """The same, but that half of the entities have no description."""
+    lacks = np.random.default_rng(0).random(fits.fit.shape) < 0.5
+    lacks &= fits.described > 0
+    beyond = np.where(lacks, fits.beyond, np.float32(0))
+    return replace(
+        fits,
+        fit=fits.fit - beyond,
+        beyond=fits.beyond - beyond,
+        shared=fits.shared - beyond,
+        described=np.where(lacks, np.float32(0), fits.described),
+    )
+
+
+def briefly_described(
+    linker: ArboLinker,
+    records: Sequence[MentionRecord],
+    candidates: CandidateFeatures,
+    fits: ContextFits,
+) -> ContextFits:
+    """The same, but that descriptions have ``BRIEF`` words."""
+    mentions, columns = np.nonzero(fits.described > 0)
+    positions, place = np.unique(candidates.entities[mentions, columns], return_inverse=True)
+    entities = linker.kb.entities.at_all(positions.tolist())
+    texts = []
+    for position in positions.tolist():
+        words = entities[position].description.split()[:BRIEF]
+        texts.append(joined(entities[position].title, " ".join(words)))
+    encode = linker.encoder.encode_passages
+    vectors = unit(encode("entity", texts, DESCRIPTION_PIECES))
+    contexts = unit(encode("mention", [record.passage for record in records], CONTEXT_PIECES))
+    fit = fits.fit.copy()
+    fit[mentions, columns] = np.einsum("nd,nd->n", contexts[mentions], vectors[place])
+    change = fit - fits.fit
+    return replace(
+        fits,
+        fit=fit,
+        beyond=fits.beyond + change,
+        shared=fits.shared + change,
+    )
+
+
+def lacked_names(kb: Path, count: int, first: int) -> Way:
+    """Names as mentions, where other entities have similar ones: variants, and siblings.
+
+    Two thirds are names that their entities were made to lack, where entities have several.
+
+    count: How many names are taken away.
+    first: The number of the first of them.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "kb"
+        shutil.copytree(kb, copy)
+        mentions = []
+        with ArboKB.open(copy) as opened:
+            entities = list(opened)
+            order = np.random.default_rng(0).permutation(len(entities)).tolist()
+            several = [entities[i] for i in order if len(entities[i].names) > 1][:count]
+            changed = []
+            for number, entity in enumerate(several):
+                names = list(entity.names)
+                mentions.append((names.pop(number % len(names)), entity.id))
+                changed.append(replace(entity, title=names[0], aliases=tuple(names[1:])))
+            opened.update(changed)
+            rest = [entities[i] for i in order[::-1] if entities[i].names]
+            mentions += [(one.names[-1], one.id) for one in rest[: count // 2]]
+        linker = spacy.blank("en").add_pipe("arbo_linker")
+        linker.set_kb(copy)
+        linker.refresh()
+        docs = [linker_doc(linker, *mention) for mention in mentions]
+        found = AnnotatedMentions.retrieve(linker.stages, docs)
+        ranker = FeatureRanker(pretrained=False)
+        features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
+        way = Way.of(features, found.gold, first + found.batch.documents, SIBLINGS_ABSENT)
+    ngrams = features.column("ngrams")
+    near = np.where(way.correct, 0.0, ngrams).max(axis=1) >= SIBLING
+    rows = np.flatnonzero(near)
+    return Way(
+        features.take(rows), way.correct[rows], way.documents[rows], SIBLINGS_ABSENT, siblings=True
+    )
+
+
+def linker_doc(linker: ArboLinker, name: str, kb_id: str) -> Doc:
+    """A document that is one mention."""
+    doc = spacy.blank("en", vocab=linker.vocab).make_doc(name)
+    doc.ents = [Span(doc, 0, len(doc), label="NAME", kb_id=kb_id)]
+    return doc

@@ -1,0 +1,209 @@
+"""The coverage of a list: the share of mentions whose entity it has, set or estimated.
+
+The probability of a candidate is that of presence, that the list has the mention's entity at all,
+times the candidate's share. A ranker's presence is for the share of mentions whose entity was there
+where it was fitted. The shift to another share changes presence alone.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import registry
+
+from ..base.calibration import probability
+from ..base.coverage import ShareEstimate, estimate_share, shift_between
+from ..base.errors import ArboError, Errors
+from ..mentions.record import MentionRecord
+from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
+
+# A share of all mentions, shares by label, "estimate", or None for that of the ranker's fit.
+CoverageSetting = float | Mapping[str, float] | str | None
+# A corpus that is linked as a whole has its coverage estimated first.
+ESTIMATE = "estimate"
+# In shares by label, stands for the labels that are not among them.
+OTHER_LABELS = "*"
+# Docs, texts, or the path of documents.
+CoverageSource = Iterable[Doc | str] | str | Path
+# Reads the documents of a path.
+READER = "spacy-arbo-el.Documents.v1"
+# Fewer mentions say too little of a share.
+MIN_MENTIONS = 30
+
+
+def check_coverage(value: CoverageSetting) -> CoverageSetting:
+    """The setting, if it is valid; else ValueError. RETURNS: It with plain floats."""
+    if value is None or value == ESTIMATE:
+        return value
+    if isinstance(value, Mapping) and value:
+        return {str(label): _share(share) for label, share in value.items()}
+    return _share(value)
+
+
+def _share(value: Any) -> float:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not is_number or not 0.0 < value < 1.0:
+        raise ArboError(Errors.E403.format(value=value))
+    return float(value)
+
+
+def fitted_coverage(reranker: Reranker, context: RankingContext) -> float:
+    """The coverage that a reranker's presence is for.
+
+    Raises ValueError where its scores have no presence of their own.
+    """
+    fitted = reranker.coverage_in(context) if isinstance(reranker, TellsPresence) else None
+    if fitted is None:
+        raise ArboError(Errors.E404.format(reranker=type(reranker).__name__))
+    return fitted
+
+
+def with_coverage(
+    ranking: Ranking,
+    records: Sequence[MentionRecord],
+    corrected: np.ndarray,
+    shares: CoverageSetting,
+    fitted: float,
+) -> Ranking:
+    """The ranking for other shares of mentions whose entity the list has.
+
+    records: The m mentions.
+    corrected: (m,) bool, mentions that a correction holds for; they stay as they are.
+    shares: As ``coverage``; nothing changes by None or "estimate".
+    fitted: The coverage that the ranking is for.
+    """
+    if shares is None or isinstance(shares, str) or not len(records):
+        return ranking
+    if isinstance(shares, Mapping):
+        default = shares.get(OTHER_LABELS, fitted)
+        wanted = [shares.get(record.label, default) for record in records]
+        shift = np.array([shift_between(fitted, share) for share in wanted])
+    else:
+        shift = np.full(len(records), shift_between(fitted, shares))
+    return ranking.shifted(np.where(corrected, 0.0, shift))
+
+
+@dataclass(frozen=True)
+class CoverageEstimate:
+    """An estimate of coverage from mentions without labels.
+
+    share: The share of mentions whose entity the list has, and its standard error.
+    mentions: How many mentions it is from.
+    by_label: The same of each label with enough mentions, where there are several labels.
+    nil_before, nil_after: The share of the mentions that are NIL before and with the estimate.
+    """
+
+    share: ShareEstimate
+    mentions: int
+    by_label: Mapping[str, ShareEstimate]
+    nil_before: float
+    nil_after: float
+
+    @property
+    def setting(self) -> float | dict[str, float]:
+        """What to set a linker's ``coverage`` to."""
+        return setting_of(self.share, self.by_label)
+
+    def __str__(self) -> str:
+        lines = [
+            f"coverage {_shown(self.share)}, estimated from {self.mentions} mentions: the list has "
+            "the entity of so many of them",
+            *(f"  {label}: {_shown(share)}" for label, share in self.by_label.items()),
+            f"NIL {self.nil_before:.0%} → {self.nil_after:.0%}",
+        ]
+        return "\n".join(lines)
+
+
+def setting_of(
+    share: ShareEstimate, by_label: Mapping[str, ShareEstimate]
+) -> float | dict[str, float]:
+    """Estimates as a setting. Labels without one of their own have that of all mentions."""
+    if not by_label:
+        return share.share
+    return {**{label: one.share for label, one in by_label.items()}, OTHER_LABELS: share.share}
+
+
+def _shown(estimate: ShareEstimate) -> str:
+    return f"{estimate.share:.0%} ± {estimate.standard_error:.0%}"
+
+
+def estimate_coverage(
+    ranked: RankedMentions, fitted: float, threshold: float, before: CoverageSetting
+) -> CoverageEstimate:
+    """Estimate coverage from ranked mentions, by label where there are several.
+
+    ranked: Mentions with the presence of the ranker's fit, ``fitted``.
+    threshold: The probability that a link must have.
+    before: The setting that NIL is counted with before.
+
+    Raises ValueError where there are fewer than ``MIN_MENTIONS`` mentions.
+    """
+    rows = np.flatnonzero(~ranked.corrected)
+    if len(rows) < MIN_MENTIONS:
+        raise ArboError(Errors.E405.format(count=len(rows), least=MIN_MENTIONS))
+    presence = ranked.ranking.presence[rows]
+    documents = ranked.batch.documents[rows]
+    records = [ranked.batch.records[row] for row in rows.tolist()]
+    labels = np.array([record.label for record in records], dtype=object)
+    counts = Counter(labels.tolist())
+    by_label = {}
+    if len(counts) > 1:
+        for label in sorted(label for label, count in counts.items() if count >= MIN_MENTIONS):
+            own = labels == label
+            by_label[label] = estimate_share(presence[own], fitted, documents[own])
+    whole = estimate_share(presence, fitted, documents)
+    ranking = ranked.ranking.take(rows)
+    none = np.zeros(len(rows), dtype=bool)
+
+    def unlinked(shares: CoverageSetting) -> float:
+        shifted = with_coverage(ranking, records, none, shares, fitted)
+        best = probability(shifted.candidates.resized(1).scores[:, 0])
+        return float((best < threshold).mean())
+
+    setting = setting_of(whole, by_label)
+    return CoverageEstimate(whole, len(rows), by_label, unlinked(before), unlinked(setting))
+
+
+def documents_with_mentions(
+    source: CoverageSource,
+    component: Any,
+    nlp: Language | None,
+    has_mentions: Callable[[Doc], bool],
+) -> Iterator[Doc]:
+    """Docs with their mentions.
+
+    source: Those that have mentions are given as they are. Of the others, and of texts, the
+        components of the pipeline before the linker find them.
+    component: The linker.
+    nlp: Its pipeline; None where it is in none.
+    """
+    if isinstance(source, (str, Path)):
+        read = registry.readers.get(READER)(source)
+        items: Iterable[Doc | str] = read(_known(nlp, component))
+    else:
+        items = source
+    bare: list[Doc | str] = []
+    for item in items:
+        if isinstance(item, Doc) and has_mentions(item):
+            yield item
+        else:
+            bare.append(item)
+    if not bare:
+        return
+    nlp = _known(nlp, component)
+    components = list(nlp.pipeline)
+    before = list(takewhile(lambda named: named[1] is not component, components))
+    others = [name for name, _ in components[len(before) :]]
+    yield from nlp.pipe(bare, disable=others)
+
+
+def _known(nlp: Language | None, component: Any) -> Language:
+    if nlp is None:
+        raise ArboError(Errors.E406.format(name=component.name))
+    return nlp
