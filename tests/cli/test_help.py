@@ -85,14 +85,15 @@ def test_no_function_of_a_command_is_longer_than_50_lines():
 
 def test_help_imports_nothing_heavy_beyond_spacy():
     code = (
-        "import sys, time, spacy.cli\n"
-        "before, start = set(sys.modules), time.process_time()\n"
+        "import sys, spacy.cli\n"
+        "before = set(sys.modules)\n"
         "import spacy_arbo_el.cli\n"
         "import typer; typer.main.get_command(spacy_arbo_el.cli.arbo_cli)\n"
-        "print(time.process_time() - start, *(set(sys.modules) - before))"
+        "print(*(set(sys.modules) - before))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    seconds, *imported = result.stdout.split()
-    assert float(seconds) < 1.0, "of processor time, beside spaCy's own"
+    imported = result.stdout.split()
+    others = [module for module in imported if not module.startswith("spacy_arbo_el.cli")]
+    assert 0 < len(others) < 30, others
     assert not HEAVY & {module.split(".")[0] for module in imported}
     assert "spacy_arbo_el.linker" not in imported

@@ -195,7 +195,7 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
                     edit(kb, current)
                     say()
 
-        run = in_process(work, kill_after=rng.random() * 0.1, wait=True)
+        run = in_process(work, kill_after=rng.random() * 0.1, wait=1)
         done = len(run.said) - 1
         for current in range(number, number + done):
             edit(model, current)
