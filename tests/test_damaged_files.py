@@ -250,7 +250,6 @@ def test_lines_of_ten_megabytes_take_no_more_steps_than_short_ones(tmp_path, kin
             reader.outcome(path)
         finally:
             sys.setprofile(before)
-    print(steps)
     assert steps[1] < 2 * steps[0] + 1000
 
 
