@@ -27,8 +27,9 @@ def test_each_file_counts_once():
     assert parts.pop("tests") and sum(parts.values()) == lines
 
 
-@pytest.mark.parametrize(
-    ("path", "lines"), [("project.yml", 149), ("experiments/project.yml", 250)]
-)
+MOST_LINES = {"project.yml": 149, "experiments/project.yml": 250}
+
+
+@pytest.mark.parametrize(("path", "lines"), MOST_LINES.items())
 def test_projects_are_short(path, lines):
     assert len((ROOT / path).read_text(encoding="utf8").splitlines()) <= lines
