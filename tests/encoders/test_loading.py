@@ -17,6 +17,7 @@ from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
+from ..floats import assert_same_vectors
 from ..tiny import POSITIONS, dual_encoder, save_tiny
 from .strategies import windows_of
 
@@ -164,4 +165,4 @@ def test_folder_with_tokenizer_json_alone(kind, tmp_path):
     assert vectors.any() and np.isfinite(vectors).all()
     again = dual_encoder(str(save_tiny(tmp_path / "other", kind, seed=1)))
     again.model.from_bytes(encoder.model.to_bytes())
-    np.testing.assert_allclose(again.encode_mentions(windows), vectors, atol=1e-6)
+    assert_same_vectors(again.encode_mentions(windows), vectors)
