@@ -1,6 +1,7 @@
-# make demo: the main job on the demo data. make test: make lint, and all tests.
+# make demo: the main job on the demo data. make test: the tests of the package.
+# make lint: what reads code, docs, tables and results. .ci/run: make test, and make lint after it.
 # make attacks: the tests of tests/README.md and those on random inputs in full, which take long.
-# Both do the set-up themselves, once.
+# All do the set-up themselves, once.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -24,7 +25,7 @@ demo: $(READY)
 	@start=$$(date +%s); . $(BIN)/activate && python -m spacy project run demo \
 		&& echo "The demo took $$(($$(date +%s) - start)) seconds."
 
-test: lint
+test: $(READY)
 	$(PYTEST) -n $(JOBS) --dist loadfile --ignore tests/lint $(PYTEST_ARGS)
 
 attacks: $(READY)

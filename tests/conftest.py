@@ -47,7 +47,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(Costs(config.getoption("--attacks") == "few"))
+    config.pluginmanager.register(Costs())
     if config.getoption("--gpu-id") >= 0:
         spacy.require_gpu(config.getoption("--gpu-id"))
 

@@ -14,6 +14,8 @@ from tqdm import tqdm
 
 from spacy_arbo_el.storage import folders
 
+from .threads import PATIENCE
+
 # Calls that read or write files.
 CALLS = {
     *("open", "write", "close", "flush", "fsync", "replace", "rename", "unlink", "remove"),
@@ -86,13 +88,13 @@ class Run:
     points: int
 
 
-def in_process(action, kill_at=0, kill_after=None, wait=False, watch=Points.at_calls):
+def in_process(action, kill_at=0, kill_after=None, wait=0, watch=Points.at_calls):
     """Run an action in a forked process, which may be killed.
 
     action: Function of a function that writes a line to this process.
     kill_at: The point at which the process is killed; 0 for none.
     kill_after: The seconds after which it is killed.
-    wait: Whether these seconds begin with the first line that it says.
+    wait: How many lines it says before these seconds begin.
     """
     reading, writing = os.pipe()
     process = os.fork()
@@ -114,13 +116,26 @@ def in_process(action, kill_at=0, kill_after=None, wait=False, watch=Points.at_c
         finally:
             os._exit(code)
     os.close(writing)
+    said = b""
     if kill_after is not None:
-        if wait:
-            select.select([reading], [], [], 60)
+        said = _read_lines(reading, wait)
         time.sleep(kill_after)
         os.kill(process, signal.SIGKILL)
     with os.fdopen(reading, "rb") as file:
-        said = file.read().split(b"\n")[:-1]
+        said = (said + file.read()).split(b"\n")[:-1]
     code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
     assert code in (0, -signal.SIGKILL), "the action itself failed"
     return Run(True, said, 0) if code else Run(False, said[:-1], int(said[-1]))
+
+
+def _read_lines(reading, count):
+    """Read what a process says until there are so many lines, or until it ends."""
+    said = b""
+    while said.count(b"\n") < count:
+        is_there = select.select([reading], [], [], PATIENCE)[0]
+        assert is_there, f"waited for {PATIENCE:.0f} s: line {said.count(10) + 1} of {count}"
+        new = os.read(reading, 1 << 16)
+        if not new:
+            break
+        said += new
+    return said

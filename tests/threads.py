@@ -2,9 +2,28 @@
 
 import os
 import threading
+import time
+
+# Seconds after which a test counts as one that waits for ever: more than any wait takes on a slow
+# machine beside other work.
+PATIENCE = 600.0
 
 
-def run_in_threads(*calls, seconds=300):
+def wait_for(event, what):
+    """Wait until an event is set, and say what is waited for where it never is."""
+    assert event.wait(PATIENCE), f"waited for {PATIENCE:.0f} s: {what}"
+
+
+def wait_until(is_so, what):
+    """Wait until a function returns something true, which is returned too."""
+    end = time.monotonic() + PATIENCE
+    while not (found := is_so()):
+        assert time.monotonic() < end, f"waited for {PATIENCE:.0f} s: {what}"
+        time.sleep(0.01)
+    return found
+
+
+def run_in_threads(*calls, seconds=PATIENCE):
     """Run functions at the same time; raise the first error of any.
 
     seconds: After so long, a thread counts as one that waits for ever.
@@ -20,11 +39,12 @@ def run_in_threads(*calls, seconds=300):
     threads = [threading.Thread(target=run, args=(call,), daemon=True) for call in calls]
     for thread in threads:
         thread.start()
-    for thread in threads:
+    for thread, call in zip(threads, calls):
         thread.join(seconds)
-        assert not thread.is_alive(), "a thread waits for ever"
-    if errors:
-        raise errors[0]
+        # An error of another thread may be why this one waits.
+        if errors:
+            raise errors[0]
+        assert not thread.is_alive(), f"{call} has not ended after {seconds:.0f} s"
 
 
 def forked(check):

@@ -15,6 +15,7 @@ from spacy.tokens import Doc
 
 from ..base.arrays import TopK, resized_table, take_or
 from ..base.calibration import Calibration, fit_logistic, fit_offset
+from ..base.log import log
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
@@ -166,6 +167,7 @@ def fit_in_parts(
     annotated = set(map(id, annotated_docs(linker, docs)))
     numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
     with stages.datastore.reading():
+        log.info("Searching for the mentions of %d annotated documents", len(numbers))
         found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
         if found is None:
             fitted = Fitted(stages.calibration, stages.reranker)
@@ -173,6 +175,7 @@ def fit_in_parts(
         part_of = numbers[found.batch.documents] % folds
         # What rerankers look at beside the mentions is fitted on all of them.
         context = _with_evidence(stages, found).context
+        log.info("Fitting on %d mentions, and without each of %d parts", len(found.batch), folds)
         rerankers = stages.reranker.cross_fit(*found[:3], context, part_of, folds)
         parts = [found, *(found.take(np.flatnonzero(part_of != part)) for part in range(folds))]
         fits = [

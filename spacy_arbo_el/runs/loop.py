@@ -98,6 +98,7 @@ def train(
             return
         checkpoint = None
     optimizer, frozen = settings["optimizer"], settings["frozen_components"]
+    _write_encoding(nlp, stdout)
     limited = LimitedSearch.of(nlp, dev_corpus, eval_entities)
     share = getattr(settings["before_to_disk"], "start_share", 0.0)
     if share:
@@ -276,3 +277,11 @@ def _write_introduction(
         lines.append(f"Resuming after step {checkpoint.step}")
     for line in lines:
         stdout.write(Printer(no_print=True).info(line) + "\n")
+
+
+def _write_encoding(nlp: Language, stdout: IO) -> None:
+    """Write what each linker encodes before the first step, which can take minutes."""
+    for linker in linkers_of(nlp).values():
+        line = f"Encoding {len(linker.kb)} entities and {len(linker.exemplars)} training mentions"
+        stdout.write(Printer(no_print=True).info(line) + "\n")
+    stdout.flush()

@@ -63,6 +63,9 @@ class _ProgressTable:
         log.setLevel(logging.INFO)
         self._write_row(HEADER)
         self._write_row(["-" * width for width in WIDTHS])
+        # In a file or a pipe too, the head is there before the minutes until the first line.
+        stdout.flush()
+        log.info("The first line follows the first step, which compiles, and the first evaluation")
         self._bar = progress(interval, "Training", "step")
 
     def log_step(self, info: dict[str, Any] | None) -> None:

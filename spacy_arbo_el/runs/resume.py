@@ -8,6 +8,7 @@ from spacy.language import Language
 from thinc.api import Optimizer
 
 from ..base.errors import ArboError, Errors
+from ..base.log import log
 from .checkpoint import Checkpoint, Evaluation
 
 # What the training loop reports of a step, and whether it was evaluated
@@ -44,7 +45,11 @@ class ResumableLoop:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the pipeline, or replay the recorded evaluation."""
-        evaluation = self._recorded.pop(0) if self._recorded else self._evaluator()
+        if self._recorded:
+            evaluation = self._recorded.pop(0)
+        else:
+            log.info("Evaluating the pipeline as it would be saved now")
+            evaluation = self._evaluator()
         self.evaluations.append(evaluation)
         return evaluation
 

@@ -1,7 +1,6 @@
 """Advice that people got on their first day, which was wrong or which they lacked."""
 
 import re
-from pathlib import Path
 
 import pytest
 import spacy
@@ -100,23 +99,7 @@ def test_tables_have_further_ids(tmp_path):
     assert kb.get("E1").meta == {"colour": "red"} and kb.get("E2").meta == {}
 
 
-def test_advice_on_match_types_names_its_section():
-    """Given to the component itself, it is an unexpected argument, before any code of ours."""
-    root = Path(__file__).parents[2]
-    texts = {
-        path: path.read_text("utf8")
-        for pattern in (
-            "docs/*.md",
-            "spacy_arbo_el/evaluation/*.py",
-            "spacy_arbo_el/fitting/*.py",
-            "spacy_arbo_el/base/errors.py",
-        )
-        for path in root.glob(pattern)
-        if path.name != "reference.md"
-    }
-    bare = r"(?<!retriever\.)(?<![\w\n])match_types = "
-    found = {path.name for path, text in texts.items() if re.search(bare, text)}
-    assert not found, found
+def test_match_types_is_a_setting_of_the_retriever():
     config = {"retriever": {"match_types": True}}
     linker = spacy.blank("xx").add_pipe("arbo_linker", config=config)
     assert linker.datastore.settings.match_types

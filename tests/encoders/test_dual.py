@@ -16,6 +16,7 @@ from spacy_arbo_el.encoders.pooling import ClsPooling
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader
 
+from ..floats import assert_same_vectors
 from ..tiny import dual_encoder
 from .numpy_tower import HashedWords, build_hashed_encoder
 
@@ -66,9 +67,9 @@ def test_numpy_tower_gives_each_span_the_mean_of_its_words(hashed):
     assert mentions.passages == 3 and mentions.lengths.tolist() == [5, 1, 7]
     vectors = hashed.encode_mentions(mentions)
     titles = hashed.encode_texts(hashed.read_texts(ENTITIES))
-    np.testing.assert_allclose(vectors[[0, 3, 1]], titles, rtol=1e-6)
+    assert_same_vectors(vectors[[0, 3, 1]], titles)
     words = hashed.encode_texts(hashed.read_texts([("river", ""), ("bank", "")]))
-    np.testing.assert_allclose(vectors[1], words.mean(axis=0), rtol=1e-5)
+    assert_same_vectors(vectors[1], words.mean(axis=0))
 
 
 def test_numpy_tower_has_the_gradient_of_the_mean(hashed):
@@ -227,4 +228,4 @@ def test_texts_that_read_alike_are_encoded_once(encoder):
     distinct = len(set(encoder.read_texts(names).keys()))
     assert sizes == [distinct] and distinct < 5
     alone = [encoder.encode_texts(encoder.read_texts([name])) for name in names]
-    np.testing.assert_allclose(vectors, np.concatenate(alone), atol=1e-6)
+    assert_same_vectors(vectors, np.concatenate(alone))

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
+from ..floats import assert_same_vectors
 from ..tiny import POSITIONS, dual_encoder, save_tiny
 from .strategies import windows_of
 
@@ -105,26 +106,25 @@ def test_damaged_config_raises_error(tmp_path):
         load_pretrained(str(folder), "eager")
 
 
-class Unreachable:
-    """A hub that does not answer."""
-
-    @staticmethod
-    def head(url, timeout):
-        assert timeout <= 5
-        raise OSError("no network")
-
-
 @pytest.fixture
 def unreachable_hub(monkeypatch):
+    """A hub that does not answer. RETURNS: How long each request to it waits."""
+    waits = []
+
+    def head(url, timeout):
+        waits.append(timeout)
+        raise OSError("no network")
+
+    hub = SimpleNamespace(head=head)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.utils.get_session", Unreachable)
+    monkeypatch.setattr("huggingface_hub.utils.get_session", lambda: hub)
+    return waits
 
 
-def test_name_without_a_hub_fails_at_once(unreachable_hub):
-    start = time.monotonic()
+def test_name_without_a_hub_fails_after_one_short_request(unreachable_hub):
     with pytest.raises(ValueError, match="'nobody/nothing': .*hub does not answer"):
         load_pretrained("nobody/nothing", "eager")
-    assert time.monotonic() - start < 1
+    assert len(unreachable_hub) == 1 and unreachable_hub[0] <= 5
 
 
 def test_name_that_was_downloaded_before_needs_no_hub(unreachable_hub, monkeypatch, tiny_bert):
@@ -165,4 +165,4 @@ def test_folder_with_tokenizer_json_alone(kind, tmp_path):
     assert vectors.any() and np.isfinite(vectors).all()
     again = dual_encoder(str(save_tiny(tmp_path / "other", kind, seed=1)))
     again.model.from_bytes(encoder.model.to_bytes())
-    np.testing.assert_allclose(again.encode_mentions(windows), vectors, atol=1e-6)
+    assert_same_vectors(again.encode_mentions(windows), vectors)

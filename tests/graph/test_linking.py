@@ -1,8 +1,5 @@
 """``link``, and clusters of what it leaves: properties of every method."""
 
-import ast
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -223,15 +220,3 @@ def test_link_takes_empty_graphs():
     assert alone.entity.tolist() == [-1, -1]
     swept = graph.sweep(3, 2, empty, empty, np.empty(0), thresholds=[0.0])
     assert swept.cluster.tolist() == [[0, 1]]
-
-
-def test_the_graph_package_needs_arrays_alone():
-    folder = Path(graph.__file__).parent
-    trees = [ast.parse(path.read_text()) for path in folder.glob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    absolute = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
-    relative = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    absolute |= {node.module for node in relative if not node.level}
-    assert not {name.split(".")[0] for name in absolute} & {"spacy", "torch", "thinc", "faiss"}
-    above = {node.module for node in relative if node.level == 2}
-    assert above <= {"base.arrays", "base.compiling", "base.errors"}

@@ -19,6 +19,7 @@ from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
+from ..threads import wait_until
 from .test_folder import build
 from .test_store import encode
 
@@ -111,13 +112,27 @@ def test_threads_put_and_get_at_the_same_time(tmp_path):
     assert len(VectorCache(KIND, VectorFolder(tmp_path))) <= 60, "no text has two rows"
 
 
+def next_tick(probe):
+    """Wait until a file that is written has a later time than those which are there.
+
+    probe: The path of a file that is written for that.
+    """
+
+    def now():
+        probe.touch()
+        return probe.stat().st_mtime_ns
+
+    before = now()
+    wait_until(lambda: now() > before, "the clock of the file system")
+
+
 def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
     path = build(tmp_path / "kb")
     for number in range(6):
         kb = ArboKB.for_reading(path)
         assert kb.sync(Names(), encode, f"encoder {number}") > 0
         assert kb.sync(Names(), encode, "encoder 0") == 0, "it is in use"
-        time.sleep(0.02)  # the clock of files is coarse
+        next_tick(tmp_path / "clock")
     kept = ArboKB.for_reading(path).vectors.encoders()
     assert len(kept) == 4 and {"encoder 0", "encoder 5", "encoder 4"} <= set(kept)
     kb = ArboKB.for_reading(path)
@@ -194,12 +209,12 @@ def test_a_folder_that_cannot_be_written_has_vectors_in_the_users_cache(
     assert sorted(path.name for path in (tmp_path / "kb").iterdir()) == files
 
 
-def test_the_users_cache_is_bounded(cache_folder, monkeypatch):
+def test_the_users_cache_is_bounded(tmp_path, cache_folder, monkeypatch):
     size = len(MANY) * (3 * 4 + 9) + 2 * vector_files.HEADER
     monkeypatch.setattr(vector_files, "CACHE_BYTES", int(2.5 * size))
     for fingerprint in ("a", "b", "a", "c"):
         count(MANY, fingerprint)
-        time.sleep(0.02)
+        next_tick(tmp_path / "clock")
     assert count(MANY, "a") == count(MANY, "c") == 0
     assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_files.CACHE_BYTES
     monkeypatch.setattr(vector_files, "CACHE_BYTES", size // 2)

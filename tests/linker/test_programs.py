@@ -14,6 +14,7 @@ from spacy_arbo_el.kb.loaders import KBFromPath
 from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.retrieval import datastore
 
+from ..floats import assert_same_vectors
 from .world import DEV, ENTITIES, TRAIN, annotated, examples
 
 ROUNDS = 20
@@ -69,7 +70,7 @@ def check_vectors(linker):
         vectors = [linker.kb.vectors.of_entity(entity.id) for entity in entities]
     texts = [verbalize(entity)[0] for entity in entities]
     expected = encoder.encode_texts(encoder.read_texts(texts))
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert_same_vectors(vectors, expected)
 
 
 @pytest.mark.slow

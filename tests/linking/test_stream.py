@@ -20,7 +20,7 @@ from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..linker.conftest import build, build_bundled
 from ..linker.world import DEV, annotated, without_links
-from ..threads import forked, run_in_threads
+from ..threads import forked, run_in_threads, wait_for
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -369,11 +369,11 @@ def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
     def hold():
         with entities.lock:
             held.set()
-            release.wait(30)
+            wait_for(release, "the forked process")
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(30)
+    wait_for(held, "the thread that takes the lock")
     is_usable = forked(lambda: len(entities) == 0)
     release.set()
     thread.join()

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
 from spacy.util import import_file
 
-size = import_file("size", Path(__file__).parents[2] / "benchmarks" / "size.py")
+ROOT = Path(__file__).parents[2]
+size = import_file("size", ROOT / "benchmarks" / "size.py")
 
 
 def test_no_package_grew():
@@ -23,3 +25,11 @@ def test_each_file_counts_once():
     parts = size.sizes()
     assert parts.pop("package") == lines
     assert parts.pop("tests") and sum(parts.values()) == lines
+
+
+MOST_LINES = {"project.yml": 149, "experiments/project.yml": 250}
+
+
+@pytest.mark.parametrize(("path", "lines"), MOST_LINES.items())
+def test_projects_are_short(path, lines):
+    assert len((ROOT / path).read_text(encoding="utf8").splitlines()) <= lines

@@ -1,11 +1,13 @@
 """The rooms of the package: each imports only those that stand before it."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import spacy_arbo_el
+from spacy_arbo_el.base.errors import Errors, Warnings
 
 PACKAGE = Path(spacy_arbo_el.__file__).parent
 # From the ground up. A room may import the rooms before it, at any place of a file.
@@ -99,3 +101,23 @@ def test_a_name_of_a_class_means_one_thing():
             if isinstance(node, ast.ClassDef):
                 named.setdefault(node.name.lstrip("_"), []).append(path)
     assert {name for name, paths in named.items() if len(paths) > 1} == SHARED_NAMES
+
+
+@pytest.mark.parametrize("messages", [Errors, Warnings])
+def test_the_codes_that_are_raised_are_those_that_exist(messages):
+    use = re.compile(rf"\b{messages.__name__}\.([EW]\d+)\b")
+    files = [path for path in PACKAGE.rglob("*.py") if path.name != "errors.py"]
+    raised = {code for path in files for code in use.findall(path.read_text(encoding="utf8"))}
+    assert raised == {code for code in vars(messages) if not code.startswith("_")}
+
+
+def test_the_graph_package_needs_arrays_alone():
+    files = (PACKAGE / "graph").glob("*.py")
+    trees = [ast.parse(path.read_text(encoding="utf8")) for path in files]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    absolute = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    relative = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    absolute |= {node.module for node in relative if not node.level}
+    assert not {name.split(".")[0] for name in absolute} & {"spacy", "torch", "thinc", "faiss"}
+    above = {node.module for node in relative if node.level == 2}
+    assert above <= {"base.arrays", "base.compiling", "base.errors"}

@@ -63,10 +63,6 @@ def test_configs_scripts_and_data_of_the_commands_exist(folder):
     assert systems <= known and (systems or configs <= known), systems | configs
 
 
-def test_project_for_users_is_short():
-    assert len((ROOT / "project.yml").read_text(encoding="utf8").splitlines()) < 150
-
-
 # The project for users
 
 
@@ -186,8 +182,3 @@ def test_workflow_of_the_linker_on_a_corpus(experiments, encoder):
     assert trained["arbo_mentions"] == len(DEV) and trained["arbo_acc"] > 0
     assert "excluded" in printed, "the abstract in test_pmids.txt is left out"
     assert "BM25" in printed
-
-
-def test_project_of_the_experiments_is_short():
-    text = (ROOT / "experiments" / "project.yml").read_text(encoding="utf8")
-    assert len(text.splitlines()) <= 250

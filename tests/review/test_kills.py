@@ -103,8 +103,9 @@ def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, at
             # The file is gone or another one at times: what was taken up is in the journal.
             found = rng.choice([folder / "new.jsonl", None])
             action = partial(work, model, found, rng.random())
-            # While it decides, or at times while it starts.
-            run = in_process(action, kill_after=rng.uniform(0, 0.5), wait=rng.random() < 0.8)
+            # While it decides, at the first time after a step, or at times while it starts.
+            wait = 1 if rng.random() < 0.8 else 0
+            run = in_process(action, kill_after=rng.uniform(0, 0.5), wait=wait if kills else 2)
             assert run.killed, "the review has ended before it was killed"
             known, kills = known + [json.loads(line) for line in run.said if line], kills + 1
             entries = [[e["n"], e["action"], e["at"]] for e in Journal(model).log.entries]

@@ -22,6 +22,7 @@ from spacy_arbo_el.runs.distillation import (
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from ..floats import assert_same_vectors
 from ..linker.conftest import build
 from ..linker.world import DEV, TRAIN, annotated, parse, without_links
 
@@ -102,7 +103,7 @@ def test_lessons_are_the_vectors_of_the_teacher(teacher):
     settings = DistillationSettings(**QUICK)
     mentions = mention_lessons(linker, student, spans_of(teacher, docs), settings)
     encoded = linker.stages.encode(linker.reader.read_docs(docs)).encoded
-    assert np.allclose(mentions.vectors, encoded, atol=1e-6)
+    assert_same_vectors(mentions.vectors, encoded)
     limited = DistillationSettings(mentions=3)
     assert len(mention_lessons(linker, student, spans_of(teacher, docs), limited).inputs) == 3
 

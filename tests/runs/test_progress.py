@@ -52,6 +52,22 @@ def test_the_time_left_is_that_of_steps_without_evaluations(caplog, monkeypatch)
         now[0] += 3
         log_step(None)
     finalize()
-    assert [record.message for record in caplog.records] == [
-        "Training: 20 of 147 steps, about 381 s left"
-    ]
+    told = [one.message for one in caplog.records if one.message.startswith("Training")]
+    assert told == ["Training: 20 of 147 steps, about 381 s left"]
+
+
+class Flushed(io.StringIO):
+    """Standard output as a pipe has it: what is written is there when it is flushed."""
+
+    shown = ""
+
+    def flush(self):
+        self.shown = self.getvalue()
+
+
+def test_the_head_is_shown_before_the_first_step_with_what_is_done_until_the_first_line(caplog):
+    printed = Flushed()
+    _, finalize = Progress()(spacy.blank("xx"), printed, io.StringIO())
+    finalize()
+    assert printed.shown.split()[: len(HEADER)] == list(HEADER)
+    assert [record.message for record in caplog.records if "first evaluation" in record.message]

@@ -12,6 +12,8 @@ from typer.main import get_command
 
 from spacy_arbo_el.cli import arbo_cli
 
+from ..threads import PATIENCE
+
 TOKEN = "0123456789abcdef"
 NOBODY = "65534"
 # Nothing can be written but in an empty temporary folder.
@@ -63,7 +65,8 @@ class ForkedServe:
 
     def communicate(self, timeout):
         """What it prints until its end."""
-        assert select.select([self.stdout], [], [], timeout)[0], "it does not stop"
+        is_over = select.select([self.stdout], [], [], timeout)[0]
+        assert is_over, f"waited for {timeout:.0f} s: the end of arbo serve, or what it says of it"
         printed = self.stdout.read()
         self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         return printed, None
@@ -96,7 +99,7 @@ class Served:
         """A program that knows the token."""
         headers = {"Authorization": f"Bearer {TOKEN}"}
         transport = httpx.HTTPTransport(retries=10)
-        settings = {"base_url": self.address, "headers": headers, "timeout": 60, **settings}
+        settings = {"base_url": self.address, "headers": headers, "timeout": PATIENCE, **settings}
         return httpx.Client(transport=transport, **settings)
 
     def link(self, texts, client=None):
@@ -107,7 +110,8 @@ class Served:
         return [[one["kb_id"] for one in each["mentions"]] for each in answer.json()["documents"]]
 
     def stop(self, how=signal.SIGTERM):
-        """RETURNS: What it has printed since, and its status."""
+        """RETURNS: What it has printed since, on one line, and its status."""
         self.client.close()
         self.process.send_signal(how)
-        return self.process.communicate(timeout=60)[0], self.process.returncode
+        printed = self.process.communicate(timeout=PATIENCE)[0]
+        return " ".join(printed.split()), self.process.returncode

@@ -14,6 +14,7 @@ from spacy_arbo_el.review.links import LinkReview
 from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve import app as serve_app
 
+from ..threads import PATIENCE
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -55,7 +56,7 @@ class Window:
         self.review, self.rules = server
         self.problems, self.context = [], chromium.new_context(**settings)
         self.page = page = self.context.new_page()
-        page.set_default_timeout(5000)
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("request", lambda request: self._check(request.url))

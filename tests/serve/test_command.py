@@ -6,7 +6,6 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 from pathlib import Path
 
 import httpx
@@ -16,9 +15,12 @@ from spacy_arbo_el.storage.folders import locked_folder
 
 from ..commands import run
 from ..encoders import numpy_tower
+from ..threads import PATIENCE
 from .processes import NOBODY, TOKEN, ForkedServe, Served, can_confine
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+from spacy_arbo_el.serve import running  # noqa: E402
+
 CODE = str(Path(numpy_tower.__file__))
 
 
@@ -30,7 +32,7 @@ class Browsed:
         url = next(line.strip() for line in self.process.stdout if line.startswith("http"))
         self.address = url.split("/?")[0]
         # What is printed is true: it listens already.
-        self.client = httpx.Client(follow_redirects=True, timeout=20)
+        self.client = httpx.Client(follow_redirects=True, timeout=PATIENCE)
         self.reconcile = next(self.process.stdout).split(": ")[1].strip()
         answer = self.client.get(url)
         self.page, self.base = answer.text, str(answer.url).rstrip("/")
@@ -44,9 +46,11 @@ class Browsed:
         return self.client.post(f"{self.base}{path}", data={"csrf": self.csrf})
 
     def stop(self, how):
+        """RETURNS: What it has printed since, on one line, and its status."""
         self.process.send_signal(how)
-        output = self.process.communicate(timeout=30)[0]
-        return output, self.process.returncode
+        output = self.process.communicate(timeout=PATIENCE)[0]
+        # A line is broken where it is longer than the terminal is wide.
+        return " ".join(output.split()), self.process.returncode
 
 
 @pytest.mark.slow
@@ -70,14 +74,12 @@ def test_a_kill_loses_nothing_and_a_stop_saves(model):
 
 
 @pytest.mark.slow
-def test_the_button_saves_and_others_are_shown_pages_meanwhile(model):
+def test_the_button_saves_and_the_server_keeps_the_pipeline(model):
     served = Browsed(model)
     first, second = re.findall(r"id=(NEW-\w+)", served.page)[:2]
     served.decide("reject", id=first)
-    start = time.monotonic()
     saved = served.post("/save")
     assert saved.status_code == 200 and "Everything is in the saved pipeline" in saved.text
-    assert time.monotonic() - start < 15
     assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 1
     # The pipeline is still the server's, with its knowledge base, and can be saved again.
     for locked in (model, model / "arbo_linker" / "kb"):
@@ -93,17 +95,21 @@ def test_the_button_saves_and_others_are_shown_pages_meanwhile(model):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("half", ["a header", "a body"])
-def test_a_stop_waits_for_no_slow_client(model, half):
+def test_a_stop_waits_for_no_slow_client(model, half, monkeypatch):
+    # Whoever waited for it would wait longer than this test does.
+    monkeypatch.setattr(running, "GRACE", 100 * PATIENCE)
     served = Browsed(model)
     served.decide("reject", id=re.findall(r"id=(NEW-\w+)", served.page)[0])
     host, port = served.address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as slow:
         head = f"POST /link HTTP/1.1\r\nHost: {host}:{port}\r\nContent-Length: 99\r\n"
         slow.sendall((head + ("\r\n{" if half == "a body" else "")).encode())
-        time.sleep(0.3)
-        start = time.monotonic()
+        # The server has seen the slow client, which came first.
+        assert served.client.get(served.reconcile).status_code == 200
         output, code = served.stop(signal.SIGTERM)
-    assert time.monotonic() - start < 8, "docker stop kills after 10 seconds"
+        slow.settimeout(PATIENCE)
+        answer = slow.makefile("rb").read()
+    assert b"The server stops." in answer if half == "a body" else answer == b""
     assert "saved with all decisions" in output and code == 0
 
 
@@ -125,11 +131,12 @@ def test_what_is_printed_is_true_and_has_no_secret(model, monkeypatch):
             break
     address = next(line for line in lines if line.startswith("http")).split("/?")[0]
     headers = {"Authorization": f"Bearer {TOKEN}"}
-    page = httpx.get(f"{address}/history", headers=headers).text
+    page = httpx.get(f"{address}/history", headers=headers, timeout=PATIENCE).text
     secret = re.search(r"/reconcile/(\w+)", page).group(1)
-    assert httpx.get(f"{address}/reconcile/{secret}").json()["name"] == "model"
+    answer = httpx.get(f"{address}/reconcile/{secret}", timeout=PATIENCE)
+    assert answer.json()["name"] == "model"
     process.send_signal(signal.SIGTERM)
-    printed = "".join(lines) + process.communicate(timeout=30)[0]
+    printed = "".join(lines) + process.communicate(timeout=PATIENCE)[0]
     assert TOKEN not in printed and secret not in printed and address[-5:] in printed
     assert "Every machine that reaches 0.0.0.0" in " ".join(printed.split())
 

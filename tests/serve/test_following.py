@@ -1,7 +1,6 @@
 """A nightly job beside a running service: removal, merges, and a folder that another edits."""
 
 import threading
-import time
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,7 +17,7 @@ from spacy_arbo_el.serve.service import create_service
 
 from ..linker.conftest import build
 from ..linker.world import ENTITIES
-from ..threads import forked
+from ..threads import forked, wait_for, wait_until
 from .processes import Served
 
 TOKEN = {"Authorization": "Bearer secret"}
@@ -104,7 +103,7 @@ def test_a_folder_that_cannot_be_read_leaves_the_old_state(followed, monkeypatch
 
     monkeypatch.setattr(following, "look", fail)
     with following.running(seconds=0.01):
-        assert tried.wait(10)
+        wait_for(tried, "a look at the folder")
     assert linked(client, PROBE)[0] in ("river", "shop")
 
 
@@ -135,10 +134,7 @@ def test_a_server_follows_a_folder_that_another_process_edits(tmp_path):
         find_linker(nlp).set_kb(folder)
         morning = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(texts)]
         assert morning[0] == ["river"] and "bird" in morning[1] and "fruit" not in morning[1]
-        end = time.monotonic() + 30  # it looks for edits now and then
-        while server.link(texts) != morning:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_until(lambda: server.link(texts) == morning, "the links after the edits of the night")
         assert server.client.post("/entities", json={"entities": [{"id": "x"}]}).status_code == 403
     finally:
         server.stop()

@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -12,15 +13,16 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from spacy_arbo_el.serve import schema
+from spacy_arbo_el.serve import batching, schema, security
 from spacy_arbo_el.serve.batching import SharedCall
 from spacy_arbo_el.serve.security import Rules
 from spacy_arbo_el.serve.service import create_service
 
 from ..linker.conftest import build
-from .world import ids_by_name
+from ..threads import PATIENCE, wait_for, wait_until
+from .world import ids_by_name, running
 
-uvicorn = pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 TOKEN = {"Authorization": "Bearer secret"}
 PROBE = {
     "text": "A spacecraft circles Mercury, the planet next to the sun.",
@@ -42,7 +44,7 @@ def nlp():
 
 @pytest.fixture(scope="module")
 def app(nlp):
-    return create_service(nlp, Rules(token="secret", body=20_000, requests=8, seconds=0.5))
+    return create_service(nlp, Rules(token="secret", body=20_000, requests=8, seconds=PATIENCE))
 
 
 @pytest.fixture
@@ -56,15 +58,9 @@ def server(app):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    server.port = port
-    yield server
-    server.should_exit = True
-    thread.join()
+    with running(app, port) as server:
+        server.port = port
+        yield server
 
 
 def link(client, *documents, **more):
@@ -195,14 +191,23 @@ def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, ca
     assert "secret details" in caplog.text
 
 
-def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, nlp, monkeypatch):
+def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, app, nlp, monkeypatch):
     texts = [f"{PROBE['text']} {i} Mercury in a fish is a metal." for i in range(40)]
     wanted = {text: [ent.kb_id_ for ent in nlp(text).ents] for text in texts}
     passes, pipe = [], nlp.pipe
-    monkeypatch.setattr(nlp, "pipe", lambda docs: passes.append(1) or pipe(docs))
+    shared = app.state.service.documents
+
+    def counted(docs):
+        passes.append(1)
+        if len(passes) == 1:
+            wait_until(lambda: len(shared._waiting) > 1, "two more clients")
+        return pipe(docs)
+
+    monkeypatch.setattr(nlp, "pipe", counted)
 
     def ask(texts):
-        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", headers=TOKEN) as client:
+        address = f"http://127.0.0.1:{server.port}"
+        with httpx.Client(base_url=address, headers=TOKEN, timeout=PATIENCE) as client:
             return {text: [m["kb_id"] for m in link(client, {"text": text})[0]] for text in texts}
 
     with ThreadPoolExecutor(8) as pool:
@@ -211,17 +216,21 @@ def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, nlp, monkeypat
     assert len(passes) < len(texts)
 
 
-def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails():
-    sizes, barrier = [], threading.Barrier(3)
+def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails(monkeypatch):
+    sizes, waits = [], []
 
     def invert(items):
         sizes.append(len(items))
         return [1 / item for item in items]
 
-    batcher = SharedCall(invert, wait=0.2)
+    def sleep(seconds):
+        waits.append(seconds)
+        wait_until(lambda: len(batcher._waiting) == 3, "the other two calls")
+
+    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: 7.0, sleep=sleep))
+    batcher = SharedCall(invert, wait=0.25)
 
     def call(items):
-        barrier.wait()
         try:
             return batcher(items)
         except ZeroDivisionError:
@@ -230,32 +239,36 @@ def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails():
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(call, ([2], [0, 1], [4, 5])))
     assert answers == [[0.5], "failed", [0.25, 0.2]]
+    assert waits == [0.25], "the first waits for others, and only once"
     assert sizes[0] == 5 and sorted(sizes[1:]) == [1, 2, 2] and batcher([]) == []
 
 
-def test_a_large_request_lets_others_through_and_is_given_up_in_time():
-    sizes, entered = [], threading.Event()
+def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch):
+    sizes, entered, clock = [], threading.Event(), [0]
 
     def slow(items):
         sizes.append(len(items))
         entered.set()
-        time.sleep(0.1)
+        if len(sizes) == 1:
+            wait_until(lambda: len(batcher._waiting) == 2, "the small request")
+        clock[0] += 1
         return items
 
-    batcher = SharedCall(slow, wait=0, weigh=lambda item: item, patience=0.6)
+    own_time = SimpleNamespace(monotonic=lambda: clock[0], sleep=lambda seconds: None)
+    monkeypatch.setattr(batching, "time", own_time)
+    batcher = SharedCall(slow, wait=0, weigh=lambda item: item, patience=4)
     with ThreadPoolExecutor(2) as pool:
         large = pool.submit(batcher, [400] * 8)
-        entered.wait()
-        start = time.monotonic()
-        assert pool.submit(batcher, [1]).result() == [1]
-        assert time.monotonic() - start < 0.5 and sizes[:2] == [1, 2]
+        wait_for(entered, "the first call")
+        assert pool.submit(batcher, [1]).result(PATIENCE) == [1]
         with pytest.raises(TimeoutError):
-            large.result()
+            large.result(PATIENCE)
+    assert sizes[:5] == [1, 2, 1, 1, 1] and sum(sizes) == 6, "given up after five calls"
     assert batcher([2]) == [2]
 
 
-def test_a_request_has_a_limit_of_mentions_and_of_time(nlp, monkeypatch):
-    rules = Rules(token="secret", patience=0.05)
+def test_a_request_has_a_limit_of_mentions_and_of_time(nlp):
+    rules = Rules(token="secret", patience=0.0)
     client = TestClient(create_service(nlp, rules), headers=TOKEN)
     many = {
         "text": "a " * 1000,
@@ -265,21 +278,17 @@ def test_a_request_has_a_limit_of_mentions_and_of_time(nlp, monkeypatch):
     assert answer.status_code == 422 and "more than 2,000 mentions" in answer.json()["error"]
     answer = client.post("/link", json={"documents": [{"text": "a" * 50_000}] * 11})
     assert answer.status_code == 422 and "more than 500,000 characters" in answer.json()["error"]
-    pipe = nlp.get_pipe("arbo_linker").pipe
-    monkeypatch.setattr(
-        nlp.get_pipe("arbo_linker"), "pipe", lambda docs: time.sleep(0.1) or pipe(docs)
-    )
     large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 2
     answer = client.post("/link", json={"documents": large})
     assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
 
 
-def raw(server, data, *more):
-    """What the server answers to bytes, with pauses between them: status and body."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as client:
-        for part in (data, *more):
-            if isinstance(part, float):
-                time.sleep(part)
+def raw(server, *parts):
+    """What the server answers to bytes: status and body. Functions are called between them."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as client:
+        for part in parts:
+            if callable(part):
+                part()
             else:
                 client.sendall(part)
         head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
@@ -292,27 +301,40 @@ def head(server, length):
     return "\r\n".join(lines).encode()
 
 
-def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp):
+def arrived(server, count):
+    """Wait until so many requests are there, of which the server has read the heads."""
+    wait_until(lambda: len(server.server_state.tasks) >= count, f"{count} requests")
+
+
+def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monkeypatch):
     body = json.dumps({"documents": [PROBE]}).encode()
+    passed = [0.0]
+    own_time = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    monkeypatch.setattr(security, "time", own_time)
     with ThreadPoolExecutor(10) as pool:
         # More of them than requests are answered at a time.
         slow = [pool.submit(raw, server, head(server, 1000), b"{") for _ in range(9)]
-        time.sleep(0.1)
-        assert raw(server, head(server, len(body)), body[:9], 0.1, body[9:])[0] == 200
+        arrived(server, 9)
+        parts = (head(server, len(body)), body[:9], lambda: arrived(server, 10), body[9:])
+        assert raw(server, *parts)[0] == 200
+        passed[0] = PATIENCE
         for one in slow:
-            status, answer = one.result()
-            assert status == 408 and b"within 0.5 seconds" in answer
+            status, answer = one.result(PATIENCE)
+            assert status == 408 and b"within 600 seconds" in answer
     status, answer = raw(server, head(server, 150_000), b" " * 150_000)
     assert status == 413 and b"more than 20,000 bytes" in answer
 
 
 def test_a_stop_answers_what_was_asked(server):
     body = json.dumps({"documents": [PROBE]}).encode()
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(raw, server, head(server, len(body)), body[:9], 0.3, body[9:])
-        time.sleep(0.1)
+
+    def stop():
+        arrived(server, 1)
+        listening = server.servers[0]
         server.should_exit = True
-        status, answer = asked.result()
+        wait_until(lambda: not listening.is_serving(), "the end of listening")
+
+    status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
     assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
 
 
@@ -425,14 +447,15 @@ def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
     def encode(self, inputs):
         asked.append(1)
         entered.set()
-        assert gate.wait(20)
+        wait_for(gate, "the look at the old state")
         return slow(self, inputs)
 
     entities = [{"id": f"N{i}", "title": f"Newtown {i}"} for i in range(3)]
     with ThreadPoolExecutor(2) as pool:
         monkeypatch.setattr(type(encoder), "encode_texts", encode)
         added = pool.submit(client.post, "/entities", json={"entities": entities})
-        assert entered.wait(20) and len(nlp.get_pipe("arbo_linker").kb) == 8
+        wait_for(entered, "the encoding of new entities")
+        assert len(nlp.get_pipe("arbo_linker").kb) == 8
         gate.set()
         assert added.result().json() == {"entities": 11}
     before = len(asked)

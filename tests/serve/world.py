@@ -3,7 +3,6 @@
 import re
 import socket
 import threading
-import time
 from contextlib import contextmanager
 from html import unescape
 
@@ -16,6 +15,7 @@ from spacy_arbo_el.serve.security import Rules
 
 from ..linker.conftest import build
 from ..linker.world import annotated, without_links
+from ..threads import wait_until
 
 SCRIPT = "<script>document.title='owned'</script>"
 RIGHT_TO_LEFT = "גלידריה"
@@ -60,18 +60,25 @@ def ids_by_name(review):
 @contextmanager
 def serving(make_app):
     """The rules of a server at a free port. make_app: From rules to an application."""
-    import uvicorn
-
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         rules = Rules(port=free.getsockname()[1])
-    server = uvicorn.Server(uvicorn.Config(make_app(rules), port=rules.port, log_level="warning"))
+    with running(make_app(rules), rules.port):
+        yield rules
+
+
+@contextmanager
+def running(app, port):
+    """The server of an application, by Uvicorn, in a thread."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()
-    while not server.started:
-        time.sleep(0.02)
     try:
-        yield rules
+        wait_until(lambda: server.started or not thread.is_alive(), "the start of the server")
+        assert server.started, "the server has ended before it had started"
+        yield server
     finally:
         server.should_exit = True
         thread.join()

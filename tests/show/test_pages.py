@@ -18,6 +18,7 @@ from spacy_arbo_el.show.explanation import Explanation, outcome_of
 from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
 
 from ..base.test_display import new_entity
+from ..threads import PATIENCE
 
 TEMPLATE = "https://example.org/{}"
 VOCAB = spacy.blank("xx").vocab
@@ -153,7 +154,7 @@ def in_browser(html, folder, *options):
     path.write_text(html, encoding="utf8")
     flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
     command = [CHROMIUM, *flags, *options, path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +17,7 @@ from spacy_arbo_el.storage.files import replacing, write_file
 from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
 
 from ..kills import in_process
+from ..threads import PATIENCE, wait_for
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
@@ -97,7 +99,7 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(tmp_path):
     with ThreadPoolExecutor(1) as pool:
         reader = pool.submit((tmp_path / "pipe").read_bytes)
         write_file(tmp_path / "pipe", b"text")
-        assert reader.result(10) == b"text"
+        assert reader.result(PATIENCE) == b"text"
     assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 
@@ -190,22 +192,29 @@ def test_links_with_temporary_names_are_not_followed(tmp_path):
 
 
 def test_a_reader_waits_for_a_folder_that_is_being_renamed(tmp_path, monkeypatch):
-    path, renamed, go_on = tmp_path / "x", threading.Event(), threading.Event()
+    path = tmp_path / "x"
+    renamed, waits, go_on = threading.Event(), threading.Event(), threading.Event()
     fill(path, "old")
 
     def slow_exchange(folder, target):
         os.rename(target, folder.with_name("old"))
         renamed.set()
-        go_on.wait(10)
+        wait_for(go_on, "the reader")
         os.rename(folder, target)
         return True
 
+    def sleep(seconds):
+        waits.set()
+        time.sleep(seconds)
+
     monkeypatch.setattr(folders, "exchange", slow_exchange)
+    monkeypatch.setattr(folders, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(folders, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
     with ThreadPoolExecutor(2) as pool:
         writer = pool.submit(fill, path)
-        assert renamed.wait(10)
+        wait_for(renamed, "the first rename")
         reader = pool.submit(restore, path)
-        time.sleep(0.2)
+        wait_for(waits, "the reader that finds no folder")
         assert not reader.done() and not path.exists()
         go_on.set()
         writer.result(), reader.result()

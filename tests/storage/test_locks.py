@@ -8,7 +8,7 @@ import pytest
 
 from spacy_arbo_el.storage.locks import ForkableLock, SharedLock
 
-from ..threads import forked, run_in_threads
+from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
 
 
 def can_enter(block):
@@ -17,7 +17,7 @@ def can_enter(block):
 
 
 def test_readers_read_at_the_same_time():
-    lock, both = SharedLock(), threading.Barrier(2, timeout=10)
+    lock, both = SharedLock(), threading.Barrier(2, timeout=PATIENCE)
 
     def read():
         with lock.reading():
@@ -53,26 +53,28 @@ def test_writers_are_alone_and_nothing_is_lost():
 
 def test_a_writer_goes_before_new_readers():
     lock, order = SharedLock(), []
-    has_read, writer_waits = threading.Event(), threading.Event()
+    has_read, asks = threading.Event(), threading.Event()
+
+    def wait_for_writer():
+        wait_until(lambda: lock._waiting, "the writer that waits for the first reader")
 
     def first_reader():
         with lock.reading():
             has_read.set()
-            assert writer_waits.wait(10)
-            time.sleep(0.05)
+            wait_for_writer()
+            wait_for(asks, "the second reader")
             # It may read again, although a writer waits.
             with lock.reading():
                 order.append("first reader")
 
     def writer():
-        has_read.wait(10)
-        threading.Timer(0.02, writer_waits.set).start()
+        wait_for(has_read, "the first reader")
         with lock.writing():
             order.append("writer")
 
     def second_reader():
-        writer_waits.wait(10)
-        time.sleep(0.02)
+        wait_for_writer()
+        asks.set()
         with lock.reading():
             order.append("second reader")
 
@@ -99,16 +101,16 @@ def test_a_writer_becomes_a_reader_without_a_gap():
             downgrade.read()
             downgrade.read()
             reads.set()
-            assert other_read.wait(10)
+            wait_for(other_read, "the other reader")
             assert state == ["written"]
 
     def other_reader():
-        assert reads.wait(10)
+        wait_for(reads, "the writer that becomes a reader")
         with lock.reading():
             other_read.set()
 
     def other_writer():
-        assert reads.wait(10)
+        wait_for(reads, "the writer that becomes a reader")
         with lock.writing():
             state.append("other")
 
@@ -142,11 +144,11 @@ def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
     def hold():
         with lock.writing():
             held.set()
-            done.wait(20)
+            wait_for(done, "the forked process")
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(10)
+    wait_for(held, "the thread that takes the lock")
     is_free = forked(lambda: can_enter(lock.writing()))
     done.set()
     thread.join()
@@ -166,11 +168,11 @@ def test_a_forked_process_gets_a_forkable_lock_free():
     def hold():
         with lock, lock:
             held.set()
-            done.wait(20)
+            wait_for(done, "the forked process")
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait(10)
+    wait_for(held, "the thread that takes the lock")
     is_free = forked(lambda: can_enter(lock))
     done.set()
     thread.join()

@@ -1,6 +1,5 @@
 """The core stands without the papers."""
 
-import re
 from pathlib import Path
 
 import spacy_arbo_el
@@ -13,14 +12,6 @@ def test_no_other_package_imports_the_papers():
     lines = [line for path in files for line in path.read_text(encoding="utf8").splitlines()]
     imports = [line for line in lines if line.lstrip().startswith(("from ", "import "))]
     assert imports and not [line for line in imports if ".papers" in line]
-
-
-def test_papers_import_no_other_papers():
-    """One paper may have two files, whose names begin alike."""
-    for path in sorted(PACKAGE.glob("papers/*.py")):
-        lines = path.read_text(encoding="utf8").splitlines()
-        beside = [line.split()[1][1:] for line in lines if re.match(r"from \.\w", line)]
-        assert all(path.stem.startswith(name) or name.startswith(path.stem) for name in beside)
 
 
 def test_each_paper_says_in_ten_lines_what_it_has():

@@ -1,0 +1,22 @@
+"""What a command imports before it works."""
+
+import subprocess
+import sys
+
+HEAVY = {"transformers", "spacy_transformers", "faiss", "numba", "sklearn", "scipy", "rich"}
+
+
+def test_help_imports_nothing_heavy_beyond_spacy():
+    code = (
+        "import sys, spacy.cli\n"
+        "before = set(sys.modules)\n"
+        "import spacy_arbo_el.cli\n"
+        "import typer; typer.main.get_command(spacy_arbo_el.cli.arbo_cli)\n"
+        "print(*(set(sys.modules) - before))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    imported = result.stdout.split()
+    others = [module for module in imported if not module.startswith("spacy_arbo_el.cli")]
+    assert 0 < len(others) < 30, others
+    assert not HEAVY & {module.split(".")[0] for module in imported}
+    assert "spacy_arbo_el.linker" not in imported
