@@ -4,7 +4,7 @@
 it, and ``vectors.py`` their vectors.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -24,8 +24,9 @@ from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
 from .entity import Entity
-from .importers.common import Records, entities_from
+from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_letters, similar_names
+from .redirects import usable
 from .storage import Home, Storage, open_home, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
@@ -212,18 +213,22 @@ class ArboKB(KnowledgeBase):
 
     def add(self, entities: Records) -> int:
         """Add entities or records of them, see ``entities_from``. ValueError for ids in use."""
-        with self.storage.editing() as store:
-            return store.add(entities_from(entities))
+        return self._edit(EntityStore.add, entities)
 
     def update(self, entities: Records) -> int:
         """Replace the entities with the same ids. KeyError where an id does not exist."""
-        with self.storage.editing() as store:
-            return store.update(entities_from(entities))
+        return self._edit(EntityStore.update, entities)
 
     def upsert(self, entities: Records) -> int:
         """Update the entities that exist and add the others."""
+        return self._edit(EntityStore.upsert, entities)
+
+    def _edit(self, edit: Callable[[EntityStore, Iterable[Entity]], int], records: Records) -> int:
+        report = ImportReport()
         with self.storage.editing() as store:
-            return store.upsert(entities_from(entities))
+            count = edit(store, entities_from(records, report))
+            store.redirect(usable(store, report.redirects))
+        return count
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
