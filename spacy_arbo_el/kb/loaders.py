@@ -126,7 +126,7 @@ def build(
 
 
 def _merged_ids(path: Path) -> dict[str, str]:
-    """The ids that lead to entities in a folder that is replaced; a warning where it is damaged."""
+    """Ids that lead to entities in a folder. Of a damaged one none, and a warning."""
     try:
         return ArboKB.for_reading(path).entities.redirects()
     except (ValueError, OSError) as error:

@@ -8,7 +8,7 @@ from .store import EntityStore
 
 @dataclass(frozen=True)
 class CarriedOver:
-    """What became of the merged ids of a knowledge base that was replaced.
+    """Merged ids of a knowledge base that was replaced, in the new one.
 
     kept: Those that lead to an entity of the new one, with its id.
     own: How many are ids of the new one's own entities.
