@@ -14,7 +14,7 @@ from ..base.display import shortened, shown_probability
 from ..kb.entity import NIL
 from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
-from ..mentions.getters import offsets_of_span
+from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
 from ..ranking.ranking import RankedMentions, RanksAnew
 from .explanation import SHOWN, Explanation, outcome_of
@@ -43,10 +43,10 @@ class Explainer:
         if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
-        offsets = [offsets_of_span(other) for other in spans]
-        if offsets_of_span(span) not in offsets:
-            spans, offsets = [*spans, span], [*offsets, offsets_of_span(span)]
-        row = offsets.index(offsets_of_span(span))
+        row = _row_of(span, spans)
+        if row is None:
+            row = len(spans)
+            spans = [*spans, span]
         with self.stages.datastore.reading():
             return self._explain_mention(span, spans, row, kb_id)
 
@@ -183,6 +183,13 @@ class Explainer:
             f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
             f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
         )
+
+
+def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
+    """The place of a span among mentions. Of several over the same text, that of its label."""
+    same = [row for row, one in enumerate(spans) if offsets_of_span(one) == offsets_of_span(span)]
+    own = [row for row in same if place_of(spans[row]) == place_of(span)]
+    return next(iter([*own, *same]), None)
 
 
 def first_sentence(text: str) -> str:
