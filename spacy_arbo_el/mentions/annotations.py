@@ -7,8 +7,8 @@
 
 A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
 ``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. A DocBin
-without user data keeps only ``kb_id_``. A link belongs to its span's character offsets and label. One
-with a label that was not linked has the link of the first label over the same text. A
+without user data keeps only ``kb_id_``. A link belongs to its span's character offsets and label.
+One with a label that was not linked has the link of the first label over the same text. A
 retokenization that moves the span's borders loses it.
 """
 

@@ -186,7 +186,7 @@ class Explainer:
 
 
 def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
-    """The place of a span among mentions. Of several over the same text, that of its label."""
+    """The place of a span among mentions, that with its label before others."""
     same = [row for row, one in enumerate(spans) if offsets_of_span(one) == offsets_of_span(span)]
     own = [row for row in same if place_of(spans[row]) == place_of(span)]
     return next(iter([*own, *same]), None)
