@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..mentions.normalization.text import APOSTROPHES, DASHES
+from ..base.spellings import APOSTROPHES, DASHES, INVISIBLE
 
-# Characters that mean the same, and invisible ones: soft hyphens, joiners, marks of bytes' order
-# and of the direction of text.
+# Characters that mean the same, and invisible ones.
 SAME = {
     "'": APOSTROPHES,
     '"': "\u201c\u201d\u201e",
     "-": f"{DASHES}\u2043\ufe58\ufe63\uff0d",
-    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u200e\u200f"
-    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+    "": INVISIBLE,
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
 # White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.

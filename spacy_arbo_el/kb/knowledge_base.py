@@ -25,7 +25,7 @@ from . import folder
 from .database import Database
 from .entity import Entity
 from .importers.common import ImportReport, Records, entities_from
-from .lookup import same_letters, similar_names
+from .lookup import same_name, similar_names
 from .redirects import usable
 from .storage import Home, Storage, open_home, restore
 from .store import EntityStore
@@ -195,8 +195,7 @@ class ArboKB(KnowledgeBase):
     def search(self, name: str, count: int = 10) -> list[Entity]:
         """Entities with a similar name, the most similar first. Misspelled names are found too."""
         entities = self.entities
-        exact = entities.with_name(name.casefold()) or same_letters(entities, name)
-        exact = exact[:count]
+        exact = same_name(entities, name)[:count]
         similar = [position for position, _ in similar_names(entities, name, count, 0.0)]
         by_position = entities.at_all([*exact, *similar])
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
@@ -356,7 +355,7 @@ class ArboKB(KnowledgeBase):
 
     def _priors(self, alias: str) -> dict[int, tuple[Entity, float]]:
         """Entities with the alias, by position. With their shares of the frequencies."""
-        named = self.entities.at_all(self.entities.with_name(alias.casefold()))
+        named = self.entities.at_all(self.entities.with_name(alias))
         total = sum(entity.frequency for entity in named.values())
         return {
             position: (entity, entity.frequency / total if total else 1 / len(named))
@@ -367,7 +366,7 @@ class ArboKB(KnowledgeBase):
         return entity in self.entities
 
     def contains_alias(self, alias: str) -> bool:
-        return bool(self.entities.with_name(alias.casefold()))
+        return bool(self.entities.with_name(alias))
 
     def get_entity_strings(self) -> list[str]:
         return [entity.id for entity in self.entities]

@@ -3,7 +3,9 @@
 import unicodedata
 from collections import defaultdict
 
+from ..base.spellings import folded, latinized
 from .database import IN
+from .respelling import match_spellings
 from .store import EntityStore
 
 # The rarest trigrams of a query are looked up, as long as at most this many names contain them.
@@ -17,6 +19,16 @@ PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 def trigrams(folded: str) -> set[str]:
     """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
+
+
+def same_name(entities: EntityStore, string: str) -> list[int]:
+    """Positions of entities with a name: in its own spelling, else in another one.
+
+    Last come names of the same letters.
+    """
+    (match,) = match_spellings(entities, [string])
+    other = match.positions if match is not None else []
+    return entities.with_name(string) or other or same_letters(entities, string)
 
 
 def same_letters(entities: EntityStore, string: str) -> list[int]:
@@ -40,7 +52,7 @@ def same_letters(entities: EntityStore, string: str) -> list[int]:
 
 def letters(string: str) -> str:
     """The letters and digits of a string, case folded and without accents."""
-    decomposed = unicodedata.normalize("NFKD", string.casefold())
+    decomposed = unicodedata.normalize("NFKD", latinized(folded(string)))
     # Marks of other scripts are vowels, or make another letter.
     return "".join(
         char
@@ -62,7 +74,7 @@ def similar_names(
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """
-    wanted = trigrams(string.casefold())
+    wanted = trigrams(folded(string))
     similarity: dict[int, float] = {}
     for position, name in _names_to_compare(entities, wanted):
         other = trigrams(name)

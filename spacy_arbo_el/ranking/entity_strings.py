@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from ..base.arrays import take_or
+from ..base.spellings import compared_forms, compatible
 from ..base.words import without_qualifier
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
@@ -317,15 +318,15 @@ class EntityStrings:
         """Entities with exactly the mention's string: (m, count) int64, -1 for none.
 
         Those with a surface form come first: its use is attested. Names are compared with the
-        mention as it is too, since they are not normalized.
+        mention as it is too, since a normalizer reads only mentions.
 
         withheld: (entities,) bool, the entities whose surface forms are not looked at.
         """
-        texts = {text.casefold() for record in records for text in (record.normalized, record.text)}
+        texts = {text for record in records for text in (record.normalized, record.text)}
         named = self._sources.entities.with_names(sorted(texts))
         owners = np.full((len(records), count), -1, dtype=np.int64)
         for i, record in enumerate(records):
-            forms = record.normalized.casefold(), record.text.casefold()
+            forms = record.normalized, record.text
             attested, _ = self._attested(record, withheld)
             both = [*attested, *(position for form in forms for position in named.get(form, ()))]
             # Another program may have added entities since the datastore was read.
@@ -388,8 +389,10 @@ class EntityStrings:
         for row, position in enumerate(positions.tolist()):
             if position in entities:
                 entity = entities[position]
-                names = [*entity.names, *filter(None, map(without_qualifier, entity.names))]
-                groups[row] = [*names, *normalized_names(self._normalizer, names)]
+                written = list(map(compatible, entity.names))
+                names = [*written, *filter(None, map(without_qualifier, written))]
+                compared = [form for name in names for form in compared_forms(name)]
+                groups[row] = [*compared, *normalized_names(self._normalizer, names)]
                 self._frequency[position] = entity.frequency
                 self._written[position] = frozenset(names)
                 has_name = entity.names not in ([], [entity.id])
