@@ -10,20 +10,22 @@ _TIMES = (
     "geb gest um jh jahrhundert wirkte né née mort"
 ).split()
 # Words that say when somebody lived, and numbers.
-_DATES = re.compile(rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)")
+_DATES = re.compile(rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE)
 # At least a year or a century.
-_YEAR = re.compile(r"\d{3,4}|\d\d?(?:st|nd|rd|th) cent")
-_RANGE = re.compile(r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b")
-_AT_END = re.compile(r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)")
+_YEAR = re.compile(r"\d{3,4}|\d\d?(?:st|nd|rd|th) cent", re.IGNORECASE)
+_RANGE = re.compile(r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b", re.IGNORECASE)
+_AT_END = re.compile(
+    r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE
+)
 _IN_BRACKETS = re.compile(r"(.*\S) \(([^()]+)\)(.*)")
 # Styles that stand behind a name in headings, and before it in texts.
 STYLES = frozenset(
     "sir dame lord lady saint st st. dr dr. prof prof. rev rev. count countess baron baroness "
     "earl duke duchess princess prince".split()
 )
-_MAY_BE = re.compile(rf"[\d(]|, (?:{'|'.join(map(re.escape, sorted(STYLES)))})\b")
+_MAY_BE = re.compile(rf"[\d(]|, (?:{'|'.join(map(re.escape, sorted(STYLES)))})\b", re.IGNORECASE)
 # What tells somebody from a namesake and belongs to the name.
-_SUFFIX = re.compile(r"jr\.?|sr\.?|[ivx]+")
+_SUFFIX = re.compile(r"jr\.?|sr\.?|[ivx]+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Heading:
 
     @classmethod
     def of(cls, name: str) -> "Heading | None":
-        """The heading that a folded name is; None for one that has no dates, styles or full names.
+        """The heading that a name is; None for one that has no dates, styles or full names.
 
         "sir" of "marwick, jon, sir" is a style, and "(james tunde)" of "okoro, j. t. (james
         tunde)" has the full names.
@@ -51,7 +53,7 @@ class Heading:
         while len(pieces) > 1 and is_time(pieces[-1]):
             dates = f"{pieces.pop()} {dates}"
         styles = []
-        while len(pieces) > 2 and pieces[-1] in STYLES:
+        while len(pieces) > 2 and pieces[-1].lower() in STYLES:
             styles.append(pieces.pop())
         suffix = f" {pieces.pop()}" if len(pieces) == 3 and _SUFFIX.fullmatch(pieces[2]) else ""
         is_heading = dates or styles or (full and len(pieces) == 2)
@@ -71,7 +73,7 @@ class Heading:
 
 
 def is_time(text: str) -> bool:
-    """Return whether a folded text says only when somebody lived."""
+    """Return whether a text says only when somebody lived."""
     return bool(_DATES.fullmatch(text)) and bool(_YEAR.search(text))
 
 

@@ -30,7 +30,10 @@ _PLAIN = str.maketrans(
     | dict.fromkeys(INVISIBLE, "")
 )
 # What stands for letters where a keyboard has none of them, in German and Nordic languages.
-_PAIRS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj"})
+_OF_LETTERS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "đ": "dj"}
+_PAIRS = str.maketrans(
+    _OF_LETTERS | {letter.upper(): pair.capitalize() for letter, pair in _OF_LETTERS.items()}
+)
 # Letters of Latin and Cyrillic script. Others have no spelling in Latin letters that all people
 # use, and a Greek letter is a symbol: "µg" is no "mg".
 _LATIN = re.compile("[\u00c0-\u024f\u0400-\u052f\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff]+")
@@ -102,18 +105,41 @@ def compared_forms(name: str) -> list[str]:
     return list(dict.fromkeys((compatible(name), *others)))
 
 
-def latinized(folded_name: str) -> str:
-    """A folded name in Latin letters without accents."""
-    if folded_name.isascii():
-        return folded_name
-    text = _GREEK.sub(lambda match: unicodedata.normalize("NFD", match[0]), folded_name)
+def without_accents(text: str) -> str:
+    """A text (NFKC) with plain letters in the place of Latin ones; Cyrillic becomes Latin."""
+    if text.isascii():
+        return text
+    text = _GREEK.sub(lambda match: unicodedata.normalize("NFD", match[0]), text)
     text = _LATIN.sub(lambda match: anyascii(match[0]).replace("'", ""), text)
-    return _MARKS.sub("", text).lower()
+    return _MARKS.sub("", text)
+
+
+def with_pairs(text: str) -> str:
+    """The same with the pairs of letters that stand for umlauts."""
+    plain = without_accents(text.translate(_PAIRS))
+    return plain.upper() if text.isupper() else plain
+
+
+def is_accented(text: str) -> bool:
+    """Return whether a text has letters that ``without_accents`` changes."""
+    return not text.isascii() and bool(_LATIN.search(text) or _GREEK.search(text))
+
+
+def written_forms(name: str) -> list[str]:
+    """The other forms that a name may have in a text, in its own case.
+
+    They are the bare name of a heading, and all of these in plain letters.
+    """
+    heading = Heading.of(compatible(name))
+    bare = heading.bare if heading is not None else ()
+    own = compatible(name)
+    forms = [*bare, *(one for text in (own, *bare) for one in (with_pairs(text), without_accents(text)))]
+    return [form for form in dict.fromkeys(forms) if form not in (own, name)]
 
 
 def _transliterated(text: str) -> Iterator[str]:
     """A folded text, with pairs of letters for umlauts, and without accents."""
     yield text
     if not text.isascii():
-        yield latinized(text.translate(_PAIRS))
-        yield latinized(text)
+        yield with_pairs(text).lower()
+        yield without_accents(text).lower()

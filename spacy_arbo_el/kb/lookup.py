@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 
-from ..base.spellings import folded, latinized
+from ..base.spellings import folded, without_accents
 from .database import IN
 from .respelling import match_spellings
 from .store import EntityStore
@@ -52,7 +52,7 @@ def same_letters(entities: EntityStore, string: str) -> list[int]:
 
 def letters(string: str) -> str:
     """The letters and digits of a string, case folded and without accents."""
-    decomposed = unicodedata.normalize("NFKD", latinized(folded(string)))
+    decomposed = unicodedata.normalize("NFKD", without_accents(folded(string)))
     # Marks of other scripts are vowels, or make another letter.
     return "".join(
         char
@@ -69,17 +69,19 @@ def similar_names(
     Similarity is the Dice coefficient of the two sets of trigrams: the share of trigrams that they
     have in common. Strings of less than three characters are similar to nothing.
 
-    string: Compared whatever the case.
+    string: Compared whatever the case, also without its accents.
     count: At most so many entities.
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """
-    wanted = trigrams(folded(string))
+    own = folded(string)
     similarity: dict[int, float] = {}
-    for position, name in _names_to_compare(entities, wanted):
-        other = trigrams(name)
-        dice = 2 * len(wanted & other) / (len(wanted) + len(other))
-        similarity[position] = max(similarity.get(position, 0.0), dice)
+    for form in dict.fromkeys((own, without_accents(own))):
+        wanted = trigrams(form)
+        for position, name in _names_to_compare(entities, wanted):
+            other = trigrams(name)
+            dice = 2 * len(wanted & other) / (len(wanted) + len(other))
+            similarity[position] = max(similarity.get(position, 0.0), dice)
     ranked = sorted(similarity.items(), key=lambda item: (-item[1], item[0]))
     return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
 
