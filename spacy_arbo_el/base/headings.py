@@ -10,13 +10,15 @@ _TIMES = (
     "geb gest um jh jahrhundert wirkte né née mort"
 ).split()
 # Words that say when somebody lived, and numbers.
-_DATES = re.compile(rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE)
+_DATES = re.compile(
+    rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE
+)
 # At least a year or a century.
 _YEAR = re.compile(r"\d{3,4}|\d\d?(?:st|nd|rd|th) cent", re.IGNORECASE)
-_RANGE = re.compile(r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b", re.IGNORECASE)
-_AT_END = re.compile(
-    r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE
+_RANGE = re.compile(
+    r"\d{3,4}\??\s?-|-\s?\d{3,4}|\b(?:b|d|born|died|active|fl|flourished)\b", re.IGNORECASE
 )
+_AT_END = re.compile(r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"(.*\S) \(([^()]+)\)(.*)")
 # Styles that stand behind a name in headings, and before it in texts.
 STYLES = frozenset(
@@ -52,6 +54,9 @@ class Heading:
         pieces = [piece.strip() for piece in name.split(",")]
         while len(pieces) > 1 and is_time(pieces[-1]):
             dates = f"{pieces.pop()} {dates}"
+        found = None if dates else _AT_END.fullmatch(pieces[-1])
+        if found:
+            pieces[-1], dates = found.groups()
         styles = []
         while len(pieces) > 2 and pieces[-1].lower() in STYLES:
             styles.append(pieces.pop())
@@ -78,7 +83,7 @@ def is_time(text: str) -> bool:
 
 
 def _split(name: str) -> tuple[str, str, str]:
-    """A name without brackets and dates at its end; the dates; the full names in brackets."""
+    """A name without its brackets; the dates in them; the full names in them."""
     dates = full = ""
     found = _IN_BRACKETS.fullmatch(name)
     if found:
@@ -87,10 +92,6 @@ def _split(name: str) -> tuple[str, str, str]:
             name, dates = before + after, inner
         elif "," in before and (not after or after.startswith(",")):
             name, full = before + after, inner
-    found = _AT_END.fullmatch(name)
-    if found and not dates:
-        name, dates = found.groups()
-        name = name.rstrip(",")
     return name, dates, full
 
 

@@ -71,17 +71,14 @@ def other_spellings(name: str) -> dict[str, int]:
         return found
     heading = Heading.of(own)
     for form in _transliterated(own):
-        found.setdefault(with_plain_numbers(form), OTHER)
+        found.setdefault(with_plain_numbers(form.lower()), OTHER)
     if heading is not None:
-        for dated in filter(None, [heading.dated]):
-            for form in _transliterated(dated):
-                found.setdefault(form, OTHER)
+        for form in _transliterated(heading.dated):
+            found.setdefault(form.lower(), OTHER)
         for bare in heading.bare:
             for form in _transliterated(bare):
-                found.setdefault(form, BARE)
-    found.pop(own, None)
-    found.pop("", None)
-    return found
+                found.setdefault(form.lower(), BARE)
+    return {form: kind for form, kind in found.items() if form not in ("", own)}
 
 
 def all_spellings(names: Iterable[str]) -> dict[str, int]:
@@ -98,11 +95,13 @@ def compared_forms(name: str) -> list[str]:
 
     They are without accents too, and without what a heading adds.
     """
-    own = folded(name)
-    heading = Heading.of(own)
+    heading = Heading.of(name)
+    if heading is None and name.isascii():
+        return [name]
+    own = compatible(name)
     bare = heading.bare if heading is not None else ()
-    others = (form for text in (own, *bare) for form in _transliterated(text))
-    return list(dict.fromkeys((compatible(name), *others)))
+    forms = [form.lower() for text in (own, *bare) for form in _transliterated(text)]
+    return list(dict.fromkeys((own, *(form for form in forms if form != own.lower()))))
 
 
 def without_accents(text: str) -> str:
@@ -130,16 +129,16 @@ def written_forms(name: str) -> list[str]:
 
     They are the bare name of a heading, and all of these in plain letters.
     """
-    heading = Heading.of(compatible(name))
-    bare = heading.bare if heading is not None else ()
     own = compatible(name)
-    forms = [*bare, *(one for text in (own, *bare) for one in (with_pairs(text), without_accents(text)))]
-    return [form for form in dict.fromkeys(forms) if form not in (own, name)]
+    heading = Heading.of(own)
+    bare = heading.bare if heading is not None else ()
+    forms = dict.fromkeys(form for text in (own, *bare) for form in _transliterated(text))
+    return [form for form in forms if form not in (own, name)]
 
 
 def _transliterated(text: str) -> Iterator[str]:
-    """A folded text, with pairs of letters for umlauts, and without accents."""
+    """A text itself, with pairs of letters for umlauts, and without accents."""
     yield text
     if not text.isascii():
-        yield with_pairs(text).lower()
-        yield without_accents(text).lower()
+        yield with_pairs(text)
+        yield without_accents(text)

@@ -35,7 +35,9 @@ def match_spellings(
     own = list(map(folded, strings))
     written = own if others is None else list(map(folded, others))
     found = entities.with_spellings((*own, *written))
-    is_open = [not (_is_name(found, own[i]) or _is_name(found, written[i])) for i in range(len(own))]
+    is_open = [
+        not (_is_name(found, own[i]) or _is_name(found, written[i])) for i in range(len(own))
+    ]
     further = {
         own[i]: other_spellings(own[i])
         for i in range(len(own))
@@ -48,9 +50,7 @@ def match_spellings(
     ]
 
 
-def respelled(
-    entities: EntityStore, strings: Sequence[str], written: Sequence[str]
-) -> list[str]:
+def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[str]) -> list[str]:
     """Names that strings are to be read as, since they are these in another spelling.
 
     strings: The mentions, normalized.

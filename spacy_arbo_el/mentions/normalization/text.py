@@ -93,9 +93,7 @@ def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> lis
     return [normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
-def with_names(
-    text: str, offsets: np.ndarray, names: Sequence[str]
-) -> tuple[str, np.ndarray]:
+def with_names(text: str, offsets: np.ndarray, names: Sequence[str]) -> tuple[str, np.ndarray]:
     """Write names in the places of mentions. Those that overlap with others stay.
 
     offsets: (n, 2) int64 start and end character, end exclusive.
