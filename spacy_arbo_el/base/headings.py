@@ -3,12 +3,10 @@
 import re
 from dataclasses import dataclass
 
-_TIMES = (
-    "b d fl ca c r born died active flourished approximately approx circa about century cent or "
-    "and between before after bc bce ad ce jan feb mar apr may jun jul aug sep sept oct nov dec "
-    "january february march april june july august september october november december "
-    "geb gest um jh jahrhundert wirkte né née mort"
-).split()
+_TIMES = """b d fl ca c r born died active flourished approximately approx circa about century cent
+or and between before after bc bce ad ce jan feb mar apr may jun jul aug sep sept oct nov dec january
+february march april june july august september october november december geb gest um jh jahrhundert
+wirkte né née mort"""
 # Words that say when somebody lived, and numbers.
 _DATES = re.compile(
     rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE
@@ -21,10 +19,9 @@ _RANGE = re.compile(
 _AT_END = re.compile(r"(.*\S) ((?:ca?\. )?\d{3,4}\??-(?:(?:ca?\. )?\d{3,4}\??)?)", re.IGNORECASE)
 _IN_BRACKETS = re.compile(r"(.*\S) \(([^()]+)\)(.*)")
 # Styles that stand behind a name in headings, and before it in texts.
-STYLES = frozenset(
-    "sir dame lord lady saint st st. dr dr. prof prof. rev rev. count countess baron baroness "
-    "earl duke duchess princess prince".split()
-)
+_STYLES = """sir dame lord lady saint st st. dr dr. prof prof. rev rev. count countess baron
+baroness earl duke duchess princess prince"""
+STYLES = frozenset(_STYLES.split())
 _MAY_BE = re.compile(rf"[\d(]|, (?:{'|'.join(map(re.escape, sorted(STYLES)))})\b", re.IGNORECASE)
 # What tells somebody from a namesake and belongs to the name.
 _SUFFIX = re.compile(r"jr\.?|sr\.?|[ivx]+", re.IGNORECASE)
@@ -43,7 +40,7 @@ class Heading:
 
     @classmethod
     def of(cls, name: str) -> "Heading | None":
-        """The heading that a name is; None for one that has no dates, styles or full names.
+        """The heading that a name is. None without dates, styles or full names.
 
         "sir" of "marwick, jon, sir" is a style, and "(james tunde)" of "okoro, j. t. (james
         tunde)" has the full names.

@@ -19,8 +19,8 @@ _ROMAN = r"(?!x\b)(?:x{1,3}(?:ix|iv|v?i{0,3})|ix|iv|vi{0,3}|i{1,3})"
 # Words of these letters.
 _NO_ROMAN = frozenset(("via", "vic"))
 _NUMBER = re.compile(
-    rf"\b(?:(?P<tens>{'|'.join(TENS)})(?:[- ](?P<unit>{_BELOW_TEN}))?|(?P<tenth>{'|'.join(_TENTHS)})"
-    rf"|(?P<ordinal>{'|'.join(ORDINALS)})|(?P<cardinal>{'|'.join(CARDINALS)})"
+    rf"\b(?:(?P<tens>{'|'.join(TENS)})(?:[- ](?P<unit>{_BELOW_TEN}))?"
+    rf"|(?P<tenth>{'|'.join(_TENTHS)})|(?P<ordinal>{'|'.join(ORDINALS)})|(?P<cardinal>{'|'.join(CARDINALS)})"
     rf"|(?P<digits>\d+)(?:st|nd|rd|th)|(?P<roman>{_ROMAN})(?P<part>[a-c]?))\b"
 )
 _DIGIT = re.compile(r"\d")
@@ -77,8 +77,10 @@ def _in_digits(match: "re.Match[str]") -> str:
         unit = found["unit"] or ""
         number = TENS[found["tens"]] + CARDINALS.get(unit, ORDINALS.get(unit, 0))
         return f"{_MARK if unit in ORDINALS else ''}{number}"
-    number = found["digits"] or ORDINALS.get(found["ordinal"] or "") or _TENTHS[found["tenth"]]
-    return f"{_MARK}{number}"
+    if found["digits"]:
+        return f"{_MARK}{found['digits']}"
+    ordinal = found["ordinal"]
+    return f"{_MARK}{ORDINALS[ordinal] if ordinal else _TENTHS[found['tenth']]}"
 
 
 def roman_value(numeral: str) -> int:

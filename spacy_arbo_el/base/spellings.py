@@ -48,7 +48,7 @@ OWN, OTHER, BARE = range(3)
 
 
 def compatible(name: str) -> str:
-    """A name in the one form that Unicode has for it (NFKC), as it is encoded and compared."""
+    """A name in the compatible form of Unicode (NFKC), as it is encoded and compared."""
     return name if name.isascii() else unicodedata.normalize("NFKC", name)
 
 

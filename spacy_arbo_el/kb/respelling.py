@@ -36,12 +36,13 @@ def match_spellings(
     written = own if others is None else list(map(folded, others))
     found = entities.with_spellings((*own, *written))
     is_open = [
-        not (_is_name(found, own[i]) or _is_name(found, written[i])) for i in range(len(own))
+        not _is_name(found, one) and not _is_name(found, as_written)
+        for one, as_written in zip(own, written)
     ]
     further = {
-        own[i]: other_spellings(own[i])
-        for i in range(len(own))
-        if is_open[i] and own[i] not in found
+        one: other_spellings(one)
+        for one, unknown in zip(own, is_open)
+        if unknown and one not in found
     }
     found |= entities.with_spellings(one for group in further.values() for one in group)
     return [

@@ -109,14 +109,14 @@ def test_any_text_has_spellings_that_are_folded(text):
     assert folded(own) == own and own not in other_spellings(text)
     assert other_spellings(own) == other_spellings(text)
     for form in (*other_spellings(text), without_accents(own)):
-        assert "" != form or not own
+        assert form or not own
         assert share(text, text)
 
 
 @given(st.integers(1, 39))
 def test_roman_numerals_are_numbers(number):
     tens, units = divmod(number, 10)
-    numeral = "x" * tens + ["", *"i ii iii iv v vi vii viii ix".split()][units]
+    numeral = "x" * tens + ["", "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix"][units]
     assert roman_value(numeral) == number
     expected = "louis x" if numeral == "x" else f"louis {number}"
     assert with_plain_numbers(f"louis {numeral}") == expected

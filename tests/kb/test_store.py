@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.kb import database, folder
 from spacy_arbo_el.base.spellings import folded as spelling
+from spacy_arbo_el.kb import database, folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.texts import file_of
