@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass
 
 _TIMES = """b d fl ca c r born died active flourished approximately approx circa about century cent
-or and between before after bc bce ad ce jan feb mar apr may jun jul aug sep sept oct nov dec january
-february march april june july august september october november december geb gest um jh jahrhundert
-wirkte né née mort"""
+or and between before after bc bce ad ce jan feb mar apr may jun jul aug sep sept oct nov dec
+january february march april june july august september october november december
+geb gest um jh jahrhundert wirkte né née mort"""
 # Words that say when somebody lived, and numbers.
 _DATES = re.compile(
-    rf"(?:(?:{'|'.join(_TIMES)}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE
+    rf"(?:(?:{'|'.join(_TIMES.split())}|\d+(?:st|nd|rd|th)?|[-–?/. ]|\u2020|\*)+)", re.IGNORECASE
 )
 # At least a year or a century.
 _YEAR = re.compile(r"\d{3,4}|\d\d?(?:st|nd|rd|th) cent", re.IGNORECASE)

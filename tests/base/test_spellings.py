@@ -83,6 +83,7 @@ def test_names_that_are_the_same(one, other):
         ("Velm, Ruth, 1850-1912", "Velm, Ruth, 1931-"),
         ("Smith, John, Jr., 1901-1950", "John Smith"),
         ("Summer Cup, 2012", "Summer Cup"),
+        ("Velm, Ruth, arcade 1850", "Ruth Velm"),
         ("C", "C++"),
     ],
 )
