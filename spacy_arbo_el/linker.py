@@ -130,7 +130,9 @@ class ArboLinker(TrainablePipe):
         self.encoder = DualEncoder(model)
         datastore = Datastore(vocab, self.encoder, retriever, mentions.normalizer)
         self.stages = LinkingStages(
-            MentionReader(self.encoder, mentions, datastore.has_type, datastore.named),
+            MentionReader(
+                self.encoder, mentions, datastore.has_type, datastore.named, datastore.respelled
+            ),
             self.encoder,
             datastore,
             Corrections(),

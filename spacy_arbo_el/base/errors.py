@@ -783,6 +783,10 @@ class Warnings(metaclass=_Coded):
         "{path}: {count} mentions in several pieces were left out, in {docs} documents, the first "
         "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
     )
+    W108 = (
+        "{path}: the merged ids of the knowledge base that is replaced can't be read, and are "
+        "lost: {problem}"
+    )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
         "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "

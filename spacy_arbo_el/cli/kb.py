@@ -145,7 +145,7 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
         "Entities": len(kb),
         "Names": kb.get_size_aliases(),
         "Names of several entities": count(
-            "SELECT count(*) FROM (SELECT 1 FROM name GROUP BY folded "
+            "SELECT count(*) FROM (SELECT 1 FROM name WHERE kind = 0 GROUP BY folded "
             "HAVING count(DISTINCT position) > 1)"
         ),
         "Types": ", ".join(f"{name} ({n})" for name, n in types[:20]) or "–",
@@ -264,11 +264,11 @@ def _search(
     kb: "ArboKB", query: str, model: Path | None, limit: int
 ) -> Iterator[tuple[str, int, float]]:
     """Entities found: (kind of search, position, score). One may occur several times."""
-    from ..kb.lookup import same_letters, similar_names
+    from ..kb.lookup import same_name, similar_names
 
     if query in kb:
         yield "id", kb.entities.position(query), 1.0
-    for position in kb.entities.with_name(query.casefold()) or same_letters(kb.entities, query):
+    for position in same_name(kb.entities, query):
         yield "name", position, 1.0
     for position, similarity in similar_names(kb.entities, query, limit):
         yield "similar name", position, similarity

@@ -58,11 +58,18 @@ def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
 
 
 def show_skipped(report: "ImportReport") -> None:
-    """Print what an import left out, and why."""
+    """Print what an import left out and why, and what became of merged ids."""
     for reason, count in report.skipped.most_common():
         msg.info(visible(f"{count} left out: {reason}"))
     for place in report.places:
         msg.text(visible(place))
+    for count, what in (
+        (len(report.merged.kept), "kept"),
+        (report.merged.lost, "dropped: the entity that they led to is not in the list"),
+        (report.merged.own, "dropped: they are entities of the list again"),
+    ):
+        if count:
+            msg.info(f"{count} merged ids of the replaced knowledge base {what}")
 
 
 def add_command(
@@ -180,21 +187,25 @@ def export_command(
 ) -> None:
     """Write the entities as JSONL, one per line.
 
+    Merged ids, and others that lead to an entity, are in its "alt_ids".
+
     \b
     Example:
       python -m spacy arbo kb export kb entities.jsonl
     """
-    from ..kb.importers.jsonl import entity_line, write_entities_jsonl
+    from ..kb.importers.jsonl import entity_lines, write_entities_jsonl
     from ..kb.knowledge_base import ArboKB
 
     with errors_for_people():
         kb = ArboKB.for_reading(path)
         if str(output) == "-":
-            for entity in kb:
-                write_line(entity_line(entity))
+            for line in entity_lines(kb):
+                write_line(line)
             return
         count = write_entities_jsonl(kb, output)
-    msg.good(f"{output}: {count} entities")
+        merged = len(kb.entities.redirects())
+    also = f", {merged} ids that lead to them" if merged else ""
+    msg.good(f"{output}: {count} entities{also}")
 
 
 def add_edit_commands(app: typer.Typer) -> None:

@@ -6,20 +6,18 @@ Upper and lower case, white space, dashes, quotes and Unicode have one form each
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..mentions.normalization.text import APOSTROPHES, DASHES
+from ..base.spellings import APOSTROPHES, DASHES, INVISIBLE
 
-# Characters that mean the same, and invisible ones: soft hyphens, joiners, marks of bytes' order
-# and of the direction of text.
+# Characters that mean the same, and invisible ones.
 SAME = {
     "'": APOSTROPHES,
     '"': "\u201c\u201d\u201e",
     "-": f"{DASHES}\u2043\ufe58\ufe63\uff0d",
-    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u200e\u200f"
-    "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+    "": INVISIBLE,
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
 # White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.
@@ -32,6 +30,8 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+# A function from letters to those that they are read as.
+Letters = Callable[[str], str]
 # Kinds of characters: those of words, of scripts without spaces, of Korean, marks on another.
 OTHER, WORD, UNSPACED, HANGUL, MARK = range(5)
 
@@ -70,10 +70,11 @@ class Folded(NamedTuple):
         return end == len(text) or not _is_joined(text[end - 1], text[end], (WORD,))
 
 
-def fold(text: str, case: bool = False) -> Folded:
+def fold(text: str, case: bool = False, letters: Letters = str) -> Folded:
     """Fold a text. Names that are found in the same places have the same folded text.
 
     case: Whether upper and lower case stay unchanged.
+    letters: What letters are read as, such as those without accents.
     """
     parts: list[str] = []
     edges, origins, whole = [0], [0], [False]
@@ -100,16 +101,17 @@ def fold(text: str, case: bool = False) -> Folded:
             add(_space(match[0], beside), start, True)
             continue
         for cluster in _clusters(match[0]):
-            add(_fold_cluster(cluster, case), start, True)
+            add(_fold_cluster(cluster, case, letters), start, True)
             start += len(cluster)
     add_plain(len(text))
     add("", len(text), False)
     return Folded("".join(parts), edges, origins, whole)
 
 
-def shape(text: str) -> str:
-    """The folded text with its upper and lower case."""
-    return text if text.isascii() and not _SPECIAL.search(text) else fold(text, case=True).text
+def shape(text: str, letters: Letters = str) -> str:
+    """The folded text with its upper and lower case. letters: As in ``fold``."""
+    is_plain = text.isascii() and not _SPECIAL.search(text)
+    return text if is_plain else fold(text, case=True, letters=letters).text
 
 
 @lru_cache(maxsize=65536)
@@ -151,8 +153,8 @@ def _clusters(run: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=65536)
-def _fold_cluster(cluster: str, case: bool) -> str:
-    composed = _composed(cluster.translate(_SAME))
+def _fold_cluster(cluster: str, case: bool, letters: Letters) -> str:
+    composed = letters(_composed(cluster.translate(_SAME)))
     return composed if case else _composed(composed.casefold())
 
 

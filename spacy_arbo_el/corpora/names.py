@@ -14,11 +14,12 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..base.spellings import is_accented, with_pairs, without_accents, written_forms
 from ..base.words import MIN_PLURAL, plural, singular
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, find_mentions, set_mentions
 from .annotated import LABEL
-from .folding import fold, shape
+from .folding import Letters, fold, shape
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
@@ -105,6 +106,7 @@ class Dictionary:
     ) -> "Dictionary":
         """Build it for a vocabulary and lowercase stop words."""
         names: dict[str, Name] = {}
+        further: dict[str, Name] = {}
         unusable = 0
         for entity in entities:
             label = entity.types[0] if entity.types else LABEL
@@ -116,9 +118,13 @@ class Dictionary:
                 if not is_usable(text, stop_words) or not key.strip():
                     unusable += 1
                     continue
-                first = names.setdefault(key, Name(text, entity.id, label))
-                if first.kb_id not in (None, entity.id):
-                    names[key] = first._replace(kb_id=None)
+                _add(names, key, Name(text, entity.id, label))
+                for form in written_forms(text):
+                    # A shorter one would be a word of some language.
+                    if len(form) >= SHORT and is_usable(form, stop_words):
+                        _add(further, key_of(form), Name(form, entity.id, label))
+        # The own spelling of a name comes before another one's other spelling.
+        names.update((key, name) for key, name in further.items() if key not in names)
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
         every = list(names.values())
@@ -132,22 +138,36 @@ class Dictionary:
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
         borders = Borders(doc)
-        folded = fold(borders.text)
-        places = []
-        find = self.automaton.find_matches_as_indexes
-        for pattern, start, end in find(folded.text, overlapping=True):
+        places = self._places(borders, str)
+        if is_accented(borders.text):
+            # The letters of the text come before plain ones in their place.
+            for letters in (with_pairs, without_accents):
+                places = {**self._places(borders, letters), **places}
+        ranked = ((start - end, (start, end), number) for (start, end), number in places.items())
+        chosen = list(_without_overlaps(ranked))
+        borders.split({offset for place, _ in chosen for offset in place})
+        return [Hit(*borders.tokens(*place), number) for place, number in chosen]
+
+    def _places(self, borders: Borders, letters: Letters) -> dict[tuple[int, int], int]:
+        """The places of names in a text, with the numbers of the names; they may overlap.
+
+        letters: What letters of the text are read as.
+        """
+        folded = fold(borders.text, letters=letters)
+        places: dict[tuple[int, int], int] = {}
+        for pattern, start, end in self.automaton.find_matches_as_indexes(
+            folded.text, overlapping=True
+        ):
             place = folded.original(start, end) if folded.is_name(start, end) else None
             if place is None or not all(map(borders.may_be, place)):
                 continue
             # A name in its own spelling comes before the same word in any case.
-            spelling = shape(borders.text[slice(*place)])
+            spelling = shape(borders.text[slice(*place)], letters)
             number = self.exact.get(spelling, self.numbers[pattern])
             is_word = number in self.words
             if number >= 0 and not (is_word and in_capitals(borders.text, *place, self.stop_words)):
-                places.append((start - end, place, number))
-        chosen = list(_without_overlaps(places))
-        borders.split({offset for place, _ in chosen for offset in place})
-        return [Hit(*borders.tokens(*place), number) for place, number in chosen]
+                places[place] = number
+        return places
 
     def mark(self, doc: Doc, getter: SpanGetter, overwrite: bool = True) -> Doc:
         """Put the names of a document where mentions are.
@@ -170,6 +190,13 @@ class Dictionary:
             spans = [*given, *free]
         set_mentions(doc, spans, getter)
         return doc
+
+
+def _add(names: dict[str, Name], key: str, name: Name) -> None:
+    """Add a name; one of several entities is of none of them."""
+    first = names.setdefault(key, name)
+    if first.kb_id not in (None, name.kb_id):
+        names[key] = first._replace(kb_id=None)
 
 
 def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:

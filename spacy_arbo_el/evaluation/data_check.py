@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..base.display import counted
+from ..base.spellings import folded
 from ..kb.duplicates import duplicate_pairs
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
@@ -206,7 +207,7 @@ def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
 
 def _shared_names(known: KnownMentions) -> Finding:
     texts = [mention.record.text for mention in known.mentions]
-    shared = [text for text in texts if len(known.owners.get(text.casefold(), ())) > 1]
+    shared = [text for text in texts if len(known.owners.get(folded(text), ())) > 1]
     return _finding(
         "mentions by a name of several entities of the knowledge base",
         shared,
@@ -219,7 +220,7 @@ def _shared_names(known: KnownMentions) -> Finding:
 def _nameless(kb: ArboKB, known: KnownMentions) -> Finding:
     """Find mentions without a name in the KB, where nearly all are such."""
     texts = [mention.record.text for mention in known.mentions]
-    nameless = [text for text in texts if text.casefold() not in known.owners]
+    nameless = [text for text in texts if folded(text) not in known.owners]
     suspicious = len(nameless) >= NAMELESS * len(texts) and len(kb)
     return _finding(
         "mentions by a name of no entity, of nearly all",

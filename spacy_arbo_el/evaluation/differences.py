@@ -22,8 +22,8 @@ from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import EntSpans
 from ..storage.lines import check_exists
 
-# A mention: its document and offsets.
-Key = tuple[str, int, int]
+# A mention: its document and offsets. Its label where several are over the same text, else "".
+Key = tuple[str, int, int, str]
 CHANGED, APPEARED, WENT = "changed", "appeared", "went"
 COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
 # The reason where nothing else explains a change.
@@ -76,7 +76,7 @@ class Difference:
     @property
     def cells(self) -> dict[str, Any]:
         """The values of ``COLUMNS``."""
-        document, start, end = self.key
+        document, start, end, _ = self.key
         some = self.after or self.before
         assert some is not None
         names = [one.name if one is not None else "" for one in (self.before, self.after)]
@@ -97,16 +97,22 @@ def read_links(path: Path) -> dict[Key, Linked]:
 
 
 def by_mention(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Linked]:
-    """Rows of links by their mention."""
-    return {
-        (str(row["document"]), int(row["start"]), int(row["end"])): Linked(
+    """Rows of links by their mention. Labels count where several are over the same text."""
+    places: dict[tuple[str, int, int], dict[str, Linked]] = {}
+    for row in rows:
+        linked = Linked(
             str(row["text"]),
             str(row["kb_id"] or NIL),
             str(row.get("title") or ""),
             float(row.get("score") or 0.0),
             tuple(row.get("evidence") or ()),
         )
-        for row in rows
+        place = (str(row["document"]), int(row["start"]), int(row["end"]))
+        places.setdefault(place, {})[str(row.get("label") or "")] = linked
+    return {
+        (*place, label if len(labels) > 1 else ""): linked
+        for place, labels in places.items()
+        for label, linked in labels.items()
     }
 
 

@@ -1,6 +1,7 @@
 """Gold mentions beside predicted ones."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from spacy.tokens import Span
@@ -9,7 +10,7 @@ from spacy.training import Example
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import Link
-from ..mentions.getters import SpanGetter, find_mentions, offsets_of_span
+from ..mentions.getters import Offsets, SpanGetter, find_mentions, offsets_of_span
 from ..mentions.labels import current_ids
 from ..mentions.record import gold_ids
 
@@ -46,6 +47,8 @@ def outcomes(
 ) -> list[Outcome]:
     """Match gold and predicted mentions by their character offsets.
 
+    Of several labels over the same text, those of the same label are a pair.
+
     Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
 
     examples: Linked examples.
@@ -56,13 +59,37 @@ def outcomes(
     """
     results = []
     for example in examples:
-        gold = {offsets_of_span(s): s for s in find_mentions(example.reference, get_spans)}
-        predicted = {offsets_of_span(s): s for s in find_mentions(example.predicted, get_spans)}
+        gold = _by_offsets(find_mentions(example.reference, get_spans))
+        predicted = _by_offsets(find_mentions(example.predicted, get_spans))
         for offsets in sorted({*gold, *predicted}):
-            span = gold.get(offsets)
-            if span is None or span.kb_id_:
-                results.append(_outcome(span, predicted.get(offsets), extension))
+            pairs = _pairs(gold.get(offsets, []), predicted.get(offsets, []))
+            results += [
+                _outcome(span, other, extension)
+                for span, other in pairs
+                if span is None or span.kb_id_
+            ]
     return results if kb is None else _with_current_ids(results, kb)
+
+
+def _by_offsets(spans: Iterable[Span]) -> dict[Offsets, list[Span]]:
+    found: dict[Offsets, list[Span]] = {}
+    for span in spans:
+        found.setdefault(offsets_of_span(span), []).append(span)
+    return found
+
+
+def _pairs(
+    gold: Sequence[Span], predicted: Sequence[Span]
+) -> Iterator[tuple[Span | None, Span | None]]:
+    """Pair the mentions of the same offsets: those of one label, then others in order."""
+    by_label = {span.label_: span for span in predicted}
+    left = []
+    for span in gold:
+        if span.label_ in by_label:
+            yield span, by_label.pop(span.label_)
+        else:
+            left.append(span)
+    yield from zip_longest(left, by_label.values())
 
 
 def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> list[Outcome]:

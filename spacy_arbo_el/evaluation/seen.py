@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from ..base.spellings import folded
 from ..kb.knowledge_base import ArboKB
 from ..mentions.labels import current_ids
 from ..mentions.record import MentionRecord
@@ -26,7 +27,7 @@ class Seen(NamedTuple):
     def of(cls, kb: ArboKB, records: Sequence[MentionRecord]) -> "Seen":
         """Collect from exemplars."""
         groups = current_ids(kb, [record.kb_ids for record in records])
-        strings = frozenset(record.text.casefold() for record in records)
+        strings = frozenset(folded(record.text) for record in records)
         return cls(frozenset(kb_id for ids in groups for kb_id in ids), strings)
 
 
@@ -45,7 +46,7 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
     for result in results:
         if result.gold:
             parts["seen" if seen.ids & set(result.gold) else "unseen"].append(result.is_correct)
-            if result.span is not None and result.span.text.casefold() not in seen.strings:
+            if result.span is not None and folded(result.span.text) not in seen.strings:
                 parts["new"].append(result.is_correct)
     known, unknown, new = (mean(part) for part in parts.values())
     both = [value for value in (known, unknown) if value is not None]
@@ -69,7 +70,7 @@ def score_namesakes(results: Sequence[Outcome], kb: ArboKB | None) -> dict[str, 
     RETURNS: arbo_acc_namesakes, None without such mentions.
     """
     gold = [
-        (r.span.text.casefold(), r.is_correct)
+        (folded(r.span.text), r.is_correct)
         for r in results
         if r.gold is not None and r.span is not None
     ]

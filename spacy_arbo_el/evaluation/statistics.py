@@ -10,6 +10,7 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 
+from ..base.spellings import folded
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions
@@ -76,7 +77,7 @@ def read_gold(
         for span, record, doubt in zip(spans, records, doubts):
             mentions.append(GoldMention(record, span.kb_id_, span.id_, doubt))
         name = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
-        documents[text_fingerprint(" ".join(doc.text.casefold().split()))] = name
+        documents[text_fingerprint(folded(doc.text))] = name
         words = [token.lower_ for token in doc if token.is_alpha]
         n_documents, n_words = n_documents + 1, n_words + len(words)
         n_english += sum(word in STOP_WORDS for word in words)
@@ -137,7 +138,7 @@ class KnownMentions:
         wanted = sorted({kb_id for ids in gold for kb_id in ids})
         positions = kb.entities.positions_of(wanted).tolist()
         present = frozenset(kb_id for kb_id, p in zip(wanted, positions) if p >= 0)
-        forms = sorted({mention.record.text.casefold() for mention in mentions})
+        forms = sorted({folded(mention.record.text) for mention in mentions})
         return cls(mentions, gold, present, kb.entities.with_names(forms))
 
     @property
@@ -154,7 +155,7 @@ class KnownMentions:
         found: dict[str, set[str]] = {}
         for mention, ids in self.linked:
             joined = ID_SEPARATOR.join(sorted(ids))
-            found.setdefault(mention.record.text.casefold(), set()).add(joined)
+            found.setdefault(folded(mention.record.text), set()).add(joined)
         return found
 
 
@@ -176,7 +177,7 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
     def share(tests: Iterable[bool]) -> float:
         return sum(tests) / max(len(linked), 1)
 
-    texts = [m.record.text.casefold() for m, _ in linked]
+    texts = [folded(m.record.text) for m, _ in linked]
     rows: Statistics = {
         "documents": corpus.n_documents,
         "mentions": len(corpus.mentions),

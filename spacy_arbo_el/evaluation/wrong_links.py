@@ -10,6 +10,7 @@ from spacy.tokens import Span
 
 from ..base.display import counted, shown_probability
 from ..base.pages import page
+from ..base.spellings import folded
 from ..corpora.table import csv_text
 from ..kb.entity import NIL
 from ..linker import ArboLinker
@@ -149,7 +150,7 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
 
 def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[str]]:
     """Ids of entities by their case-folded names."""
-    names = linker.kb.entities.with_names(sorted({text.casefold() for text in texts}))
+    names = linker.kb.entities.with_names(sorted({folded(text) for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
     return {name: {ids[p] for p in group} for name, group in names.items()}
 
@@ -166,7 +167,7 @@ def _wrong_link(
     predicted = one.predicted or NIL
     ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
     rank, known = min(ranks, default=0), [kb_id for kb_id in one.gold if kb_id in titles]
-    others = owners.get(one.span.text.casefold(), set()) - set(one.gold)
+    others = owners.get(folded(one.span.text), set()) - set(one.gold)
     traits = {
         ABBREVIATION: _is_abbreviation(one.span.text),
         UNSEEN: bool(seen and known and not seen & set(known)),

@@ -39,9 +39,10 @@ CREATE TABLE type (
     name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
 ) WITHOUT ROWID;
 CREATE INDEX type_position ON type (position);
--- Titles and aliases, case folded.
+-- Spellings of titles and aliases, folded, with their kinds; see base/spellings.py.
 CREATE TABLE name (
-    number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL
+    number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL,
+    kind INTEGER NOT NULL
 );
 CREATE INDEX name_folded ON name (folded);
 CREATE INDEX name_position ON name (position);
@@ -56,7 +57,7 @@ CREATE INDEX redirect_new ON redirect (new);
 CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE INDEX changed_generation ON changed (generation);
 """
-FORMAT, VERSION = "spacy-arbo-el.kb", 5
+FORMAT, VERSION = "spacy-arbo-el.kb", 6
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.
 IN = "IN (SELECT value FROM json_each(?))"

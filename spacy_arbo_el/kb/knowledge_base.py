@@ -4,7 +4,7 @@
 it, and ``vectors.py`` their vectors.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
@@ -24,8 +24,9 @@ from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
 from .entity import Entity
-from .importers.common import Records, entities_from
-from .lookup import same_letters, similar_names
+from .importers.common import ImportReport, Records, entities_from
+from .lookup import same_name, similar_names
+from .redirects import usable
 from .storage import Home, Storage, open_home, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
@@ -194,8 +195,7 @@ class ArboKB(KnowledgeBase):
     def search(self, name: str, count: int = 10) -> list[Entity]:
         """Entities with a similar name, the most similar first. Misspelled names are found too."""
         entities = self.entities
-        exact = entities.with_name(name.casefold()) or same_letters(entities, name)
-        exact = exact[:count]
+        exact = same_name(entities, name)[:count]
         similar = [position for position, _ in similar_names(entities, name, count, 0.0)]
         by_position = entities.at_all([*exact, *similar])
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
@@ -212,18 +212,22 @@ class ArboKB(KnowledgeBase):
 
     def add(self, entities: Records) -> int:
         """Add entities or records of them, see ``entities_from``. ValueError for ids in use."""
-        with self.storage.editing() as store:
-            return store.add(entities_from(entities))
+        return self._edit(EntityStore.add, entities)
 
     def update(self, entities: Records) -> int:
         """Replace the entities with the same ids. KeyError where an id does not exist."""
-        with self.storage.editing() as store:
-            return store.update(entities_from(entities))
+        return self._edit(EntityStore.update, entities)
 
     def upsert(self, entities: Records) -> int:
         """Update the entities that exist and add the others."""
+        return self._edit(EntityStore.upsert, entities)
+
+    def _edit(self, edit: Callable[[EntityStore, Iterable[Entity]], int], records: Records) -> int:
+        report = ImportReport()
         with self.storage.editing() as store:
-            return store.upsert(entities_from(entities))
+            count = edit(store, entities_from(records, report))
+            store.redirect(usable(store, report.redirects))
+        return count
 
     def remove(self, ids: str | Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError where an id does not exist."""
@@ -351,7 +355,7 @@ class ArboKB(KnowledgeBase):
 
     def _priors(self, alias: str) -> dict[int, tuple[Entity, float]]:
         """Entities with the alias, by position. With their shares of the frequencies."""
-        named = self.entities.at_all(self.entities.with_name(alias.casefold()))
+        named = self.entities.at_all(self.entities.with_name(alias))
         total = sum(entity.frequency for entity in named.values())
         return {
             position: (entity, entity.frequency / total if total else 1 / len(named))
@@ -362,7 +366,7 @@ class ArboKB(KnowledgeBase):
         return entity in self.entities
 
     def contains_alias(self, alias: str) -> bool:
-        return bool(self.entities.with_name(alias.casefold()))
+        return bool(self.entities.with_name(alias))
 
     def get_entity_strings(self) -> list[str]:
         return [entity.id for entity in self.entities]

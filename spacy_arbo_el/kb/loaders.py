@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from ..storage.folders import restore
 from ..storage.formats import entity_format_of, entity_formats
 from ..storage.lines import check_exists
 from .entity import Entity
-from .folder import LOCK, is_of_spacy, replacing_kb
+from .folder import DATABASE, LOCK, is_of_spacy, replacing_kb
 from .importers import ImportReport, entities_of, read_spacy_kb
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
+from .redirects import carried_over, usable
 from .store import DuplicateId
 
 
@@ -67,7 +68,7 @@ def import_into(
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise ArboError(Errors.E047.format(path=source, skipped=skipped))
-        _redirect(kb, report.redirects)
+        kb.redirect(usable(kb.entities, report.redirects))
     return report
 
 
@@ -89,26 +90,6 @@ def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
     return DuplicateId(error.id, " in {}, lines {} and {}".format(source, *lines))
 
 
-def _redirect(kb: ArboKB, redirects: Mapping[str, str]) -> None:
-    """Redirect ids to entities. Those that exist already or lead nowhere are left out."""
-    ends = {old: _end(redirects, old) for old in redirects}
-    positions = kb.entities.positions_of([*ends, *ends.values()])
-    old, new = positions[: len(ends)], positions[len(ends) :]
-    usable = (old < 0) & (new >= 0)
-    kb.redirect(dict(pair for pair, use in zip(ends.items(), usable) if use))
-
-
-def _end(redirects: Mapping[str, str], old: str) -> str:
-    """Resolve an id through replaced terms. An obsolete term may be replaced by one that is,
-    too.
-    """
-    passed = {old}
-    while (new := redirects[old]) in redirects and new not in passed:
-        passed.add(new)
-        old = new
-    return new
-
-
 def build(
     path: Path,
     source: Path,
@@ -121,6 +102,8 @@ def build(
 ) -> ImportReport:
     """Build the folder of a knowledge base from a file. It appears when it is complete.
 
+    Merged ids of the one that it replaces go on leading to entities that are still there.
+
     path: The folder.
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
@@ -131,12 +114,24 @@ def build(
     RETURNS: The number of entities, and what was left out.
     """
     with replacing_kb(path, overwrite=overwrite) as folder:
+        merged = _merged_ids(path) if (path / DATABASE).is_file() else {}
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.hurrying():
                 report = import_into(kb, source, format, **options)
+            report.merged = carried_over(kb.entities, merged)
+            kb.redirect(report.merged.kept)
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report
+
+
+def _merged_ids(path: Path) -> dict[str, str]:
+    """Ids that lead to entities in a folder. Of a damaged one none, and a warning."""
+    try:
+        return ArboKB.for_reading(path).entities.redirects()
+    except (ValueError, OSError) as error:
+        warnings.warn(Warnings.W108.format(path=path, problem=error), stacklevel=3)
+        return {}
 
 
 def load_kb(source: Any, vocab: Vocab) -> ArboKB:

@@ -3,7 +3,9 @@
 import unicodedata
 from collections import defaultdict
 
+from ..base.spellings import folded, without_accents
 from .database import IN
+from .respelling import match_spellings
 from .store import EntityStore
 
 # The rarest trigrams of a query are looked up, as long as at most this many names contain them.
@@ -17,6 +19,16 @@ PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 def trigrams(folded: str) -> set[str]:
     """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
+
+
+def same_name(entities: EntityStore, string: str) -> list[int]:
+    """Positions of entities with a name: in its own spelling, else in another one.
+
+    Last come names of the same letters.
+    """
+    (match,) = match_spellings(entities, [string])
+    other = match.positions if match is not None else []
+    return entities.with_name(string) or other or same_letters(entities, string)
 
 
 def same_letters(entities: EntityStore, string: str) -> list[int]:
@@ -40,7 +52,7 @@ def same_letters(entities: EntityStore, string: str) -> list[int]:
 
 def letters(string: str) -> str:
     """The letters and digits of a string, case folded and without accents."""
-    decomposed = unicodedata.normalize("NFKD", string.casefold())
+    decomposed = unicodedata.normalize("NFKD", without_accents(folded(string)))
     # Marks of other scripts are vowels, or make another letter.
     return "".join(
         char
@@ -57,17 +69,19 @@ def similar_names(
     Similarity is the Dice coefficient of the two sets of trigrams: the share of trigrams that they
     have in common. Strings of less than three characters are similar to nothing.
 
-    string: Compared whatever the case.
+    string: Compared whatever the case, also without its accents.
     count: At most so many entities.
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """
-    wanted = trigrams(string.casefold())
+    own = folded(string)
     similarity: dict[int, float] = {}
-    for position, name in _names_to_compare(entities, wanted):
-        other = trigrams(name)
-        dice = 2 * len(wanted & other) / (len(wanted) + len(other))
-        similarity[position] = max(similarity.get(position, 0.0), dice)
+    for form in dict.fromkeys((own, without_accents(own))):
+        wanted = trigrams(form)
+        for position, name in _names_to_compare(entities, wanted):
+            other = trigrams(name)
+            dice = 2 * len(wanted & other) / (len(wanted) + len(other))
+            similarity[position] = max(similarity.get(position, 0.0), dice)
     ranked = sorted(similarity.items(), key=lambda item: (-item[1], item[0]))
     return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.errors import ArboError, Errors
+from ..base.spellings import OWN, all_spellings, folded
 from ..storage.lines import is_storable
 from ..storage.locks import ChangeLog
 from .database import IN, Database
@@ -159,32 +160,43 @@ class EntityStore:
         places = np.where(positions >= 0, np.searchsorted(wanted, positions), len(wanted))
         return np.array(ids, dtype=object)[places]
 
-    def with_name(self, folded: str) -> list[int]:
-        """Positions of the entities that have a name, in order.
+    def with_name(self, name: str) -> list[int]:
+        """Positions of the entities that have a name, in order. Case does not count."""
+        return self.with_names([name]).get(name, [])
 
-        folded: The name, case folded.
+    def with_names(self, names: Iterable[str]) -> dict[str, list[int]]:
+        """Positions of the entities with each of some names in their own spelling.
+
+        Names that no entity has are left out. Case does not count.
         """
-        return self.with_names([folded]).get(folded, [])
+        spellings = {name: folded(name) for name in names}
+        found = self.with_spellings(spellings.values())
+        positions = {
+            name: [position for position, kind in found.get(own, ()) if kind == OWN]
+            for name, own in spellings.items()
+        }
+        return {name: places for name, places in positions.items() if places}
 
-    def with_names(self, folded: Sequence[str]) -> dict[str, list[int]]:
-        """Positions of the entities with each of some names.
+    def with_spellings(self, spellings: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
+        """Entities with a name that has a spelling, as (position, kind of spelling) in order.
 
-        folded: The names, case folded. Those that no entity has are left out.
+        spellings: Folded. Those that no name has are left out.
         """
-        rows = self.database.rows_among(
-            f"SELECT DISTINCT folded, position FROM name WHERE folded {IN} ORDER BY position",
-            folded,
-        )
-        positions: dict[str, list[int]] = {}
-        for name, position in rows:
-            positions.setdefault(name, []).append(position)
-        return positions
+        found: dict[str, list[tuple[int, int]]] = {}
+        for name, position, kind in self.database.rows_among(
+            f"SELECT folded, position, min(kind) FROM name WHERE folded {IN} "
+            "GROUP BY folded, position ORDER BY position",
+            dict.fromkeys(spellings),
+        ):
+            found.setdefault(name, []).append((position, kind))
+        return found
 
     def with_prefix(self, prefix: str, count: int) -> list[int]:
-        """Positions of entities by name prefix, short names first.
+        """Positions of entities by prefix of a name in any spelling, short names first.
 
-        prefix: Case folded, not empty.
+        prefix: Not empty.
         """
+        prefix = folded(prefix)
         rows = self.database.rows(
             "SELECT position FROM name WHERE folded >= ? AND folded < ? "
             "GROUP BY position ORDER BY min(length(folded)), position LIMIT ?",
@@ -209,8 +221,8 @@ class EntityStore:
         )
 
     def count_names(self) -> int:
-        """The number of distinct names, whatever the case."""
-        return self.database.value("SELECT count(DISTINCT folded) FROM name")
+        """The number of distinct names in their own spelling, whatever the case."""
+        return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
 
     def changed_since(self, generation: int) -> list[int]:
         """The entities that a later edit added, changed or removed, in order.
@@ -390,16 +402,16 @@ class EntityStore:
             ),
         )
         number = (self.database.value("SELECT max(number) FROM name") or 0) + 1
-        folded = (
-            (position, name)
+        spelled = (
+            (position, *spelling)
             for position, entity in zip(positions, entities)
-            for name in dict.fromkeys(name.casefold() for name in entity.names)
+            for spelling in all_spellings(entity.names).items()
         )
-        names = [(number + i, position, name) for i, (position, name) in enumerate(folded)]
-        many("INSERT INTO name VALUES (?, ?, ?)", names)
+        names = [(number + i, *one) for i, one in enumerate(spelled)]
+        many("INSERT INTO name VALUES (?, ?, ?, ?)", names)
         many(
             "INSERT INTO trigram (rowid, folded) VALUES (?, ?)",
-            ((number, name) for number, _, name in names),
+            ((number, name) for number, _, name, _ in names),
         )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, is_dataclass
 from spacy.util import registry
 
 from ..base.settings import check_count
+from ..base.spellings import compatible
 from ..encoders.protocol import Text
 from .entity import Entity
 
@@ -77,7 +78,7 @@ class Names:
             rest = f"{rest} ({', '.join(entity.types)})".strip()
         if not entity.names:
             return _one_text(entity, rest) if self.description else []
-        return [(name, rest) for name in entity.names]
+        return [(name, rest) for name in dict.fromkeys(map(compatible, entity.names))]
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")
@@ -153,7 +154,7 @@ def _one_text(entity: Entity, rest: str) -> list[Text]:
     would be the same text as that of all others of the type.
     """
     if not entity.is_unnamed:
-        return [(entity.title, rest)]
+        return [(compatible(entity.title), rest)]
     return [("", rest)] if rest and (entity.description or entity.aliases) else []
 
 

@@ -11,7 +11,7 @@ from ..base.log import warn_once
 from ..encoders.dual import one_thread_after_fork
 from ..kb.entity import NIL
 from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate_new_entities
-from ..mentions.getters import offsets_of_span
+from ..mentions.getters import place_of
 from ..ranking.decisions import Decisions
 from .stages import LinkingStages
 from .stream import Stream
@@ -92,7 +92,7 @@ class DocumentLinker:
     def by_doc(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
     ) -> list[DocLinks]:
-        """Links by the offsets of their mentions. NIL for mentions that are not to be linked.
+        """Links by the places of their mentions. NIL for mentions that are not to be linked.
 
         docs: The documents.
         spans: For each document the mentions that were linked.
@@ -101,8 +101,8 @@ class DocumentLinker:
         rest, reader = iter(links), self.stages.reader
         all_links: list[DocLinks] = []
         for doc, group in zip(docs, spans):
-            of_doc = {offsets_of_span(span): Link(NIL, 0.0) for span in reader.all_mentions(doc)}
-            of_doc.update((offsets_of_span(span), next(rest)) for span in group)
+            of_doc = {place_of(span): Link(NIL, 0.0) for span in reader.all_mentions(doc)}
+            of_doc.update((place_of(span), next(rest)) for span in group)
             all_links.append(of_doc)
         return all_links
 

@@ -73,6 +73,8 @@ class _Attaching:
     ) -> None:
         self.stages, self.new_entities, self.linked = stages, new_entities, linked
         self._names: dict[int, str] = {}
+        # Rows of a text that another row has too, and that row.
+        self._same: dict[int, int] = {}
         # Mentions that are to be added at once, and their rows in the batch.
         self._waiting: dict[MentionKey, int] = {}
 
@@ -82,7 +84,12 @@ class _Attaching:
         rows = np.flatnonzero(self.linked.decisions.entities < 0)
         documents = batch.documents[rows]
         for group in np.split(rows, np.flatnonzero(np.diff(documents)) + 1):
-            keys = {batch.records[row].key: row for row in group.tolist()}
+            keys: dict[MentionKey, int] = {}
+            for row in group.tolist():
+                # Spans of several labels over the same text are one mention of a new entity.
+                first = keys.setdefault(batch.records[row].key, row)
+                if first != row:
+                    self._same[row] = first
             # The same text is the same document: its mentions are stored already.
             if any(key in self._waiting or new_entities.rows.row(key) >= 0 for key in keys):
                 self._attach()
@@ -90,6 +97,7 @@ class _Attaching:
             self._names.update((row, new_entities.id_of(key)) for key, row in stored.items())
             self._waiting.update((key, row) for key, row in keys.items() if key not in stored)
         self._attach()
+        self._names.update((row, self._names[first]) for row, first in self._same.items())
         return self._names
 
     def _attach(self) -> None:

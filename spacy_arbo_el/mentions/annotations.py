@@ -7,7 +7,8 @@
 
 A ``Link`` is kept as plain values in ``doc.user_data``, so it survives ``doc.to_bytes``,
 ``DocBin(store_user_data=True)``, ``span.as_doc(copy_user_data=True)`` and ``n_process``. A DocBin
-without user data keeps only ``kb_id_``. A link belongs to its span's character offsets: a
+without user data keeps only ``kb_id_``. A link belongs to its span's character offsets and label.
+One with a label that was not linked has the link of the first label over the same text. A
 retokenization that moves the span's borders loses it.
 """
 
@@ -22,7 +23,7 @@ from ..base.display import SHOWN_ROWS, shortened, shown_probability
 from ..base.errors import ArboError, Errors
 from ..base.pages import html_table
 from ..kb.entity import NIL
-from .getters import Offsets, SpanGetter, find_mentions, offsets_of_span
+from .getters import Offsets, Place, SpanGetter, find_mentions, place_of
 
 # The first of two candidates must be so many times as probable as the second to be linked.
 LEAST_RATIO = 1.1
@@ -218,8 +219,10 @@ def named(entity_id: str, title: str) -> str:
 
 # The name of the extension, unless a linker's config gives another one.
 DEFAULT_EXTENSION = "arbo"
-# The links of a Doc by the character offsets of their mentions.
-DocLinks = dict[Offsets, Link]
+# The links of a Doc by the places of their mentions.
+DocLinks = dict[Place, Link]
+# The key of the links of further labels over the same text, among the values of the first.
+BY_LABEL = "by_label"
 # Which existing kb ids a linker replaces: all, none, or "nil" for "NIL" alone.
 Overwrite = bool | str
 ONLY_NIL = "nil"
@@ -233,7 +236,9 @@ class _LinkGetter:
 
     def __call__(self, span: Span) -> Link | None:
         data = span._.get(self.storage)
-        return None if data is None else Link.from_data(data)
+        if data is None:
+            return None
+        return Link.from_data(data.get(BY_LABEL, {}).get(span.label_, data))
 
 
 def register_extension(name: str) -> None:
@@ -248,39 +253,48 @@ def register_extension(name: str) -> None:
 
 
 def annotate(
-    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, name: str, overwrite: Overwrite
+    doc: Doc, links: Mapping[Place, Link], get_spans: SpanGetter, name: str, overwrite: Overwrite
 ) -> None:
     """Write links onto a Doc. Its spans stay the same.
 
-    links: By character offsets.
+    links: By character offsets and labels.
     get_spans: Gives the mentions of the Doc.
     name: Of the extension.
     overwrite: Which existing kb ids are replaced, see ``Overwrite``.
     """
-    for (start, end), link in links.items():
+    for (start, end), data in _data_by_offsets(links).items():
         # Where spaCy keeps span extensions. Setting them on a Span takes as long as all the rest.
-        doc.user_data[("._.", f"{name}_data", start, end)] = link.to_data()  # type: ignore[index]
+        doc.user_data[("._.", f"{name}_data", start, end)] = data  # type: ignore[index]
     if get_spans.spans_key is None:
         _annotate_ents(doc, links, overwrite)
     else:
         _annotate_group(doc, get_spans.spans_key, links, overwrite)
 
 
-def _annotate_ents(doc: Doc, links: Mapping[Offsets, Link], overwrite: Overwrite) -> None:
+def _data_by_offsets(links: Mapping[Place, Link]) -> dict[Offsets, dict[str, Any]]:
+    """The stored values of links, see ``_LinkGetter``."""
+    stored: dict[Offsets, dict[str, Any]] = {}
+    for (start, end, label), link in links.items():
+        data = link.to_data()
+        first = stored.setdefault((start, end), data)
+        if first is not data:
+            first.setdefault(BY_LABEL, {})[label] = data
+    return stored
+
+
+def _annotate_ents(doc: Doc, links: Mapping[Place, Link], overwrite: Overwrite) -> None:
     for ent in doc.ents:
-        link = links.get((ent.start_char, ent.end_char))
+        link = links.get(place_of(ent))
         if link is None or not _is_open(ent.kb_id_, overwrite):
             continue
         for token in ent:
             token.ent_kb_id_ = link.kb_id
 
 
-def _annotate_group(
-    doc: Doc, key: str, links: Mapping[Offsets, Link], overwrite: Overwrite
-) -> None:
+def _annotate_group(doc: Doc, key: str, links: Mapping[Place, Link], overwrite: Overwrite) -> None:
     group = doc.spans.get(key, [])
     for i, span in enumerate(group):
-        link = links.get((span.start_char, span.end_char))
+        link = links.get(place_of(span))
         if link is None or not _is_open(span.kb_id_, overwrite):
             continue
         group[i] = Span(
@@ -294,14 +308,14 @@ def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
 
 
 def annotate_new_entities(
-    doc: Doc, links: Mapping[Offsets, Link], get_spans: SpanGetter, key: str
+    doc: Doc, links: Mapping[Place, Link], get_spans: SpanGetter, key: str
 ) -> None:
     """Write mentions of new entities to ``doc.spans[key]``. Each has the id of its new entity as
     ``id_``.
     """
     new = []
     for span in find_mentions(doc, get_spans):
-        link = links.get(offsets_of_span(span))
+        link = links.get(place_of(span))
         if link is not None and link.cluster:
             new.append(Span(doc, span.start, span.end, span.label, kb_id=NIL, span_id=link.cluster))
     doc.spans[key] = new

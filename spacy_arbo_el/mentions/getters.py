@@ -14,6 +14,8 @@ from ..base.log import warn_once
 
 # Start and end character in the text of the Doc, end exclusive.
 Offsets = tuple[int, int]
+# The offsets of a mention with its label: spans over the same text may have different labels.
+Place = tuple[int, int, str]
 
 
 @runtime_checkable
@@ -67,17 +69,21 @@ class GroupSpans:
 
 
 def find_mentions(doc: Doc, get_spans: SpanGetter) -> list[Span]:
-    """Find a Doc's mentions by start and end, without duplicates.
+    """Find a Doc's mentions by start, end and label, without duplicates.
 
-    Two spans over the same text (of different labels, say) are one mention, so that they
-    cannot get different links.
+    Two spans over the same text are two mentions where their labels differ.
     """
-    spans = {(span.start_char, span.end_char): span for span in get_spans(doc) if len(span)}
-    return [spans[offsets] for offsets in sorted(spans)]
+    spans = {place_of(span): span for span in get_spans(doc) if len(span)}
+    return [spans[place] for place in sorted(spans)]
 
 
 def offsets_of_span(span: Span) -> Offsets:
     return span.start_char, span.end_char
+
+
+def place_of(span: Span) -> Place:
+    """The offsets and the label of a span."""
+    return span.start_char, span.end_char, span.label_
 
 
 def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:

@@ -12,10 +12,11 @@ from spacy.util import registry
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..base.settings import check_strings
+from ..base.spellings import folded
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from .normalization.text import Normalizer, keep, normalized
+from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of
 
 Spans = Sequence[Sequence[Span]]
@@ -99,12 +100,15 @@ class MentionReader:
     has_type: Whether an entity of the knowledge base has a type.
     named: Function from case-folded strings to those that are names of entities, with the most
         words that another name of such an entity has.
+    respelled: Function from mentions, normalized and before that, to the names to read them as;
+        "" for those that are read as they stand.
     """
 
     encoder: Encoder
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
     named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
+    respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, own: ()
 
     def all_mentions(self, doc: Doc) -> list[Span]:
         """The mentions of a Doc, in order."""
@@ -181,6 +185,16 @@ class MentionReader:
             part = kept[bounds[number] : bounds[number + 1]]
             document = given.texts[number], given.offsets[number]
             read.texts[number], read.offsets[number] = keep(normalizer, *document, part)
+        return self._respelled(given, read)
+
+    def _respelled(self, given: ReadTexts, read: ReadTexts) -> ReadTexts:
+        """Read mentions that are another spelling of a name as that name."""
+        rest = iter(self.respelled(read.normalized, given.normalized))
+        for number, offsets in enumerate(read.offsets):
+            names = list(islice(rest, len(offsets)))
+            if any(names):
+                document = read.texts[number], offsets
+                read.texts[number], read.offsets[number] = with_names(*document, names)
         return read
 
     def _named_as_written(self, own: Sequence[str], new: Sequence[str]) -> np.ndarray:
@@ -192,7 +206,7 @@ class MentionReader:
         own, new: Their strings before and after normalization.
         """
         kept = np.zeros(len(own), dtype=bool)
-        strings = [[one.casefold().rstrip(" .,;:") for one in texts] for texts in (own, new)]
+        strings = [[folded(one).rstrip(" .,;:") for one in texts] for texts in (own, new)]
         changed = [number for number, pair in enumerate(zip(*strings)) if pair[0] != pair[1]]
         if changed:
             named = self.named(sorted({some[number] for number in changed for some in strings}))

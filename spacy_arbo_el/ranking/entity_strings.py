@@ -14,6 +14,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from ..base.arrays import take_or
+from ..base.spellings import compared_forms, compatible
 from ..base.words import without_qualifier
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
@@ -60,7 +61,8 @@ class StringIndex:
 
     Names are read when an entity is a candidate for the first time. So a knowledge base of millions
     costs no more than the entities that mentions are compared with. The weights of n-grams come
-    from surface forms, and from the names that were counted.
+    from the names that were counted. A surface form changes none, so that an exemplar of one name
+    does not move the similarities of others.
 
     An index that has been changed is equal to one that is built anew.
 
@@ -107,7 +109,6 @@ class StringIndex:
         distinct = [list(counts) for counts in counted]
         for entity, counts in zip(entities.tolist(), counted):
             old = self._surface_forms.of(entity)
-            self._reader.count(old, -1) if old else None
             for form in old:
                 del self._owners[form][entity]
                 if not self._owners[form]:
@@ -115,7 +116,6 @@ class StringIndex:
             for form, count in counts.items():
                 self._owners.setdefault(form, {})[entity] = count
         self._surface_forms.replace(entities, distinct)
-        self._reader.count([form for forms in distinct for form in forms])
 
     @property
     def garbage(self) -> float:
@@ -317,15 +317,15 @@ class EntityStrings:
         """Entities with exactly the mention's string: (m, count) int64, -1 for none.
 
         Those with a surface form come first: its use is attested. Names are compared with the
-        mention as it is too, since they are not normalized.
+        mention as it is too, since a normalizer reads only mentions.
 
         withheld: (entities,) bool, the entities whose surface forms are not looked at.
         """
-        texts = {text.casefold() for record in records for text in (record.normalized, record.text)}
+        texts = {text for record in records for text in (record.normalized, record.text)}
         named = self._sources.entities.with_names(sorted(texts))
         owners = np.full((len(records), count), -1, dtype=np.int64)
         for i, record in enumerate(records):
-            forms = record.normalized.casefold(), record.text.casefold()
+            forms = record.normalized, record.text
             attested, _ = self._attested(record, withheld)
             both = [*attested, *(position for form in forms for position in named.get(form, ()))]
             # Another program may have added entities since the datastore was read.
@@ -389,8 +389,10 @@ class EntityStrings:
         for row, position in enumerate(positions.tolist()):
             if position in entities:
                 entity = entities[position]
-                names = [*entity.names, *filter(None, map(without_qualifier, entity.names))]
-                groups[row] = [*names, *normalized_names(self._normalizer, names)]
+                written = list(map(compatible, entity.names))
+                names = [*written, *filter(None, map(without_qualifier, written))]
+                compared = [form for name in names for form in compared_forms(name)]
+                groups[row] = [*compared, *normalized_names(self._normalizer, names)]
                 self._frequency[position] = entity.frequency
                 self._written[position] = frozenset(names)
                 has_name = entity.names not in ([], [entity.id])

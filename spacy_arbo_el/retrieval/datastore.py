@@ -15,11 +15,13 @@ from spacy.vocab import Vocab
 
 from ..base.errors import Warnings
 from ..base.log import log, warn_once
+from ..base.spellings import folded
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Encoder, Text
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
+from ..kb.respelling import respelled
 from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
 from ..kb.vectors import NAMES
@@ -144,10 +146,9 @@ class Datastore:
         )
         return name in types
 
-    def named(self, strings: Sequence[str]) -> dict[str, int]:
+    def named(self, strings: Iterable[str]) -> dict[str, int]:
         """Find the strings that are names of entities.
 
-        strings: Case folded.
         RETURNS: For each of them the most words of another name that such an entity has.
         """
         entities = self.kb.entities
@@ -156,9 +157,13 @@ class Datastore:
         words = {}
         for string, places in found.items():
             names = (name for place in places for name in named[place].names)
-            others = (len(name.split()) for name in names if name.casefold() != string)
+            others = (len(name.split()) for name in names if folded(name) != folded(string))
             words[string] = max(others, default=0)
         return words
+
+    def respelled(self, strings: Sequence[str], written: Sequence[str]) -> list[str]:
+        """Names of the knowledge base that mentions are in another spelling; see ``respelled``."""
+        return respelled(self.kb.entities, strings, written)
 
     # Edits
 
@@ -372,7 +377,7 @@ class Datastore:
             return None
         entities, table = self.kb.entities, np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
         for mention in np.flatnonzero(~batch.has_vector).tolist():
-            named = entities.at_all(entities.with_name(batch.normalized[mention].casefold()))
+            named = entities.at_all(entities.with_name(batch.normalized[mention]))
             best = sorted(named, key=lambda position: (-named[position].frequency, position))
             table[mention, : len(best)] = best[:MOST_NAMED]
         return table

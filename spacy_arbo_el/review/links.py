@@ -14,7 +14,7 @@ from ..discovery.decision_log import Entry
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link
-from ..mentions.getters import set_mentions
+from ..mentions.getters import offsets_of_span, set_mentions
 from ..mentions.record import MentionKey, text_fingerprint
 from .queue import Filters
 from .review import Review
@@ -28,6 +28,7 @@ class LinkRow:
 
     number: int
     key: MentionKey
+    label: str
     text: str
     link: Link
     count: int
@@ -54,14 +55,17 @@ class LinkReview:
         self.linker, self.docs = linker, list(docs)
         self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
         self._doc_of = dict(zip(self.texts, self.docs))
-        found: list[tuple[MentionKey, str, Link]] = []
+        found: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.link_docs([doc for _, doc in batch])
             for (fingerprint, _), links in zip(batch, linked):
                 text = self.texts[fingerprint]
-                found += [((fingerprint, *p), text[slice(*p)], one) for p, one in links.items()]
-        counts = Counter(text.casefold() for _, text, _ in found)
-        self.rows = [LinkRow(i, *one, counts[one[1].casefold()]) for i, one in enumerate(found)]
+                found += [
+                    ((fingerprint, start, end), label, text[start:end], link)
+                    for (start, end, label), link in links.items()
+                ]
+        counts = Counter(text.casefold() for _, _, text, _ in found)
+        self.rows = [LinkRow(i, *one, counts[one[2].casefold()]) for i, one in enumerate(found)]
 
     def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
@@ -78,18 +82,23 @@ class LinkReview:
             raise KeyError("There is no such mention.")
         return self.rows[int(number)]
 
-    def span(self, key: MentionKey) -> Span | None:
-        """A mention of the corpus. None where its document is not in it."""
+    def span(self, key: MentionKey, label: str = "") -> Span | None:
+        """A mention of the corpus. None where its document is not in it.
+
+        label: Of several over the same text, that with this label.
+        """
         if key[0] not in self._doc_of:
             return None
         doc = self._doc_of[key[0]]
         spans = self.linker.mentions.getter(doc)
-        same = (span for span in spans if (span.start_char, span.end_char) == key[1:])
-        return next(same, None) or doc.char_span(*key[1:], alignment_mode="expand")
+        same = [span for span in spans if offsets_of_span(span) == key[1:]]
+        same.sort(key=lambda span: span.label_ != label)
+        return next(iter(same), None) or doc.char_span(*key[1:], alignment_mode="expand")
 
     def entry_of(self, row: LinkRow, kb_id: str) -> dict[str, Any]:
         """Journal entry of a decision on a mention."""
-        span, (fingerprint, start, end) = self.span(row.key), row.key
+        span = self.span(row.key, row.label)
+        fingerprint, start, end = row.key
         verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
         about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
         document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))

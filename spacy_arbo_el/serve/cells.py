@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..base.spellings import folded
 from ..base.words import words_of
 from ..kb.entity import Entity
 from ..kb.lookup import similar_names
@@ -183,17 +184,13 @@ def _of_cell(
     return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
 
 
-def _folded(entity: Entity) -> set[str]:
-    return {name.casefold() for name in entity.names}
-
-
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
     """Features that clients can decide with."""
     text, words = query.texts[0], set(words_of(query.texts[0]))
     others = [set(words_of(name)) for name in entity.names]
     shared = [len(words & other) / len(words | other) for other in others if words | other]
     features: dict[str, bool | float] = {
-        "exact_name": text.casefold() in _folded(entity),
+        "exact_name": folded(text) in set(map(folded, entity.names)),
         "shared_words": round(max(shared, default=0.0), 4),
     }
     if query.type:

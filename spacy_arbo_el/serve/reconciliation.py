@@ -241,7 +241,7 @@ class Reconciliation:
         kb = self.linker.kb
         if not prefix:
             return list(islice(kb, count))
-        begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix.casefold(), count))
+        begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix, count))
         found = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
         return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
 

@@ -15,7 +15,7 @@ from ..kb.entity import NIL
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
-from ..mentions.getters import offsets_of_span
+from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
 from ..ranking.ranking import RankedMentions, RanksAnew, TellsPresence
 from .explanation import SHOWN, Explanation, outcome_of
@@ -44,10 +44,10 @@ class Explainer:
         if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
-        offsets = [offsets_of_span(other) for other in spans]
-        if offsets_of_span(span) not in offsets:
-            spans, offsets = [*spans, span], [*offsets, offsets_of_span(span)]
-        row = offsets.index(offsets_of_span(span))
+        row = _row_of(span, spans)
+        if row is None:
+            row = len(spans)
+            spans = [*spans, span]
         with self.stages.datastore.reading():
             return self._explain_mention(span, spans, row, kb_id)
 
@@ -199,6 +199,13 @@ class Explainer:
             f"not among the {datastore.settings.n_candidates} candidates: its nearest text has a "
             f"similarity of {similarity:.2f}, a probability of {shown_probability(score)}"
         )
+
+
+def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
+    """The place of a span among mentions, that with its label before others."""
+    same = [row for row, one in enumerate(spans) if offsets_of_span(one) == offsets_of_span(span)]
+    own = [row for row in same if place_of(spans[row]) == place_of(span)]
+    return next(iter([*own, *same]), None)
 
 
 def first_sentence(text: str) -> str:

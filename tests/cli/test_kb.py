@@ -5,6 +5,10 @@ from functools import partial
 
 import pytest
 
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.loaders import build
+
 from .. import commands
 
 NAMES = ["benzo[a]pyrene", "[/bold]", "[red]x", "\x1b[2Jwiped", "a\x07b\r\nc", "\u202edesrever"]
@@ -66,3 +70,29 @@ def test_paths_without_a_knowledge_base_are_named(source, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "incomplete" in run("info", tmp_path / "empty", code=1)
     assert "is a file" in run("info", source, code=1)
+
+
+def test_replacing_keeps_merged_ids_and_counts_those_it_drops(tmp_path):
+    path = tmp_path / "kb"
+    with ArboKB.create(path) as kb:
+        kb.add(Entity(one, f"name {one}") for one in "abcdef")
+        for old, new in ("ab", "cd", "ef"):
+            kb.merge(old, new)
+    again = [{"id": "x", "title": "name x", "alt_ids": ["b"]}, {"id": "c"}, {"id": "d"}]
+    (tmp_path / "list.jsonl").write_text("\n".join(map(json.dumps, again)))
+    output = run("build", tmp_path / "list.jsonl", path, "--replace")
+    assert "1 merged ids of the replaced knowledge base kept" in output
+    assert "1 merged ids of the replaced knowledge base dropped: the entity" in output
+    assert "1 merged ids of the replaced knowledge base dropped: they are" in output
+    assert ArboKB.for_reading(path).entities.redirects() == {"a": "x", "b": "x"}
+    run("export", path, tmp_path / "again.jsonl")
+    run("build", tmp_path / "again.jsonl", tmp_path / "copy")
+    assert ArboKB.for_reading(tmp_path / "copy").entities.redirects() == {"a": "x", "b": "x"}
+
+
+def test_replacing_a_damaged_knowledge_base_warns_of_merged_ids(source, tmp_path):
+    run("build", source, tmp_path / "kb")
+    database = tmp_path / "kb" / "entities.sqlite"
+    database.write_bytes(database.read_bytes()[:4096])
+    with pytest.warns(UserWarning, match="W108"):
+        build(tmp_path / "kb", source, overwrite=True)

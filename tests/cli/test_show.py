@@ -3,7 +3,7 @@
 from spacy_arbo_el.cli.show import _print_links, _print_new_entities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
 from ..linker.world import annotated
 
@@ -25,7 +25,7 @@ def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal(capsys):
     step = Evidence("mention", "0:1", "[red]x[/red]", "", 0.5)
     new = Link("NIL", 0.1, cluster="NEW-[bold]")
     links = [Link("E[1]", 0.9, evidence=[step, step]), new]
-    offsets = [(ent.start_char, ent.end_char) for ent in doc.ents]
+    offsets = [place_of(ent) for ent in doc.ents]
     annotate(doc, dict(zip(offsets, links)), EntSpans(), "arbo", True)
     _print_links(doc, FakeLinker)
     _print_new_entities([doc], FakeLinker)

@@ -24,7 +24,7 @@ from spacy_arbo_el.evaluation.wrong_links import (
 from spacy_arbo_el.fitting.held_out import inference_outcomes
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
@@ -45,7 +45,7 @@ def linked(nlp, marked, link, label="THING"):
     """An example with one mention, and an outcome by hand."""
     gold = annotated(nlp, marked, label=label)
     doc = unlinked(gold)
-    offsets = [(ent.start_char, ent.end_char) for ent in doc.ents]
+    offsets = [place_of(ent) for ent in doc.ents]
     annotate(doc, dict.fromkeys(offsets, link), EntSpans(), "arbo", overwrite=True)
     return Example(doc, gold)
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.base.spellings import all_spellings, folded, without_accents
 from spacy_arbo_el.kb import lookup
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -17,13 +18,14 @@ NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(s
 def test_similar_names_are_those_of_a_comparison_with_all_names(groups, query):
     entities = [Entity(f"e{i}", n[0], aliases=tuple(n[1:])) for i, n in enumerate(groups)]
     kb = ArboKB(Vocab(), entities)
-    wanted = trigrams(query.casefold())
+    own = folded(query)
+    wanted = [trigrams(form) for form in (own, without_accents(own))]
 
     def dice(name):
-        other = trigrams(name.casefold())
-        return 2 * len(wanted & other) / max(len(wanted) + len(other), 1)
+        other = trigrams(name)
+        return max(2 * len(one & other) / max(len(one) + len(other), 1) for one in wanted)
 
-    similarity = {i: max(map(dice, e.names)) for i, e in enumerate(entities)}
+    similarity = {i: max(map(dice, all_spellings(e.names))) for i, e in enumerate(entities)}
     expected = sorted((-s, i) for i, s in similarity.items() if s >= 0.3)
     assert [(-s, i) for i, s in similar_names(kb.entities, query, 99)] == expected
 

@@ -1,5 +1,7 @@
 """Whatever entities can be added, saving and loading gives them back."""
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -9,6 +11,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.kb.entity import DEEPEST, Entity
 from spacy_arbo_el.kb.importers import read_entities_jsonl, write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
@@ -124,3 +127,28 @@ def test_numbers_of_numpy_are_frequencies(number):
 def test_missing_fields_count_as_left_out(missing):
     names = ("title", "description", "aliases", "types", "frequency", "meta")
     assert Entity("a", **dict.fromkeys(names, missing)) == Entity("a")
+
+
+IDS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_size=4)
+
+
+@given(IDS)
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+def test_merged_ids_come_back_from_jsonl_and_dicts(tmp_path_factory, merges):
+    path = tmp_path_factory.mktemp("merged") / "kb.jsonl"
+    kb = ArboKB(Vocab(), [Entity(one, f"name {one}") for one in "abcd"])
+    for old, new in merges:
+        if kb.get(old).id != kb.get(new).id:
+            kb.merge(old, new)
+    write_entities_jsonl(kb, path)
+    given = [json.loads(line) for line in path.read_text("utf8").splitlines()]
+    for again in (load_kb(path, Vocab()), ArboKB(Vocab(), given)):
+        assert list(again) == list(kb)
+        assert again.entities.redirects() == kb.entities.redirects()
+
+
+def test_alternative_ids_that_are_no_list_of_strings_stay_in_meta():
+    kb = ArboKB(Vocab(), {"id": "a", "title": "A", "alt_ids": {"mesh": "D1"}})
+    assert kb.get("a").meta == {"alt_ids": {"mesh": "D1"}}
+    kb.upsert({"id": "b", "title": "B", "alt_ids": ["a", "c"]})
+    assert (kb.get("a").id, kb.get("c").id) == ("a", "b"), "an entity's own id stays its own"

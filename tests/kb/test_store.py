@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.base.spellings import folded as spelling
 from spacy_arbo_el.kb import database, folder
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -123,16 +124,16 @@ def check(kb, oracle):
     places = kb.entities.positions_of(ids)
     assert [id_ or None for id_ in kb.entities.ids_of(places)] == [oracle.find(i) for i in ids]
     assert places.tolist() == [kb.entities.position(i) for i in ids]
-    folded = {n.casefold() for e in oracle.entities.values() for n in e.names}
+    folded = {spelling(n) for e in oracle.entities.values() for n in e.names}
     assert kb.get_size_aliases() == len(folded)
     for name in folded:
         named = [kb.entities.at(position).id for position in kb.entities.with_name(name)]
         expected = [
-            e.id for e in oracle.entities.values() if name in [n.casefold() for n in e.names]
+            e.id for e in oracle.entities.values() if name in [spelling(n) for n in e.names]
         ]
         assert sorted(named) == sorted(expected)
         candidates = [c.entity_ for c in kb.get_alias_candidates(name.upper())]
-        assert name.upper().casefold() != name or sorted(candidates) == sorted(expected)
+        assert spelling(name.upper()) != name or sorted(candidates) == sorted(expected)
     for kind in "TU":
         ids = kb.entities.ids_of(kb.entities.of_types([kind])).tolist()
         expected = [e.id for e in oracle.entities.values() if not e.types or kind in e.types]

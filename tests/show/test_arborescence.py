@@ -76,5 +76,6 @@ def test_the_links_of_a_doc_are_drawn():
     doc = Doc(spacy.blank("xx").vocab, words=["a", "b"])
     assert "<rect" not in draw_arborescence(doc)
     doc.ents = [Span(doc, 0, 1, "X"), Span(doc, 1, 2, "X")]
-    annotate(doc, {(0, 1): LINKS[0][2], (2, 3): LINKS[1][2]}, EntSpans(), "arbo", overwrite=True)
+    links = {(0, 1, "X"): LINKS[0][2], (2, 3, "X"): LINKS[1][2]}
+    annotate(doc, links, EntSpans(), "arbo", overwrite=True)
     assert draw_arborescence(doc).count("<rect") == 3

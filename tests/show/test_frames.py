@@ -26,7 +26,8 @@ def linked_doc():
     doc = Doc(spacy.blank("xx").vocab, words=["Mercury", "saw", "Zorblat"])
     doc.user_data["doc_id"] = "first"
     doc.ents = [Span(doc, 0, 1, "STAR"), Span(doc, 2, 3, "THING")]
-    annotate(doc, {(0, 7): LINK, (12, 19): NIL_LINK}, EntSpans(), "arbo", overwrite=True)
+    links = {(0, 7, "STAR"): LINK, (12, 19, "THING"): NIL_LINK}
+    annotate(doc, links, EntSpans(), "arbo", overwrite=True)
     return doc
 
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate, register_extension
-from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
 
@@ -98,7 +98,7 @@ def linked_doc(word, label, kb_id, title, nil_word, cluster, context, document):
         Evidence("exemplar", kb_id, word, context, 1.0, document),
         Evidence("mention", "9:12", word, "", 0.9),
     ]
-    first, second = ((ent.start_char, ent.end_char) for ent in doc.ents)
+    first, second = map(place_of, doc.ents)
     links = {
         first: Link(kb_id, 0.9, [kb_id], [0.9], path),
         second: Link("NIL", 0.1, [kb_id], [0.1], cluster=cluster),

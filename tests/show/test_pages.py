@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.getters import EntSpans
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.show.explanation import Explanation, outcome_of
 from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
 
@@ -29,7 +29,7 @@ def linked_doc(words=("Mercury", "saw", "Zorblat"), doc_id="", score=0.934):
     doc.user_data["doc_id"] = doc_id
     doc.ents = [Span(doc, 0, 1, "STAR", kb_id="D1"), Span(doc, 2, 3, "THING", kb_id="NIL")]
     path = [Evidence("entity", "D1", "Mercury", "", 1.0), Evidence("mention", "0:7", "x", "", 0.9)]
-    first, second = ((ent.start_char, ent.end_char) for ent in doc.ents)
+    first, second = map(place_of, doc.ents)
     links = {
         first: Link("D1", score, ["D1", "D2"], [score, 0.02], path, "", ["Mercury", "Hg"]),
         second: Link("NIL", 0.123, ["D1"], [0.123], (), "new-1", ["Mercury"]),

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import Entity, is_missing
-from .fields import fields_of, values_of
+from ..redirects import CarriedOver
+from .fields import ALT_IDS, fields_of, further_ids, values_of
 
 T = TypeVar("T")
 # The fields of an entity, and other keys.
@@ -27,6 +28,7 @@ class RecordReader:
     bad: What to do with the error of a record.
     separator: Separates aliases and types in a string.
     fields: The places of all records' fields; None for those that their keys say.
+    report: Gets the further ids of entities.
     """
 
     def __init__(
@@ -35,7 +37,9 @@ class RecordReader:
         bad: OnBad = throw,
         separator: str = "|",
         fields: Mapping[str, Sequence[int]] | None = None,
+        report: "ImportReport | None" = None,
     ) -> None:
+        self.report = ImportReport() if report is None else report
         self.path, self.bad, self.separator, self._fixed = path, bad, separator, fields
         self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
         # Of all records, and of those that have other keys but no name; and these keys.
@@ -80,9 +84,17 @@ class RecordReader:
         return record, others
 
     def read_dict(self, record: Mapping[Any, Any]) -> Record:
-        """The same of a dict. Values that are missing are left out."""
+        """The same of a dict. Values that are missing are left out.
+
+        Ids under "alt_ids" lead to the entity.
+        """
         given = {str(key): value for key, value in record.items() if not is_missing(value)}
-        return self.read(tuple(given), list(given.values()))
+        fields, others = self.read(tuple(given), list(given.values()))
+        ids = further_ids(others.get(ALT_IDS))
+        if ids is not None:
+            del others[ALT_IDS]
+            self.report.redirect(ids, str(fields.get("id")))
+        return fields, others
 
     def entity(self, record: Record) -> Entity:
         """The entity of a record, which is counted; see ``entity_of``."""
@@ -136,6 +148,7 @@ class ImportReport:
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
     places: The first errors of lines that are left out.
+    merged: The merged ids of the knowledge base that this one replaces.
     """
 
     def __init__(self) -> None:
@@ -143,6 +156,7 @@ class ImportReport:
         self.skipped: Counter[str] = Counter()
         self.redirects: dict[str, str] = {}
         self.places: list[str] = []
+        self.merged = CarriedOver({})
 
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""
@@ -244,7 +258,7 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
     raise ArboError(Errors.E502.format(got=type(frame).__name__))
 
 
-def entities_from(source: Any) -> Iterator[Entity]:
+def entities_from(source: Any, report: ImportReport | None = None) -> Iterator[Entity]:
     """The entities of one record or many.
 
     source: An ``Entity``, a dict with the fields of one, a data frame with a row for each, or an
@@ -252,6 +266,7 @@ def entities_from(source: Any) -> Iterator[Entity]:
         a single string is split at "|" where a list belongs; a number as an id becomes a string.
         Usual other names of fields, such as "name" and "synonyms", are read too, and several of a
         field are joined. Other keys go to ``meta``; a warning says where names are missing.
+    report: Gets the ids under "alt_ids", which lead to an entity.
 
     ValueError where a record is no entity, with its number from 1.
     """
@@ -259,7 +274,7 @@ def entities_from(source: Any) -> Iterator[Entity]:
         source = [source]
     elif hasattr(source, "columns"):
         source = _rows_of_frame(source)
-    reader = RecordReader()
+    reader = RecordReader(report=report)
     for number, record in enumerate(source, 1):
         if isinstance(record, Entity):
             yield record

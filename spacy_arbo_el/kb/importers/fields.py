@@ -28,6 +28,8 @@ OTHER_NAMES = {
     "frequency": ("frequency", "freq"),
     "meta": ("meta",),
 }
+# The key of ids that lead to an entity, such as those that it had before a merge.
+ALT_IDS = "alt_ids"
 # Further titles, which are aliases; unlike those, they are whole cells.
 NAMES = "names"
 # Beside one of these, "label" is the type of an annotation.
@@ -103,6 +105,14 @@ def values_of(
         aliases = list(dict.fromkeys([*aliases, *found.get("aliases", ())]))
         found["aliases"] = [alias for alias in aliases if alias != title]
     return found
+
+
+def further_ids(value: Any) -> list[str] | None:
+    """Ids that lead to a record's entity; None where the value is something else."""
+    ids = [value] if isinstance(value, str) else value
+    if isinstance(ids, (list, tuple)) and all(isinstance(one, str) for one in ids):
+        return list(ids)
+    return None
 
 
 def _as_list(value: Any) -> Any:

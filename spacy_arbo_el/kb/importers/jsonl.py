@@ -15,7 +15,10 @@ from ...storage.lines import (
     throw,
 )
 from ..entity import Entity
+from ..redirects import by_entity
+from ..store import EntityStore
 from .common import Entries, ImportReport, RecordReader
+from .fields import ALT_IDS
 
 
 @entity_formats("jsonl")
@@ -31,18 +34,19 @@ def read_entities_jsonl(
 
     A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
     (lists of strings), "frequency" and "meta". Usual names of these, such as "name" and "synonyms",
-    are read too. Other keys go to ``meta``; a warning says where names are missing.
+    are read too. Ids in a list "alt_ids" lead to the entity. Other keys go to ``meta``; a warning
+    says where names are missing.
 
     Raises ValueError with file, line and problem at the first invalid line. The error for an id
     that occurs twice names both lines.
 
     path: The file.
-    report: Not used: no line is left out.
+    report: Gets the ids under "alt_ids".
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
     encoding: That of the file.
     bad: What to do with the error of an invalid line.
     """
-    yield from _entities(read_records(path, bad, encoding=encoding), path, unique, bad)
+    yield from _entities(read_records(path, bad, encoding=encoding), path, report, unique, bad)
 
 
 @entity_formats("json")
@@ -60,14 +64,19 @@ def read_entities_json(
     if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
         problem = "expected a list of objects. For Wikidata, give --format wikidata."
         raise line_error(path, 1, problem)
-    yield from _entities(enumerate(records, 1), path, True, bad)
+    yield from _entities(enumerate(records, 1), path, report, True, bad)
 
 
 def _entities(
-    records: Iterable[tuple[int, dict[str, Any]]], path: PathLike, unique: bool, bad: OnBad
+    records: Iterable[tuple[int, dict[str, Any]]],
+    path: PathLike,
+    report: ImportReport | None,
+    unique: bool,
+    bad: OnBad,
 ) -> Iterator[Entity]:
     """The entities of records with their line numbers, see ``read_entities_jsonl``."""
-    entries, reader = Entries(path, None), RecordReader(path, bad)
+    entries = Entries(path, None)
+    reader = RecordReader(path, bad, report=report)
     for number, entity in reader.entities(records, lambda _, one: reader.read_dict(one)):
         try:
             if unique:
@@ -94,17 +103,25 @@ def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
 
     If writing fails, the previous file stays. ValueError where ``meta`` can't be written as JSON.
 
+    entities: Entities, or a knowledge base, whose merged ids are written too.
     RETURNS: The number of entities.
     """
     count = 0
     with replacing(path) as file:
-        for entity in entities:
-            file.write(entity_line(entity).encode("utf8") + b"\n")
+        for line in entity_lines(entities):
+            file.write(line.encode("utf8") + b"\n")
             count += 1
     return count
 
 
-def entity_line(entity: Entity) -> str:
-    """An entity as a line of JSONL. ValueError where ``meta`` can't be written as JSON."""
-    entity.meta_json()
-    return json.dumps(entity.to_dict(), ensure_ascii=False)
+def entity_lines(entities: Iterable[Entity]) -> Iterator[str]:
+    """Entities as lines of JSONL; see ``write_entities_jsonl``."""
+    store = getattr(entities, "entities", entities)
+    redirects = store.redirects() if isinstance(store, EntityStore) else {}
+    further = by_entity(redirects)
+    for entity in entities:
+        entity.meta_json()
+        data = entity.to_dict()
+        if entity.id in further:
+            data[ALT_IDS] = further[entity.id]
+        yield json.dumps(data, ensure_ascii=False)

@@ -17,14 +17,14 @@ from .common import (
     at_line,
     entity_of,
 )
-from .fields import FIELDS, NAMES, fields_of
+from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
 DELIMITERS = (",", ";", "|")
 # Dictionaries with this delimiter have no header.
 OF_DICTIONARIES = "||"
 # Columns of ids that lead to an entity.
-FURTHER_IDS = ("alt_ids", "alt_id", "other_ids", "further_ids", "equivalent_ids")
+FURTHER_IDS = (ALT_IDS, "alt_id", "other_ids", "further_ids", "equivalent_ids")
 # What Excel has in a line before the header.
 EXCEL = re.compile(r"sep=([,;|\t])")
 

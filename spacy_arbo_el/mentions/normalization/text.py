@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from spacy.util import registry
 
+from ...base.spellings import APOSTROPHES, DASHES
 from ...encoders.stretches import UNCUT, stretches_of
 
 # Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
@@ -92,6 +93,21 @@ def normalized_names(normalizer: Normalizer | None, names: Sequence[str]) -> lis
     return [normalizer(name, span)[0] for name, span in zip(names, spans)]
 
 
+def with_names(text: str, offsets: np.ndarray, names: Sequence[str]) -> tuple[str, np.ndarray]:
+    """Write names in the places of mentions. Those that overlap with others stay.
+
+    offsets: (n, 2) int64 start and end character, end exclusive.
+    names: One for each mention, "" for those that stay.
+    """
+    edits = {}
+    for (start, end), name in zip(offsets.tolist(), names):
+        overlaps = (offsets[:, 0] < end) & (offsets[:, 1] > start)
+        is_same = (offsets == (start, end)).all(axis=1)
+        if name and not (overlaps & ~is_same).any():
+            edits[start, end] = name
+    return replace(text, offsets, [(*place, name) for place, name in sorted(edits.items())])
+
+
 def inside_of(text: str, offsets: np.ndarray) -> np.ndarray:
     """Mark characters inside a mention: (len(text) + 1,) bool.
 
@@ -143,10 +159,6 @@ def replace(
     return "".join([*parts, text[at:]]), moved
 
 
-# What hyphens, en dashes and minus signs, and apostrophes are written as.
-DASHES = "\u2010\u2011\u2012\u2013\u2212"
-# Primes too: "4′-" of a chemical name is written 4'-.
-APOSTROPHES = "\u2018\u2019\u02bc\u201b\u02b9\u02bb\u2032\u00b4\uff07"
 _PLAIN_APOSTROPHES = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
 # Characters of Latin-1 that stand for others, but for those that are accents by themselves.
 _LATIN = "ª²³¹º¼½¾"

@@ -1,0 +1,96 @@
+"""Strings that are a name of an entity in another spelling, such as "Mueller" of "Müller"."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..base.spellings import BARE, OWN, all_spellings, compatible, folded, other_spellings
+from .store import EntityStore
+
+Found = dict[str, list[tuple[int, int]]]
+
+
+@dataclass(frozen=True)
+class Match:
+    """A name's spelling that is that of a string, too.
+
+    spelling: The spelling.
+    positions: The entities that have such a name.
+    """
+
+    spelling: str
+    positions: list[int]
+
+
+def match_spellings(
+    entities: EntityStore, strings: Sequence[str], others: Sequence[str] | None = None
+) -> list[Match | None]:
+    """Find the names that strings are in another spelling.
+
+    Of several spellings the first one with a name counts, see ``other_spellings``.
+
+    others: For each string another one, such as the mention before it was normalized.
+    RETURNS: None for a string that is a name in its own spelling, or whose other one is, and for
+        one that is none.
+    """
+    own = list(map(folded, strings))
+    written = own if others is None else list(map(folded, others))
+    found = entities.with_spellings((*own, *written))
+    is_open = [
+        not _is_name(found, one) and not _is_name(found, as_written)
+        for one, as_written in zip(own, written)
+    ]
+    further = {
+        one: other_spellings(one)
+        for one, unknown in zip(own, is_open)
+        if unknown and one not in found
+    }
+    found |= entities.with_spellings(one for group in further.values() for one in group)
+    return [
+        next(_matches(found, one, further.get(one, {})), None) if unknown else None
+        for one, unknown in zip(own, is_open)
+    ]
+
+
+def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[str]) -> list[str]:
+    """Names that strings are to be read as, since they are these in another spelling.
+
+    strings: The mentions, normalized.
+    written: The mentions before that.
+    RETURNS: "" for a string that is a name itself, or another spelling of none or of names that
+        differ.
+    """
+    matches = match_spellings(entities, strings, written)
+    positions = {position for one in matches if one is not None for position in one.positions}
+    names = {position: entity.names for position, entity in entities.at_all(positions).items()}
+    return ["" if one is None else _common_name(one, names) for one in matches]
+
+
+def _is_name(found: Found, own: str) -> bool:
+    return any(kind == OWN for _, kind in found.get(own, ()))
+
+
+def _matches(found: Found, own: str, further: dict[str, int]) -> Iterator[Match]:
+    """Matches in order. The bare name of a heading is no other heading's."""
+    if own in found:
+        yield Match(own, [position for position, _ in found[own]])
+    for spelling, kind in further.items():
+        same = [
+            position
+            for position, other_kind in found.get(spelling, ())
+            if not (kind == BARE and other_kind == BARE)
+        ]
+        if same:
+            yield Match(spelling, same)
+
+
+def _common_name(match: Match, names: dict[int, list[str]]) -> str:
+    """A name of all entities of a match that has its spelling; "" for none."""
+    common: dict[str, str] | None = None
+    for position in match.positions:
+        own = {
+            folded(name): compatible(name)
+            for name in names.get(position, ())
+            if match.spelling in all_spellings([name])
+        }
+        common = own if common is None else {k: v for k, v in common.items() if k in own}
+    return next(iter((common or {}).values()), "")
