@@ -9,7 +9,7 @@ what tells variants of a name from siblings.
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ from spacy_arbo_el.ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, f
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures, ContextFits
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
+from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
 FEW = 4
 # How much the similarities of vectors of made namesakes differ.
@@ -267,3 +268,27 @@ def linker_doc(linker: ArboLinker, name: str, kb_id: str) -> Doc:
     doc = spacy.blank("en", vocab=linker.vocab).make_doc(name)
     doc.ents = [Span(doc, 0, len(doc), label="NAME", kb_id=kb_id)]
     return doc
+
+
+def write_ways(path: Path, ways: Sequence[Way]) -> None:
+    """Keep mentions in several ways in one file."""
+    arrays: dict[str, np.ndarray] = {}
+    for number, way in enumerate(ways):
+        kept = {field.name: getattr(way.candidates, field.name) for field in fields(way.candidates)}
+        kept.update(way._asdict())
+        del kept["candidates"]
+        arrays.update({f"{number}.{name}": np.asarray(value) for name, value in kept.items()})
+    write_file(path, pack_arrays(arrays))
+
+
+def read_ways(path: Path) -> list[Way]:
+    """Load the result of ``write_ways``."""
+    arrays = unpack_arrays(path.read_bytes())
+    ways = []
+    for number in range(1 + max(int(name.split(".")[0]) for name in arrays)):
+        kept = {name: arrays[f"{number}.{name}"] for name in Way._fields if name != "candidates"}
+        names = [field.name for field in fields(CandidateFeatures)]
+        candidates = CandidateFeatures(*(arrays[f"{number}.{name}"] for name in names))
+        kept.update(absent=float(kept["absent"]), siblings=bool(kept["siblings"]))
+        ways.append(Way(candidates, **kept))
+    return ways
