@@ -228,12 +228,6 @@ def test_every_page_is_in_the_navigation():
         assert f": docs/{page.name}\n" in navigation and f"(docs/{page.name})" in readme, page.name
 
 
-def test_pages_are_short():
-    words = [word for page in (ROOT / "docs").glob("*.md") for word in read(page).split()]
-    # Bars and dashes of tables are no words.
-    assert sum(any(map(str.isalnum, word)) for word in words) <= 19000
-
-
 def test_error_codes_on_pages_exist():
     for page in PAGES:
         for code in re.findall(r"\b[EW][0-7]\d\d\b", read(page)):
