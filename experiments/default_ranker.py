@@ -114,7 +114,7 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
         for part in own:
             count = len(part.correct)
             shares.append(np.full(count, weight / size))
-            one = weight / size * (1.0 if part.absent else HALF_LIST)
+            one = weight / size * (HALF_LIST if part.is_half else 1.0)
             if part.siblings:
                 one = weight / max(count, 1) * SIBLINGS
             presence.append(np.tile([[one * (1 - part.absent)], [one * part.absent]], count))

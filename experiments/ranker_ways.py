@@ -37,9 +37,8 @@ EXACT = FEATURES.index("exact")
 VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
 # Words of the shortest descriptions that are made.
 BRIEF = 4
-# Share of mentions as if the knowledge base lacked their entity: lists of users lack many. And of
-# names whose siblings it has.
-ABSENT, SIBLINGS_ABSENT = 0.2, 0.5
+# Share of the names with siblings in the list which count as if it lacked their entity.
+SIBLINGS_ABSENT = 0.5
 # The least similarity of n-grams of siblings.
 SIBLING = 0.6
 
@@ -50,13 +49,15 @@ class Way(NamedTuple):
     correct: (m, c) bool.
     documents: (m,) int64, different in each corpus.
     absent: The share of the weight with which the correct candidates are taken away.
+    is_half: Whether the list lacks half of the entities.
     siblings: Whether other entities have similar names, see ``lacked_names``.
     """
 
     candidates: CandidateFeatures
     correct: np.ndarray
     documents: np.ndarray
-    absent: float = ABSENT
+    absent: float = 0.0
+    is_half: bool = False
     siblings: bool = False
 
     @classmethod
@@ -65,7 +66,7 @@ class Way(NamedTuple):
         candidates: CandidateFeatures,
         gold: np.ndarray,
         documents: np.ndarray,
-        absent: float = ABSENT,
+        absent: float = 0.0,
     ) -> "Way":
         """gold: (m, g) int64, as in ``AnnotatedMentions``."""
         return cls(candidates, is_gold(candidates.entities, gold), documents, absent)
@@ -130,7 +131,7 @@ def in_half_list(
     stages = linker.stages
     left_out = np.random.default_rng(0).random(stages.datastore.kb.entities.positions) < 0.5
     features = without(linker, found, left_out, kept)
-    return Way.of(features, found.gold, documents, absent=0.0)
+    return Way.of(features, found.gold, documents)._replace(is_half=True)
 
 
 def without(
@@ -289,6 +290,7 @@ def read_ways(path: Path) -> list[Way]:
         kept = {name: arrays[f"{number}.{name}"] for name in Way._fields if name != "candidates"}
         names = [field.name for field in fields(CandidateFeatures)]
         candidates = CandidateFeatures(*(arrays[f"{number}.{name}"] for name in names))
-        kept.update(absent=float(kept["absent"]), siblings=bool(kept["siblings"]))
+        flags = {name: bool(kept[name]) for name in ("is_half", "siblings")}
+        kept.update(flags, absent=float(kept["absent"]))
         ways.append(Way(candidates, **kept))
     return ways

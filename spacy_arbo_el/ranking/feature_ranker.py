@@ -139,7 +139,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FeatureRanker:
-    """Scores candidates by a linear model of their features. See ``feature_ranker``.
+    """Scores candidates by a small network over their features. See ``feature_ranker``.
 
     The other settings are those of ``feature_ranker``.
 

@@ -31,38 +31,37 @@ MOST_BY_FREQUENCY = 5.0
 # A lead in similarity of context that halves the weight of frequency.
 CLEAR_LEAD = 0.1
 
-# What candidates are compared by, and whether more of it speaks for a candidate (1), against it
-# (-1), or may do either (0).
-NAME_FEATURES = {
-    "name": 1,  # similarity of vectors to the entity's nearest text
-    "exemplar": 1,  # similarity of vectors to its nearest exemplar
-    "nearest": 1,  # the larger of the two
-    "name_ngrams": 1,  # similarity of n-grams to the most similar name
-    "exemplar_ngrams": 1,  # similarity of n-grams to the most similar surface form of an exemplar
-    "ngrams": 1,  # the larger of the two
-    "name_words": 1,  # share of words in common with a name
-    "words": 1,  # share of words in common with a name or surface form
-    "name_numbers": 1,  # 1 if a name has the same numbers
-    "numbers": 1,  # 1 if a name or surface form has the same numbers
-    "extra": -1,  # share of the mention in words that the most similar string lacks
-    "missing": -1,  # share of that string in words that the mention lacks
-    "swapped": -1,  # the smaller of the two: another word stands in the place of one
-    "opposed": -1,  # 1 if numbers differ, or words such as hyper- and hypo-
-    "exact": 1,  # 1 if a name is the mention, letter for letter
-    "has_exemplar": 0,  # 1 if the entity has an exemplar
-    "attested": 1,  # share of the exemplars with the mention's surface form that are the entity's
-}
-# Candidates are not compared by those with None: they say whether the best one is right.
-CONTEXT_FEATURES: dict[str, int | None] = {
-    "described": None,  # 1 if its description was compared with the context
-    "fit": None,  # similarity of the context to its text: title, and description if it has one
-    "beyond": None,  # how much that is above the similarity to its title alone
+NAME_FEATURES = (
+    "name",  # similarity of vectors to the entity's nearest text
+    "exemplar",  # similarity of vectors to its nearest exemplar, or to that text if none is near
+    "nearest",  # the larger of the two
+    "name_ngrams",  # similarity of n-grams to the most similar name
+    "exemplar_ngrams",  # similarity of n-grams to the most similar surface form of an exemplar
+    "ngrams",  # the larger of the two
+    "name_words",  # share of words in common with a name
+    "words",  # share of words in common with a name or surface form
+    "name_numbers",  # 1 if a name has the same numbers
+    "numbers",  # 1 if a name or surface form has the same numbers
+    "extra",  # share of the mention in words that the most similar string lacks
+    "missing",  # share of that string in words that the mention lacks
+    "swapped",  # the smaller of the two: another word stands in the place of one
+    "opposed",  # 1 if numbers differ, or words such as hyper- and hypo-
+    "exact",  # 1 if a name is the mention, letter for letter
+    "has_exemplar",  # 1 if the entity has an exemplar
+    "attested",  # share of the exemplars with the mention's surface form that are the entity's
+)
+CONTEXT_FEATURES = (
+    "described",  # 1 if its description was compared with the context
+    "fit",  # similarity of the context to its text: title, and description if it has one
+    "beyond",  # how much that is above the similarity to its title alone
     # How much better its text fits the contexts of the mention's string in the document than that
     # of any other candidate whose names are as similar.
-    "shared_lead": 1,
-}
+    "shared_lead",
+)
 FEATURES = (*NAME_FEATURES, *CONTEXT_FEATURES)
-RANK_SIGNS = (*NAME_FEATURES.values(), *CONTEXT_FEATURES.values())
+# Columns of the features that candidates are compared by. The others say whether the best one is
+# right: a fit over all candidates was learned from one domain and harmed others.
+COMPARED = (*range(len(NAME_FEATURES)), FEATURES.index("shared_lead"))
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,29 @@
 """Fit of the feature ranker's weights on mentions with labels.
 
-The weights of features are those of a conditional logit: the softmax among the candidates of each
-mention makes the correct ones most likely. More of a feature that speaks for a candidate never
-makes it less likely. Presence is fitted on mentions by weights that did not see them.
+A small network over the features is trained by softmax among the candidates of each mention, once
+without each part of the mentions. Probabilities are fitted on the scores of the parts by the
+networks that did not see them. The ranker is the mean of these networks.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.calibration import PRIOR, fit_presence, fit_temperature, log_softmax
-from .features import RANK_SIGNS, CandidateFeatures
-from .ranker_weights import SIGNS, RankerWeights, evidence_of
+from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
+from ..base.devices import torch
+from ..base.errors import ArboError, Errors
+from .features import CandidateFeatures
+from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
 
+HIDDEN = 16
 FOLDS = 5
+# Networks that are fitted from so many random starts vary less in the mean.
+STARTS = 2
 # Fewer mentions than these are too few to learn from.
 MIN_MENTIONS = 20
+MAX_STEPS = 150
 # Probabilities are fitted on real mentions, and with this share as if the knowledge base
 # lacked their entity.
 ABSENT = 0.02
@@ -27,7 +32,7 @@ ABSENT = 0.02
 class CrossFit(NamedTuple):
     """Weights fitted on all mentions, and without each part of them.
 
-    whole: Fitted on all mentions, for others.
+    whole: For other mentions: the mean of the parts' networks.
     parts: By part, weights that were fitted on the mentions of the other parts.
     """
 
@@ -40,7 +45,7 @@ class Labelled:
     """Candidates of mentions, with labels and weights.
 
     candidates: Those of m mentions.
-    correct: (m, c) bool. Mentions without a correct candidate count for presence only.
+    correct: (m, c) bool. Mentions without a correct candidate count for the curve only.
     shares: (m,) float, how much each mention counts.
     """
 
@@ -62,6 +67,30 @@ class Labelled:
         """The mentions at ``rows``, numbers or bool."""
         return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
 
+    def temperature(self, scores: np.ndarray) -> tuple[float, float]:
+        """The temperature under which (m, c) scores fit best, and their log-likelihood."""
+        gold = self.gold
+        return fit_temperature(scores[gold], self.correct[gold], self.shares[gold])
+
+
+class _Way(NamedTuple):
+    """Networks by part, with the scores that they give to the candidates of their part.
+
+    whole: The network with the mean of their scores.
+    networks: By part, a network that was fitted without it.
+    scores: (m, c) float64, -inf for no candidate.
+    absent: The same without the correct candidates.
+    """
+
+    whole: RankerWeights
+    networks: list[RankerWeights]
+    scores: np.ndarray
+    absent: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "_Way":
+        """The same with the scores of some mentions."""
+        return self._replace(scores=self.scores[rows], absent=self.absent[rows])
+
 
 def fit_weights(
     candidates: CandidateFeatures,
@@ -70,16 +99,17 @@ def fit_weights(
     shares: np.ndarray | None = None,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
+    prior: float = PRIOR,
 ) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
-    start, presence: See ``cross_fit``.
+    start, presence, prior: See ``cross_fit``.
     RETURNS: None where there is too little to learn from.
     """
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
-    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence)
+    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence, prior)
     return None if fitted is None else fitted.whole
 
 
@@ -98,133 +128,203 @@ def cross_fit(
     parts: int,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
+    prior: float = PRIOR,
 ) -> CrossFit | None:
-    """Fit weights on all mentions and without each part, with presence by held-out mentions.
+    """Train a network without each part of the mentions, and fit probabilities on the part.
 
     part_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
     parts: How many parts there are.
-    start: Weights that few mentions change little.
+    start: Weights that few mentions change little. The mean of their scores and of those by
+        networks that were fitted from them is used, if held-out mentions are at least as likely by
+        it as by networks that were fitted from nothing.
     presence: (2, m) float, how much each mention counts for the probability that any candidate is
         right, as it is and as if the knowledge base lacked its entity; None for shares of both.
+    prior: The weight of the penalty for large weights, as so many mentions.
     RETURNS: None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
+    candidates, correct, shares = labelled.candidates, labelled.correct, labelled.shares
     gold = labelled.gold
-    if (gold & (labelled.candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
+    if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
+    way = _best_way(labelled, part_of, parts, start, prior)
     if presence is None:
-        presence = np.stack([(1 - ABSENT) * labelled.shares, ABSENT * labelled.shares])
-    by_part = [fit_linear(labelled.take(part_of != part), start) for part in range(parts)]
-    held_out = _HeldOut.by_parts(labelled, part_of, by_part)
-    whole = held_out.weights(fit_linear(labelled, start), labelled, presence, start)
+        presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
+    whole = _with_curve(way.whole, way, labelled, presence, start)
     if whole is None:
         return None
-    best = held_out.scores.argmax(axis=1)
-    hit = labelled.correct[np.arange(len(best)), best]
-    accuracy = float(np.average(hit[gold], weights=labelled.shares[gold]))
+    hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
+    accuracy = float(np.average(hit[gold], weights=shares[gold]))
     without = []
-    for part, linear in enumerate(by_part):
+    for part, network in enumerate(way.networks):
         rest = np.flatnonzero(part_of != part)
-        some = labelled.take(rest)
-        fitted = held_out.take(rest).weights(linear, some, presence[:, rest], start)
-        without.append(fitted or replace(whole, linear=linear.astype(np.float32)))
+        others = way.take(rest), labelled.take(rest), presence[:, rest]
+        without.append(_with_curve(network, *others, start) or replace(network, curve=whole.curve))
     return CrossFit(replace(whole, accuracy=accuracy), without)
 
 
-def fit_linear(labelled: Labelled, start: RankerWeights | None = None) -> np.ndarray:
-    """The weights of features by which correct candidates are most likely: (f,) float64.
+def _best_way(
+    labelled: Labelled,
+    part_of: np.ndarray,
+    parts: int,
+    start: RankerWeights | None,
+    prior: float,
+) -> _Way:
+    """The networks by which mentions that they did not see are most likely."""
+    way = _networks(labelled, part_of, parts, None, prior)
+    if start is None:
+        return way
+    moved = _networks(labelled, part_of, parts, start, prior)
+    kept = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
+    # Each counts at its temperature: the one with the larger scores does not outvote the other.
+    factors = [labelled.temperature(scores)[0] / 2 for scores in (kept, moved.scores)]
+    pairs = [sum_of_networks([start, one], factors) for one in moved.networks]
+    mean = _way_of(pairs, labelled, part_of)
+    # The start once: it would be in each pair.
+    mean = mean._replace(whole=sum_of_networks([start, moved.whole], factors))
+    likelihoods = [labelled.temperature(one.scores)[1] for one in (mean, way)]
+    return mean if likelihoods[0] >= likelihoods[1] else way
 
-    start: What few mentions change little; None to begin with nothing.
+
+def _networks(
+    labelled: Labelled,
+    part_of: np.ndarray,
+    parts: int,
+    start: RankerWeights | None,
+    prior: float,
+) -> _Way:
+    """Train a network without each part, from other weights or from random ones."""
+    standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
+    networks = []
+    for part in range(parts):
+        begins = [part * STARTS + i for i in range(STARTS)] if start is None else [start]
+        rest = labelled.take(part_of != part)
+        trained = [train_network(rest, standards, begin, prior) for begin in begins]
+        networks.append(sum_of_networks(trained, [1 / len(begins)] * len(begins)))
+    return _way_of(networks, labelled, part_of)
+
+
+def _way_of(networks: list[RankerWeights], labelled: Labelled, part_of: np.ndarray) -> _Way:
+    """Networks with the scores that each gives to its part."""
+    both = []
+    for candidates in (labelled.candidates, labelled.absent):
+        scores = np.full(labelled.correct.shape, -np.inf)
+        for part, network in enumerate(networks):
+            scores[part_of == part] = network.scores(candidates.take(part_of == part))
+        both.append(np.where(candidates.valid, scores, -np.inf))
+    mean = sum_of_networks(networks, [1 / len(networks)] * len(networks))
+    return _Way(mean, networks, *both)
+
+
+def _with_curve(
+    network: RankerWeights,
+    way: _Way,
+    labelled: Labelled,
+    presence: np.ndarray,
+    start: RankerWeights | None,
+) -> RankerWeights | None:
+    """A network with probabilities that fit the scores of mentions that were held out.
+
+    RETURNS: None where all mentions are alike.
     """
-    from scipy.optimize import minimize
+    temperature, _ = labelled.temperature(way.scores)
+    parts = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
+    evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
+    present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
+    counts = presence.ravel() * np.concatenate([one.valid.any(axis=1) for one, _ in parts])
+    before = None if start is None else start.curve[1:].astype(np.float64)
+    curve = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
+    if curve is None:
+        return None
+    coverage = float(counts[present].sum() / counts.sum())
+    return replace(
+        network, curve=np.array([temperature, *curve], dtype=np.float32), coverage=coverage
+    )
 
+
+def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of a network's inputs: (2 f,) float32 each."""
+    x = inputs_of(candidates)[candidates.valid]
+    if not len(x):
+        return np.zeros(x.shape[1], dtype=np.float32), np.ones(x.shape[1], dtype=np.float32)
+    spread = x.std(axis=0)
+    return x.mean(axis=0), np.where(spread > 1e-6, spread, np.float32(1))
+
+
+def train_network(
+    labelled: Labelled,
+    standards: tuple[np.ndarray, np.ndarray],
+    start: RankerWeights | int,
+    prior: float = PRIOR,
+) -> RankerWeights:
+    """Fit all but the curve, from other weights or from a random start with this number.
+
+    standards: Mean and standard deviation of the inputs.
+    prior: As in ``cross_fit``.
+    """
+    if torch is None:
+        raise ArboError(Errors.E854)
     useful = labelled.gold & (labelled.candidates.valid.sum(axis=1) > 1)
     labelled = labelled.take(useful)
-    features = labelled.candidates.features.astype(np.float64)
-    valid = labelled.candidates.valid
-    # A feature counts as much as it varies among the candidates of a mention.
-    counts = np.maximum(valid.sum(axis=1), 1)[:, None, None]
-    features -= np.where(valid[:, :, None], features, 0.0).sum(axis=1, keepdims=True) / counts
-    features[~valid] = 0.0
-    spread = np.sqrt((features**2).sum(axis=(0, 1)) / max(valid.sum(), 1))
-    spread = np.maximum(spread, 1e-3)
-    features /= spread
-    total = max(float(labelled.shares.sum()), 1e-9)
-    shares = labelled.shares / total
-    penalty = PRIOR / max(total, 1.0)
-    # A cross-encoder's score is one feature more.
-    signs = (*RANK_SIGNS, *[0] * (len(spread) - len(RANK_SIGNS)))
-    centre = np.zeros(len(spread)) if start is None else start.linear * spread
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        log_share = log_softmax(features @ weights, valid)
-        correct = np.where(labelled.correct, log_share, -np.inf)
-        likelihood = np.logaddexp.reduce(correct, axis=1)
-        expected = np.exp(correct - likelihood[:, None]) - np.exp(log_share)
-        slopes = np.einsum("mc,mcf->f", shares[:, None] * expected, features)
-        moved = weights - centre
-        value = -float(shares @ likelihood) + penalty * float(moved @ moved)
-        return value, 2 * penalty * moved - slopes
-
-    fitted = minimize(loss, centre, jac=True, bounds=_bounds(signs), method="L-BFGS-B")
-    return np.asarray(fitted.x / spread)
+    mean, spread = standards
+    shares = labelled.shares
+    inputs = (inputs_of(labelled.candidates) - mean) / spread
+    data = (
+        torch.from_numpy(inputs.astype(np.float32)),
+        torch.from_numpy(labelled.candidates.valid),
+        torch.from_numpy(labelled.correct),
+        torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32)),
+    )
+    begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
+    penalty = prior / max(float(shares.sum()), 1.0)
+    linear, hidden, bias, out = _fitted(begin, data, penalty, centred=not isinstance(start, int))
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
+    return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
 
-def _bounds(signs: Sequence[int | None]) -> list[tuple[float | None, float | None]]:
-    """The bounds of weights: positive, negative, or both; None for a weight that is 0."""
-    by_sign = {1: (0.0, None), -1: (None, 0.0), 0: (None, None), None: (0.0, 0.0)}
-    return [by_sign[sign] for sign in signs]
+def _fitted(
+    weights: list[Any], data: tuple[Any, Any, Any, Any], penalty: float, *, centred: bool
+) -> list[np.ndarray]:
+    """Weights of one network, fitted by L-BFGS.
 
-
-class _HeldOut(NamedTuple):
-    """The scores of mentions by weights that did not see them.
-
-    scores: (m, c) float64, -inf for no candidate.
-    absent: The same without the correct candidates.
+    weights: What it begins with.
+    data: The inputs (m, c, 2 f), where there are candidates, which are correct, and the weight of
+        each mention.
+    penalty: For the size of the weights, or for their distance from the beginning.
+    centred: Whether the distance counts.
     """
+    inputs, is_candidate, is_gold, counts = data
+    centre = [w.detach().clone() if centred else torch.zeros_like(w) for w in weights]
+    optimizer = torch.optim.LBFGS(
+        weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
+    )
 
-    scores: np.ndarray
-    absent: np.ndarray
+    def closure() -> Any:
+        optimizer.zero_grad()
+        linear, hidden, bias, out = weights
+        scores = inputs @ linear + torch.tanh(inputs @ hidden + bias) @ out
+        among = torch.logsumexp(scores.masked_fill(~is_candidate, -torch.inf), 1)
+        gold = torch.logsumexp(scores.masked_fill(~is_gold, -torch.inf), 1)
+        parts = ((linear, centre[0]), (hidden, centre[1]), (out, centre[3]))
+        size = sum(((part - old) ** 2).sum() for part, old in parts)
+        loss = (counts * (among - gold)).sum() + penalty * size
+        loss.backward()
+        return loss
 
-    @classmethod
-    def by_parts(
-        cls, labelled: Labelled, part_of: np.ndarray, by_part: Sequence[np.ndarray]
-    ) -> "_HeldOut":
-        """by_part: For each part the weights that were fitted without it."""
-        features = labelled.candidates.features.astype(np.float64)
-        scores = np.einsum("mcf,mf->mc", features, np.stack(by_part)[part_of])
-        kept = np.where(labelled.candidates.valid, scores, -np.inf)
-        return cls(kept, np.where(labelled.absent.valid, scores, -np.inf))
+    if len(inputs):
+        optimizer.step(closure)
+    return [part.detach().numpy() for part in weights]
 
-    def take(self, rows: np.ndarray) -> "_HeldOut":
-        """The scores of some mentions."""
-        return _HeldOut(self.scores[rows], self.absent[rows])
 
-    def weights(
-        self,
-        linear: np.ndarray,
-        labelled: Labelled,
-        presence: np.ndarray,
-        start: RankerWeights | None,
-    ) -> RankerWeights | None:
-        """Weights whose shares and presence fit the held-out mentions.
+def _copies(weights: RankerWeights) -> list[Any]:
+    arrays = (weights.linear, weights.hidden, weights.bias, weights.out)
+    return [torch.from_numpy(array.copy()).requires_grad_() for array in arrays]
 
-        linear: (f,) float64, weights of features.
-        RETURNS: None where all mentions are alike.
-        """
-        gold = labelled.gold
-        data = self.scores[gold], labelled.correct[gold], labelled.shares[gold]
-        temperature, _ = fit_temperature(*data)
-        parts = ((labelled.candidates, self.scores), (labelled.absent, self.absent))
-        evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
-        present = np.concatenate([gold, np.zeros(len(gold), dtype=bool)])
-        counts = presence.ravel() * np.concatenate([one.valid.any(axis=1) for one, _ in parts])
-        before = None if start is None else start.curve.astype(np.float64)
-        curve = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
-        if curve is None:
-            return None
-        return RankerWeights(
-            (temperature * linear).astype(np.float32),
-            curve.astype(np.float32),
-            coverage=float(counts[present].sum() / counts.sum()),
-        )
+
+def _random(width: int, seed: int) -> list[Any]:
+    # Its own generator: fitting in the middle of training must not disturb training.
+    generator = torch.Generator().manual_seed(seed)
+    hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3
+    out = torch.randn(HIDDEN, generator=generator) * 0.1
+    parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
+    return [part.requires_grad_() for part in parts]

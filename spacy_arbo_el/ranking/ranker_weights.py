@@ -1,12 +1,13 @@
 """Weights of the feature ranker, which turn features of candidates into log-odds."""
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 
 import numpy as np
 
 from ..base.calibration import MOST, log_odds_of, log_softmax
 from ..storage.files import pack_arrays, unpack_arrays
-from .features import FEATURES, CandidateFeatures
+from .features import COMPARED, FEATURES, CandidateFeatures
 
 # What says whether the best candidate is right: being the best of bad candidates does not make one
 # likely. More of it makes it more likely (1), less likely (-1), or either (0). They are features of
@@ -35,27 +36,39 @@ NEAR = 0.6
 
 @dataclass(frozen=True, eq=False)
 class RankerWeights:
-    """Weights of a linear model of candidates, and of a logistic model of presence.
+    """Weights of a network with one hidden layer.
 
-    The share of a candidate is the softmax of ``features @ linear`` among the candidates of its
-    mention (a conditional logit). Arrays are float32.
+    Scores are x linear + tanh(x hidden + bias) out, with x the standardised inputs.
 
-    linear: (f,), the weight of each feature, 0 for those that only presence is judged by.
-    curve: (len(SIGNS) + 1,), the weights of the evidence that any candidate is right, and an
-        offset.
+    The inputs are the features that candidates are compared by (f), and the difference of each to
+    the largest among the mention's candidates (f more). All arrays are float32.
+
+    mean: (2 f,) of the inputs.
+    spread: (2 f,), their standard deviation.
+    linear: (2 f,).
+    hidden: (2 f, h).
+    bias: (h,).
+    out: (h,).
+    curve: (len(SIGNS) + 2,), the temperature of the softmax over scores, then the weights of the
+        evidence that any candidate is right, and an offset.
     accuracy: The share of held-out mentions, with a correct candidate, whose best one was correct.
     coverage: The share of mentions that had a correct candidate where presence was fitted.
     """
 
+    mean: np.ndarray
+    spread: np.ndarray
     linear: np.ndarray
+    hidden: np.ndarray
+    bias: np.ndarray
+    out: np.ndarray
     curve: np.ndarray
     accuracy: float = 0.0
     coverage: float = 0.5
 
     def assess(self, candidates: CandidateFeatures) -> "Assessment":
         """How probable candidates are."""
-        scores = self.scores(candidates) + candidates.frequency_prior()
-        weights = self.curve.astype(np.float64)
+        temperature, *weights = self.curve.astype(np.float64)
+        scores = temperature * self.scores(candidates) + candidates.frequency_prior()
         presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
         presence = np.where(candidates.valid.any(axis=1), presence, -MOST)
         return Assessment(log_softmax(scores, candidates.valid), presence)
@@ -66,22 +79,30 @@ class RankerWeights:
 
     def scores(self, candidates: CandidateFeatures) -> np.ndarray:
         """(m, c) float64, comparable among the candidates of a mention."""
-        # Not by a matrix product, so that scores don't depend on how many are scored at once.
-        weights = self.linear.astype(np.float64)
-        return np.einsum("mcf,f->mc", candidates.features.astype(np.float64), weights)
+        # In double precision, so that scores don't depend on how many mentions are scored at once.
+        x = (inputs_of(candidates).astype(np.float64) - self.mean) / self.spread
+        return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
 
     def contributions(self, candidates: CandidateFeatures, one: int, other: int) -> np.ndarray:
-        """Contribution of each feature to one candidate's lead over another, in log-odds.
+        """Contribution of each feature to one candidate's lead. The lead is over another candidate
+        of the first mention.
 
-        They sum to the log of how many times as probable the one is, but for frequency.
+        The gradient is integrated along the line from the inputs of the other to those of the one,
+        so that the parts sum to the log of how many times as probable the one is.
 
-        candidates: Those of a single mention.
         one, other: Columns of the candidates.
-        RETURNS: (f,) float64, one number per feature.
+        RETURNS: float64, one number for each feature that there is, 0 for those that candidates
+            are not compared by.
         """
-        first = candidates.features[0, one].astype(np.float64)
-        second = candidates.features[0, other].astype(np.float64)
-        return (first - second) * self.linear
+        inputs = inputs_of(candidates)[0, [one, other]].astype(np.float64)
+        x = (inputs - self.mean) / self.spread
+        z = x @ self.hidden + self.bias
+        step, slope = z[0] - z[1], 1 - np.tanh(z[1]) ** 2
+        rise = np.divide(np.tanh(z[0]) - np.tanh(z[1]), step, out=slope, where=np.abs(step) > 1e-6)
+        parts = (x[0] - x[1]) * (self.linear + self.hidden @ (rise * self.out))
+        whole = np.zeros(candidates.features.shape[2])
+        whole[compared_by(candidates)] = float(self.curve[0]) * parts.reshape(2, -1).sum(axis=0)
+        return whole
 
     def to_bytes(self) -> bytes:
         return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
@@ -95,18 +116,24 @@ class RankerWeights:
         Raises ValueError where an array is of other features, has another type, or is not finite.
         """
         arrays = unpack_arrays(data)
-        if set(arrays) != {field.name for field in fields(cls)}:
+        names = {field.name for field in fields(cls)}
+        n_inputs = 2 * (len(COMPARED) + n_features - len(FEATURES))
+        if set(arrays) != names or arrays["mean"].shape != (n_inputs,):
             raise ValueError("the weights are for other features")
         accuracy = float(arrays.pop("accuracy"))
         coverage = float(arrays.pop("coverage"))
         if not 0 < coverage < 1:
             raise ValueError(f"the coverage is {coverage}")
-        shapes = {"linear": (n_features,), "curve": (len(SIGNS) + 1,)}
+        width, size = arrays["hidden"].shape
+        shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
+        shapes["curve"] = (len(SIGNS) + 2,)
         for name, array in arrays.items():
-            if array.dtype != np.float32 or array.shape != shapes[name]:
+            if array.dtype != np.float32 or array.shape != shapes.get(name, (n_inputs,)):
                 raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has numbers that are not finite")
+        if width != n_inputs or (arrays["spread"] <= 0).any():
+            raise ValueError("the inputs can't be standardised")
         return cls(accuracy=accuracy, coverage=coverage, **arrays)
 
 
@@ -151,3 +178,36 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
     share = log_softmax(scores, candidates.valid)[rows, best]
     share = np.where(np.isfinite(share), share, 0.0)
     return np.column_stack([features[:, EVIDENCE], near, share])
+
+
+def compared_by(candidates: CandidateFeatures) -> list[int]:
+    """The features that candidates are compared by. Those beyond ``FEATURES`` are among them, such
+    as a cross-encoder's score.
+    """
+    return [*COMPARED, *range(len(FEATURES), candidates.features.shape[2])]
+
+
+def inputs_of(candidates: CandidateFeatures) -> np.ndarray:
+    """Raw inputs of the network: (m, c, 2 f) float32. They are not standardised; 0 for no
+    candidate.
+    """
+    features = candidates.features[:, :, compared_by(candidates)]
+    valid = candidates.valid[:, :, None]
+    largest = np.where(valid, features, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
+    below = np.where(valid, features - largest, 0.0)
+    return np.concatenate([features, below], axis=2).astype(np.float32)
+
+
+def sum_of_networks(networks: Sequence[RankerWeights], factors: Sequence[float]) -> RankerWeights:
+    """The network whose scores are the sum of other networks' scores, each times its factor.
+
+    All standardise inputs alike. The result has the last one's curve.
+    """
+    sizes = np.array(factors, dtype=np.float32)
+    return replace(
+        networks[-1],
+        linear=sizes @ np.stack([one.linear for one in networks]),
+        hidden=np.concatenate([one.hidden for one in networks], axis=1),
+        bias=np.concatenate([one.bias for one in networks]),
+        out=np.concatenate([size * one.out for size, one in zip(sizes, networks)]),
+    )
