@@ -149,9 +149,9 @@ class _Contexts:
     datastore: Datastore
 
     def cosine(self, first: MentionRecord, second: MentionRecord) -> float:
-        """The cosine of two passages; 0 where the encoder can't read passages."""
+        """The cosine of two passages; of their words where the encoder can't read passages."""
         if not self.vectors:
-            return 0.0
+            return _cosine_of_words(first.passage, second.passage)
         return float(self.vectors[first.passage] @ self.vectors[second.passage])
 
     def is_better_for_others(self, said: Said, record: MentionRecord) -> bool:
@@ -171,6 +171,12 @@ class _Contexts:
         gain = here - texts @ self.vectors[said.record.passage]
         is_better = (here[1:] > here[0]) & (gain[1:] > gain[0] + FITS_BETTER)
         return bool(is_better.any())
+
+
+def _cosine_of_words(first: str, second: str) -> float:
+    own = set(first.casefold().split())
+    other = set(second.casefold().split())
+    return len(own & other) / max((len(own) * len(other)) ** 0.5, 1.0)
 
 
 def form_of(record: MentionRecord) -> str:
