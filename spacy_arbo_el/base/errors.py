@@ -244,6 +244,7 @@ class Errors(metaclass=_Coded):
     E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
+    E124 = "The format {format!r} says itself which field has the ids of mentions: leave out --id-key."
     E120 = (
         "Neither the name nor the beginning of {path} says in which format it is. Name it with "
         "--format, one of: {formats}."
@@ -786,6 +787,11 @@ class Warnings(metaclass=_Coded):
     W108 = (
         "{path}: the merged ids of the knowledge base that is replaced can't be read, and are "
         "lost: {problem}"
+    )
+    W109 = (
+        "{path}: mentions without an id have fields that were not read and may have it: {fields}. "
+        "If one has, name it: arbo convert --id-key {first!r}, where the format has that option. "
+        "If none has, these mentions are NIL, as they should be."
     )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "

@@ -7,6 +7,8 @@ from ..base.errors import ArboError, Errors
 
 NIL = "NIL"
 JOINER = "|"
+# What corpora write for "no concept".
+NO_CONCEPT = ("", "-1", "-", "CUI-less", "CUI_less", NIL)
 # Label of a mention that has none.
 LABEL = "ENTITY"
 
@@ -48,12 +50,14 @@ class AnnotatedText:
     text: Its text.
     mentions: Its mentions, in the order of the annotation.
     in_pieces: How many mentions in several pieces were left out, since a span can't have any.
+    unread: The names of fields that may have the id of a mention without one, for each such mention.
     """
 
     id: str
     text: str
     mentions: tuple[AnnotatedMention, ...] = ()
     in_pieces: int = field(default=0, compare=False)
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mentions", tuple(self.mentions))
@@ -75,7 +79,8 @@ def offsets_problem(start: int, end: int, length: int) -> str:
 def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
     """Split an annotation such as ``D001943|D010051`` into its ids. In order, without duplicates.
 
-    Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out. A NIL mention has no ids.
+    Empty parts, ``NIL``, and what stands for "no concept" (``-1`` in BC5CDR, ``-`` in PubTator,
+    ``CUI-less``) are left out. A NIL mention has no ids.
 
     value: The annotation.
     separators: Characters that separate ids.
@@ -87,4 +92,4 @@ def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
 
 def unique(ids: Iterable[str]) -> tuple[str, ...]:
     """The ids that name a concept, without duplicates, in order."""
-    return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in ("", "-1", NIL)))
+    return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in NO_CONCEPT))
