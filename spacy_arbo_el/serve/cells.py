@@ -1,6 +1,6 @@
 """Cells of tables as mentions. Each is linked in a document that has nothing but its row."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -148,8 +148,8 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
     RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability of
         ``Span._.arbo.candidates`` in percent; it is lowered where other columns fit another
         candidate better. ``match`` is true for the best one, where the linker would link to it,
-        unless another one has the text of the cell as its name, and the other columns fit it as
-        well.
+        unless another one has the text of the cell as its name, or the linker is undecided between
+        the two, and the other columns fit that one as well.
     """
     linker.encoder.require_ready(linker.name)
     entities, threshold = linker.kb.entities, linker.threshold
@@ -169,9 +169,10 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
                         of_cell[position] = max(of_cell.get(position, 0.0), score)
         given = entities.positions_of([query.query.strip() for query in queries]).tolist()
         known = entities.at_all({*chain(*scored), *given} - {-1})
+    equals = [{one.kb_id for one in link.undecided} for link in links]
     return [
-        _of_cell(query, threshold, [(known[p], s) for p, s in of_cell.items()], known.get(named))
-        for query, of_cell, named in zip(queries, scored, given)
+        _of_cell(query, threshold, [(known[p], s) for p, s in of_cell.items()], known.get(named), ids)
+        for query, of_cell, named, ids in zip(queries, scored, given, equals)
     ]
 
 
@@ -200,9 +201,17 @@ class _CellCandidate:
 
 
 def _of_cell(
-    query: Query, threshold: float, found: Sequence[tuple[Entity, float]], named: Entity | None
+    query: Query,
+    threshold: float,
+    found: Sequence[tuple[Entity, float]],
+    named: Entity | None,
+    undecided: Collection[str],
 ) -> list[dict[str, Any]]:
-    """The candidates of a cell. named: The entity that has the text of the cell as its id."""
+    """The candidates of a cell.
+
+    named: The entity that has the text of the cell as its id.
+    undecided: The ids of entities that nothing tells apart for the linker.
+    """
     pairs = [(one, score) for one, score in found if one != named]
     pairs += [] if named is None else [(named, 1.0)]
     rows = [_CellCandidate(one, score, _features(query, one)) for one, score in pairs]
@@ -213,12 +222,15 @@ def _of_cell(
         lowered = row.probability * (1 + row.support) / (1 + most)
         return 1.0 if row.entity is named else min(lowered, row.probability)
 
+    def is_equal(row: _CellCandidate) -> bool:
+        return {row.entity.id, rows[0].entity.id} <= set(undecided)
+
     rows.sort(key=lambda row: (row.entity is not named, -score(row)))
     rivals = [
         row
         for row in rows[1:]
         if score(row) >= score(rows[0])
-        or (row.features["exact_name"] and row.support >= rows[0].support)
+        or (row.support >= rows[0].support and (row.features["exact_name"] or is_equal(row)))
     ]
     links = bool(rows) and rows[0].probability >= threshold and not rivals
     match = named is not None or links
