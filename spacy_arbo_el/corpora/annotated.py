@@ -1,7 +1,7 @@
 """Annotated text as the readers return it, before tokenization."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..base.errors import ArboError, Errors
 
@@ -42,7 +42,7 @@ class AnnotatedMention:
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """A document with its mentions.
+    """A document with its mentions. White space at the ends of mentions is left out.
 
     Raises ValueError if a mention is empty or lies outside the text.
 
@@ -50,7 +50,7 @@ class AnnotatedText:
     text: Its text.
     mentions: Its mentions, in the order of the annotation.
     in_pieces: How many mentions in several pieces were left out, since a span can't have any.
-    unread: The names of fields that may have the id of a mention without one, for each such mention.
+    unread: The names of fields that may have the id of a mention without one, for each of them.
     """
 
     id: str
@@ -60,11 +60,22 @@ class AnnotatedText:
     unread: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mentions", tuple(self.mentions))
+        # Annotators mark blanks at the ends of words, which are no part of a name.
+        trimmed = tuple(_trimmed(mention, self.text) for mention in self.mentions)
+        object.__setattr__(self, "mentions", trimmed)
         for mention in self.mentions:
             if not 0 <= mention.start < mention.end <= len(self.text):
                 problem = offsets_problem(mention.start, mention.end, len(self.text))
                 raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
+
+
+def _trimmed(mention: AnnotatedMention, text: str) -> AnnotatedMention:
+    """A mention without white space at its ends. One that is nothing else stays as it is."""
+    words = text[max(mention.start, 0) : mention.end]
+    if not words.strip() or len(words.strip()) == len(words) or mention.end > len(text):
+        return mention
+    start = mention.start + len(words) - len(words.lstrip())
+    return replace(mention, start=start, end=start + len(words.strip()))
 
 
 def offsets_problem(start: int, end: int, length: int) -> str:

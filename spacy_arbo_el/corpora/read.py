@@ -180,7 +180,8 @@ def _text_of_file(source: Source) -> AnnotatedText:
 def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
     """Yield a file's documents with unlinked mentions. Each has a ``doc_id``.
 
-    Documents without text are left out. A file that can't be read at all is an error too.
+    Documents without text are left out, with a warning that counts them. A file that can't be read
+    at all is an error too.
 
     nlp: Only its tokenizer and its vocabulary are used.
     """
@@ -191,14 +192,20 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
                 doc.user_data.setdefault("doc_id", source.made_up_id(number))
                 yield unlinked(doc)
             return
+        empty: list[str] = []
         for text in read_source(source):
             try:
                 doc = to_doc(nlp, text)
             except ValueError as error:
                 source.on_error(error)
                 continue
-            if len(doc):
+            if text.text.strip():
                 yield unlinked(doc)
+            else:
+                empty.append(text.id)
+        if empty:
+            about = {"path": source.path, "count": len(empty), "doc": empty[0]}
+            warnings.warn(Warnings.W110.format(**about), stacklevel=2)
     except (ValueError, FileNotFoundError) as error:
         source.on_error(error if isinstance(error, ValueError) else ValueError(str(error)))
 

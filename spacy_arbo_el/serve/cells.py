@@ -170,9 +170,10 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
         given = entities.positions_of([query.query.strip() for query in queries]).tolist()
         known = entities.at_all({*chain(*scored), *given} - {-1})
     equals = [{one.kb_id for one in link.undecided} for link in links]
+    pairs = [[(known[p], score) for p, score in of_cell.items()] for of_cell in scored]
     return [
-        _of_cell(query, threshold, [(known[p], s) for p, s in of_cell.items()], known.get(named), ids)
-        for query, of_cell, named, ids in zip(queries, scored, given, equals)
+        _of_cell(query, threshold, found, known.get(named), ids)
+        for query, found, named, ids in zip(queries, pairs, given, equals)
     ]
 
 
