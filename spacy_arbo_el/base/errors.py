@@ -244,6 +244,7 @@ class Errors(metaclass=_Coded):
     E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
+    E124 = "Leave out --id-key: the format {format!r} says itself which field has the ids of mentions."
     E120 = (
         "Neither the name nor the beginning of {path} says in which format it is. Name it with "
         "--format, one of: {formats}."
@@ -366,6 +367,10 @@ class Errors(metaclass=_Coded):
     E502 = (
         "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
         "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
+    )
+    E506 = (
+        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list with "
+        'a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
     )
     E508 = (
         "No mention of the training corpus has a gold id, so {name!r} can't learn. Annotated "
@@ -786,6 +791,16 @@ class Warnings(metaclass=_Coded):
     W108 = (
         "{path}: the merged ids of the knowledge base that is replaced can't be read, and are "
         "lost: {problem}"
+    )
+    W110 = "{path}: {count} documents without text were left out, the first is {doc!r}."
+    W111 = (
+        "The documents have links in the span groups {groups}, and none in doc.ents, which are read "
+        "by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
+    )
+    W109 = (
+        "{path}: mentions without an id have fields that were not read and may have it: {fields}. "
+        "If one has, name it: arbo convert --id-key {first!r}, where the format has that option. "
+        "If none has, these mentions are NIL, as they should be."
     )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "

@@ -23,6 +23,9 @@ CONCEPTS = Opt(
 OFFSETS = Opt(
     "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
 )
+ID_KEY = Opt(
+    "", "--id-key", help="Field of mentions with their ids, of csv, bioc, brat, prodigy, label-studio"
+)
 SKIP_BAD = Opt(
     False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"
 )
@@ -37,6 +40,7 @@ def convert_command(
     exclude: Path | None = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     offsets: str = OFFSETS,
+    id_key: str = ID_KEY,
     skip_bad: bool = SKIP_BAD,
     code: Path | None = CODE,
 ) -> None:
@@ -72,6 +76,7 @@ def convert_command(
             concept_map=_concept_map(concepts) if concepts else None,
             exclude_ids=read_ids(exclude) if exclude else None,
             offsets=offsets,
+            id_key=id_key,
             bad=keep if skip_bad else throw,
         )
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

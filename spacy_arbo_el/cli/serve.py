@@ -155,7 +155,8 @@ def _links(review: Any, texts: Path | None, annotations: Path | None, name: str)
     with document_reader(review.nlp, review.linker, texts, how) as read:
         links = LinkReview(review.linker, list(read()))
     if annotations is not None:
-        counts = take_over(review, links, annotations, name or annotations.name)
+        by = name or annotations.name
+        counts = take_over(review, links, annotations, by, lambda one: msg.info(visible(one)))
         said = ", ".join(f"{count} {what}" for what, count in counts.items())
         msg.good(visible(f"Decisions of {annotations}: {said}"))
     return links

@@ -1,12 +1,14 @@
 """Annotated text as the readers return it, before tokenization."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..base.errors import ArboError, Errors
 
 NIL = "NIL"
 JOINER = "|"
+# What corpora write for "no concept".
+NO_CONCEPT = ("", "-1", "-", "CUI-less", "CUI_less", NIL)
 # Label of a mention that has none.
 LABEL = "ENTITY"
 
@@ -40,7 +42,7 @@ class AnnotatedMention:
 
 @dataclass(frozen=True)
 class AnnotatedText:
-    """A document with its mentions.
+    """A document with its mentions. White space at the ends of mentions is left out.
 
     Raises ValueError if a mention is empty or lies outside the text.
 
@@ -48,19 +50,32 @@ class AnnotatedText:
     text: Its text.
     mentions: Its mentions, in the order of the annotation.
     in_pieces: How many mentions in several pieces were left out, since a span can't have any.
+    unread: The names of fields that may have the id of a mention without one, for each of them.
     """
 
     id: str
     text: str
     mentions: tuple[AnnotatedMention, ...] = ()
     in_pieces: int = field(default=0, compare=False)
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mentions", tuple(self.mentions))
+        # Annotators mark blanks at the ends of words, which are no part of a name.
+        trimmed = tuple(_trimmed(mention, self.text) for mention in self.mentions)
+        object.__setattr__(self, "mentions", trimmed)
         for mention in self.mentions:
             if not 0 <= mention.start < mention.end <= len(self.text):
                 problem = offsets_problem(mention.start, mention.end, len(self.text))
                 raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
+
+
+def _trimmed(mention: AnnotatedMention, text: str) -> AnnotatedMention:
+    """A mention without white space at its ends. One that is nothing else stays as it is."""
+    words = text[max(mention.start, 0) : mention.end]
+    if not words.strip() or len(words.strip()) == len(words) or mention.end > len(text):
+        return mention
+    start = mention.start + len(words) - len(words.lstrip())
+    return replace(mention, start=start, end=start + len(words.strip()))
 
 
 def offsets_problem(start: int, end: int, length: int) -> str:
@@ -75,7 +90,8 @@ def offsets_problem(start: int, end: int, length: int) -> str:
 def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
     """Split an annotation such as ``D001943|D010051`` into its ids. In order, without duplicates.
 
-    Empty parts, ``-1`` (BC5CDR's "no concept") and ``NIL`` are left out. A NIL mention has no ids.
+    Empty parts, ``NIL``, and what stands for "no concept" (``-1`` in BC5CDR, ``-`` in PubTator,
+    ``CUI-less``) are left out. A NIL mention has no ids.
 
     value: The annotation.
     separators: Characters that separate ids.
@@ -87,4 +103,4 @@ def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
 
 def unique(ids: Iterable[str]) -> tuple[str, ...]:
     """The ids that name a concept, without duplicates, in order."""
-    return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in ("", "-1", NIL)))
+    return tuple(dict.fromkeys(id_ for id_ in ids if id_ not in NO_CONCEPT))

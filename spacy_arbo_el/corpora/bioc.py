@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 from ..storage.formats import corpus_formats
 from ..storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
 from .annotated import LABEL, AnnotatedText
+from .id_fields import find_id
 from .json_documents import (
     About,
     Problem,
@@ -22,13 +23,14 @@ from .json_documents import (
 from .offsets import Given, Misplaced
 from .pubtator import ids_in
 
-# Keys of infons that hold the id of an entity, and the type of a mention.
-IDS = ("identifier", "kb_id", "concept_id", "normalized_id", "mesh", "omim", "umls", "cui", "id")
+# Keys of infons that hold the type of a mention.
 TYPES = ("type", "label", "class")
 
 
 @corpus_formats("bioc")
-def read_bioc(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
+def read_bioc(
+    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a file; errors name the number of a document.
 
     The text is that of the passages at their offsets. A mention in several pieces is left out
@@ -41,7 +43,7 @@ def read_bioc(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator
     documents = _xml_documents(path) if is_xml else _json_documents(source)
 
     def parse(document: Any, id_: str) -> AnnotatedText:
-        return _text_of(document, id_, offsets)
+        return _text_of(document, id_, offsets, id_key)
 
     return read_each(source, parse, enumerate(documents, 1))
 
@@ -90,15 +92,17 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
 
 
-def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
+def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText:
     check_object(document)
     text, mentions, in_pieces = "", [], 0
+    unread: list[str] = []
     for passage in _parts(items(document.get("passages") or [], "passages")):
         start, words = integer(passage, "offset"), passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
-        given, about, several = _mentions(passage, start)
+        given, about, several, keys = _mentions(passage, start, id_key)
         in_pieces += several
+        unread += keys
         try:
             found = placed(words, given, about, offsets)
         except Misplaced as problem:
@@ -107,7 +111,8 @@ def _text_of(document: Any, id_: str, offsets: str) -> AnnotatedText:
             at = (one.start + len(text), one.end + len(text))
             mentions.append(one.__class__(*at, one.label, one.kb_ids, one.cluster, one.counted))
         text += words
-    return AnnotatedText(id_in(document, "id", id_), text, tuple(mentions), in_pieces)
+    name = id_in(document, "id", id_)
+    return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))
 
 
 def _parts(passages: list[Any]) -> Iterator[dict[str, Any]]:
@@ -127,8 +132,14 @@ def _annotations(passage: dict[str, Any]) -> Iterator[Any]:
         yield from _annotations(sentence)
 
 
-def _mentions(passage: dict[str, Any], start: int) -> tuple[list[Given], list[About], int]:
-    """The places, labels and ids of a passage's mentions, and how many have several pieces."""
+def _mentions(
+    passage: dict[str, Any], start: int, id_key: str
+) -> tuple[list[Given], list[About], int, list[str]]:
+    """The places, labels and ids of a passage's mentions, and how many have several pieces.
+
+    RETURNS: Also the keys of infons that may have an id and were not read.
+    """
+    unread: list[str] = []
     given: list[Given] = []
     about: list[About] = []
     in_pieces = 0
@@ -145,7 +156,8 @@ def _mentions(passage: dict[str, Any], start: int) -> tuple[list[Given], list[Ab
         end = first + integer(locations[0], "length")
         given.append(Given(first, end, words if isinstance(words, str) else ""))
         lower = {str(key).lower(): value for key, value in infons.items() if value}
-        ids = next((str(lower[key]) for key in IDS if key in lower), "")
+        found = find_id(infons, id_key)
+        unread += found.unread
         label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
-        about.append((label.strip() or LABEL, ids_in(ids), ""))
-    return given, about, in_pieces
+        about.append((label.strip() or LABEL, ids_in(found.value), ""))
+    return given, about, in_pieces, unread

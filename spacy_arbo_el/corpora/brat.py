@@ -3,7 +3,8 @@
     T1<tab>Disease 7 17<tab>blue fever
     N1<tab>Reference T1 MESH:D1<tab>blue fever
 
-The id is that of a normalization (N). Relations, events, attributes and notes are not read.
+The id is that of a normalization (N); of a mention without any, that of an attribute (A) whose name
+says so. A note (#) is read where ``id_key`` names its kind. Relations and events are not read.
 """
 
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from collections.abc import Iterator
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
+from .id_fields import FoundId, find_id
 from .json_documents import Problem, Source, placed_or_reported
 from .offsets import Given
 
 
 @corpus_formats("brat")
-def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
+def read_brat(
+    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a folder, or that of an ``.ann`` file.
 
     A mention in several pieces is left out and counted. Raises ValueError with
@@ -28,12 +32,15 @@ def read_brat(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator
         text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
         content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
         name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
-        yield _document(Source(file, bad, offsets=offsets), name, content)
+        yield _document(Source(file, bad, offsets=offsets), name, content, id_key)
 
 
-def _document(source: Source, name: str, text: str) -> AnnotatedText:
+def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:
     mentions: dict[str, tuple[int, Given, str]] = {}
     ids: dict[str, list[str]] = {}
+    # The attributes and notes of each mention.
+    fields: dict[str, dict[str, str]] = {}
+    unread: list[str] = []
     in_pieces = 0
     for number, line in read_lines(source.path, source.on_error):
         columns = line.split("\t")
@@ -47,14 +54,21 @@ def _document(source: Source, name: str, text: str) -> AnnotatedText:
             elif line.startswith("N") and len(columns) > 1:
                 _, target, kb_id = columns[1].split(" ", 2)
                 ids.setdefault(target, []).append(kb_id.strip())
+            elif line[:1] in ("A", "M", "#") and len(columns) > 1:
+                key, _, about = columns[1].partition(" ")
+                target, _, value = about.partition(" ")
+                fields.setdefault(target, {})[key] = value or "".join(columns[2:3]).strip()
         except (Problem, ValueError) as problem:
             source.report(number, f"no line of brat: {problem}")
-    rows = [
-        (number, given, (label, split_ids("|".join(ids.get(key, ()))), ""))
-        for key, (number, given, label) in mentions.items()
-    ]
-    found = filter(None, placed_or_reported(source, text, rows))
-    return AnnotatedText(name, text, tuple(found), in_pieces)
+    rows = []
+    for key, (number, given, label) in mentions.items():
+        found = FoundId("|".join(ids.get(key, ())))
+        if id_key or key not in ids:
+            found = find_id(fields.get(key, {}), id_key)
+        unread += found.unread
+        rows.append((number, given, (label, split_ids(found.value), "")))
+    placed = filter(None, placed_or_reported(source, text, rows))
+    return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
 
 
 def _mention(columns: list[str]) -> "tuple[Given, str] | None":

@@ -15,15 +15,22 @@ label, and ``identity`` the id::
     # newdoc id = d1
     1<tab>Port<tab>...<tab>Entity=(e1-place-Port_Veil
     2<tab>Veil<tab>...<tab>Entity=e1)|SpaceAfter=No
+
+Or tags of tokens in ``NE``, with the id beside that of the first token::
+
+    1<tab>Port<tab>...<tab>NE=B-LOC|Wiki=Port_Veil
+    2<tab>Veil<tab>...<tab>NE=I-LOC
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, read_lines, throw
-from .annotated import LABEL, AnnotatedText, unique
+from .annotated import LABEL, AnnotatedText, split_ids, unique
+from .id_fields import find_id
 from .json_documents import Source
 from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts
 
@@ -43,6 +50,9 @@ CONLLU = "expected 10 columns, separated by tabs, of which the first is a number
 UNDECLARED = "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
 BRACKET = re.compile(r"\([^()]*\)?|[^()]+\)")
 IDENTITIES = ("identity", "wiki")
+# The keys of MISC with the tag of a token in an entity.
+TAGS = ("NE", "NER", "Ne", "Ner", "ne", "ner")
+NE_TAG = re.compile(r"([BIESLU])-(.+)")
 
 
 @corpus_formats("aida")
@@ -149,10 +159,13 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
     # By the name of an entity: the beginnings of its open mentions, and their fields.
     opened: dict[str, list[tuple[int, dict[str, str]]]] = {}
     start, number = 0, 0
-    for number, before, form, entities in _words(lines):
+    tagged = _Tagged(text)
+    for number, before, form, misc in _words(lines):
+        entities = misc.get("Entity", "")
         if form:
             text.add(before)
             start, end = text.add(form)
+            tagged.add(start, end, misc)
         elif form is None:
             start = text.length + len(before)
         for bracket in BRACKET.findall(entities):
@@ -165,9 +178,49 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
                 if not opened.get(about[0]):
                     raise LineProblem(number, f"the entity {about[0]!r} is closed, but not opened.")
                 _annotate(text, end, *opened[about[0]].pop())
+    tagged.close()
     if still := [name for name, places in opened.items() if places]:
         raise LineProblem(number, f"the entity {still[0]!r} is opened, but not closed.")
     return text
+
+
+@dataclass
+class _Tagged:
+    """The mentions that tags of tokens make.
+
+    text: The text that they are added to.
+    start, end, label: The place and the label of the open mention; no label where none is open.
+    misc: What MISC says of its first token.
+    """
+
+    text: Growing
+    start: int = 0
+    end: int = 0
+    label: str = ""
+    misc: dict[str, str] = field(default_factory=dict)
+
+    def add(self, start: int, end: int, misc: dict[str, str]) -> None:
+        """Add the next token."""
+        tag = NE_TAG.fullmatch(next((misc[key] for key in TAGS if key in misc), ""))
+        if tag is None or tag[1] in "BSU" or tag[2] != self.label:
+            self.close()
+        if tag is None:
+            return
+        if not self.label:
+            self.start = start
+            self.label = tag[2]
+            self.misc = {key: value for key, value in misc.items() if key not in TAGS}
+        self.end = end
+
+    def close(self) -> None:
+        """Add the mention that is open, if one is."""
+        if self.label:
+            fields = {key: value for key, value in self.misc.items() if value not in ("", "_")}
+            found = find_id(fields)
+            ids = split_ids(unquote(found.value))
+            self.text.annotate(self.start, self.end, self.label, ids)
+            self.text.unread += found.unread
+        self.label = ""
 
 
 def _annotate(text: Growing, end: int, start: int, about: dict[str, str]) -> None:
@@ -179,8 +232,8 @@ def _annotate(text: Growing, end: int, start: int, about: dict[str, str]) -> Non
         text.annotate(start, end, about.get("etype", ""), unique(ids[:1]))
 
 
-def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, str]]:
-    """The words of CoNLL-U: line, the text before them, their own, and the brackets of entities.
+def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, dict[str, str]]]:
+    """The words of CoNLL-U: line, the text before them, their own, and what MISC says.
 
     The text of a word within a longer token is "", since it has that of the token. That of an empty
     node is None.
@@ -197,12 +250,11 @@ def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, str]]:
             if ids is None or len(columns) != 10 or not columns[1].strip():
                 raise LineProblem(number, f"{line[:40]!r} is no line of CoNLL-U: {CONLLU}.")
             misc = dict(item.partition("=")[::2] for item in columns[9].split("|"))
-            entities = misc.get("Entity", "")
             if ids[2] == ".":
-                yield number, before, None, entities
+                yield number, before, None, misc
             elif ids[2] != "-" and int(ids[1]) <= covered:
-                yield number, "", "", entities
+                yield number, "", "", misc
             else:
                 covered = int(ids[3] or 0)
-                yield number, before, columns[1], entities
+                yield number, before, columns[1], misc
                 before = "" if misc.get("SpaceAfter") == "No" else " "

@@ -40,6 +40,7 @@ def convert_corpus(
     concept_map: Mapping[str, str] | None = None,
     exclude_ids: Iterable[str] | None = None,
     offsets: str = "",
+    id_key: str = "",
     bad: OnBad = throw,
 ) -> dict[str, int]:
     """Convert a corpus to ``.spacy`` and count its mentions.
@@ -55,6 +56,7 @@ def convert_corpus(
     concept_map: From equivalent id to concept, see ``normalise_ids``.
     exclude_ids: Ids of documents to leave out, such as those of a test set.
     offsets: How offsets count, see ``read``.
+    id_key: The name of the field that has the ids of mentions, see ``read``.
     bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
     RETURNS: The numbers of these:
         docs: documents.
@@ -68,7 +70,7 @@ def convert_corpus(
     """
     counts: Counter = Counter(dict.fromkeys(COUNTED, 0))
     texts = select(
-        read(input_path, format, bad, counts, offsets),
+        read(input_path, format, bad, counts, offsets, id_key),
         labels=labels,
         concept_map=concept_map,
         exclude_ids=exclude_ids,

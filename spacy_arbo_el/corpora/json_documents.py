@@ -55,6 +55,7 @@ class Source:
         .spacy are read whole.
     encoding: The encoding of its text.
     offsets: How its offsets count, one of ``READINGS``; "" to find it out.
+    id_key: The name of the field that has the ids of mentions; "" to know it by its name.
     """
 
     path: PathLike
@@ -63,6 +64,7 @@ class Source:
     lines: Lines = WHOLE
     encoding: str = "utf8"
     offsets: str = ""
+    id_key: str = ""
 
     def made_up_id(self, number: int) -> str:
         """Make an id from a line or row number, the same in each run."""

@@ -6,7 +6,9 @@
 
 The id of the entity is what a field of the region says: a text, a choice, or a taxonomy. Of several
 annotations of a task the last one counts. Tasks without any are left out. Label Studio counts
-UTF-16 units, and a line break as one; the words of a region say where it is.
+UTF-16 units, and a line break as one; the words of a region say where it is. Of several fields of a
+region, that with the id is known by its name. Regions of a HyperText are read where the text has no
+tags, and an id in the note of a region where ``id_key`` is "meta".
 """
 
 from collections.abc import Iterator
@@ -16,10 +18,12 @@ from typing import Any
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText
+from .id_fields import FoundId, find_id, is_known, written
 from .json_documents import (
     Source,
     check_object,
     id_in,
+    integer,
     items,
     json_values,
     mentions_in,
@@ -30,19 +34,29 @@ from .json_documents import (
 # How Label Studio counts offsets, one of ``READINGS``.
 COUNTED = "utf16-lf"
 # The kinds of fields that hold an id, and where they have it.
-FIELDS: dict[Any, str] = {"textarea": "text", "choices": "choices", "taxonomy": "taxonomy"}
+FIELDS: dict[Any, str] = {
+    "textarea": "text",
+    "choices": "choices",
+    "taxonomy": "taxonomy",
+    "number": "number",
+}
+# The kinds of regions in a text.
+LABELS = ("labels", "hypertextlabels")
+# The name of the note of a region, as of a field.
+NOTE = "meta"
 
 
 @corpus_formats("label-studio")
 def read_label_studio(
-    path: PathLike, bad: OnBad = throw, offsets: str = ""
+    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file; errors name the number of a task."""
     source = Source(path, bad)
-    return read_each(source, partial(_annotated_text, offsets=offsets), json_values(source))
+    parse = partial(_annotated_text, offsets=offsets, id_key=id_key)
+    return read_each(source, parse, json_values(source))
 
 
-def _annotated_text(task: Any, id_: str, offsets: str) -> AnnotatedText | None:
+def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText | None:
     check_object(task)
     data, annotations = task.get("data"), items(task.get("annotations", []), "annotations")
     check_object(data)
@@ -50,28 +64,68 @@ def _annotated_text(task: Any, id_: str, offsets: str) -> AnnotatedText | None:
     if not kept:
         return None
     text = string(data, "text", empty=True)
-    mentions = mentions_in(_regions(kept[-1].get("result")), "result", text, offsets)
-    return AnnotatedText(id_in(data, "id", id_), text, mentions)
+    regions, unread = _regions(kept[-1].get("result"), id_key)
+    mentions = mentions_in(regions, "result", text, offsets)
+    return AnnotatedText(id_in(data, "id", id_), text, mentions, unread=tuple(unread))
 
 
-def _regions(results: Any) -> list[dict[str, Any]]:
-    """The regions with their labels and ids."""
+def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The regions with their labels and ids, and the fields that may have an id and are unread."""
     regions: dict[str, dict[str, Any]] = {}
+    # The fields of each region, by their names.
+    fields: dict[str, dict[str, str]] = {}
+    unread: list[str] = []
     for result in items(results, "result"):
         check_object(result)
-        value, kind = result.get("value"), result.get("type")
+        value, kind = result.get("value"), str(result.get("type"))
         check_object(value)
-        region = regions.setdefault(str(result.get("id")), {})
-        region.update({key: value[key] for key in ("start", "end") if key in value})
+        key = str(result.get("id"))
+        region = regions.setdefault(key, {})
+        own = fields.setdefault(key, {})
+        region.update(_place(value))
         # That of a text area is a list: what was typed.
         if isinstance(value.get("text"), str):
             region["text"] = value["text"]
-        if kind == "labels":
+        note = result.get("meta")
+        if isinstance(note, dict) and note.get("text"):
+            own[NOTE] = written(note["text"])
+        if kind in LABELS:
             region["label"] = "".join(map(str, items(value.get(kind), kind)[:1]))
-        elif str(kind) in FIELDS:
-            chosen = items(value.get(FIELDS[kind]), kind)
-            # A taxonomy has paths; the end of a path is what was chosen.
-            region["kb_id"] = "|".join(
-                str(one[-1] if isinstance(one, list) and one else one) for one in chosen
-            )
-    return [region for region in regions.values() if "label" in region]
+        elif kind in FIELDS:
+            own[str(result.get("from_name", kind))] = _field(value, kind)
+        elif kind.endswith("labels"):
+            unread.append(kind)
+    for key, region in regions.items():
+        found = _id_of(fields[key], id_key)
+        region["kb_id"] = found.value
+        unread += found.unread if "label" in region else ()
+    return [region for region in regions.values() if "label" in region], unread
+
+
+def _place(value: dict[str, Any]) -> dict[str, Any]:
+    """The offsets of a region, if it has some. Those of a HyperText are of the whole text."""
+    whole = value.get("globalOffsets")
+    if isinstance(whole, dict):
+        return {key: whole[key] for key in ("start", "end") if key in whole}
+    if "startOffset" in value:
+        return {"start": integer(value, "startOffset"), "end": integer(value, "endOffset")}
+    return {key: value[key] for key in ("start", "end") if key in value}
+
+
+def _field(value: dict[str, Any], kind: str) -> str:
+    """What a field of a region says."""
+    if kind == "number":
+        return written(value.get(kind))
+    chosen = items(value.get(FIELDS[kind]), kind)
+    # A taxonomy has paths; the end of a path is what was chosen.
+    return "|".join(str(one[-1] if isinstance(one, list) and one else one) for one in chosen)
+
+
+def _id_of(fields: dict[str, str], id_key: str) -> FoundId:
+    """The id of a region. That of its only field, or of the one whose name says so."""
+    typed = {name: value for name, value in fields.items() if name != NOTE}
+    if id_key or any(is_known(name) for name in fields):
+        return find_id(fields, id_key)
+    if len(typed) == 1:
+        return FoundId(next(iter(typed.values())))
+    return FoundId("", tuple(name for name, value in fields.items() if value))

@@ -1,6 +1,7 @@
 """Annotations of Prodigy, as ``prodigy db-out`` writes them: JSONL.
 
-Where a task is about the entity of one span, its id is what was chosen in ``accept``. Tasks with
+Where a task is about the entity of one span, its id is what was chosen in ``accept``. A span may
+have its id under another key than ``kb_id``. Tasks with
 the same text are one document. Only tasks whose answer is "accept" are read::
 
     {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
@@ -15,6 +16,7 @@ from typing import Any
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, split_ids
+from .id_fields import find_id
 from .json_documents import (
     Problem,
     Source,
@@ -30,7 +32,11 @@ NIL_CHOICE = "NIL_"
 
 @corpus_formats("prodigy")
 def read_prodigy(
-    path: PathLike, bad: OnBad = throw, counts: Counter | None = None, offsets: str = ""
+    path: PathLike,
+    bad: OnBad = throw,
+    counts: Counter | None = None,
+    offsets: str = "",
+    id_key: str = "",
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
     by_text: dict[str, AnnotatedText] = {}
@@ -40,7 +46,7 @@ def read_prodigy(
             if counts is not None:
                 counts["excluded"] += 1
             return None
-        text = _of_task(record, id_, offsets)
+        text = _of_task(record, id_, offsets, id_key)
         earlier = by_text.get(text.text)
         by_text[text.text] = text if earlier is None else _joined(earlier, text)
         return text if earlier is None else None
@@ -50,16 +56,37 @@ def read_prodigy(
     yield from by_text.values()
 
 
-def _of_task(record: dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
+def _of_task(record: dict[str, Any], id_: str, offsets: str, id_key: str) -> AnnotatedText:
     text = string(record, "text", empty=True)
-    mentions = mentions_in(record.get("spans"), "spans", text, offsets)
-    meta, chosen = record.get("meta"), record.get("accept")
+    spans, unread = _with_ids(record.get("spans"), id_key)
+    mentions = mentions_in(spans, "spans", text, offsets)
+    meta = record.get("meta")
+    chosen = record.get("accept")
+    if chosen and len(mentions) > 1 and not any(one.kb_ids for one in mentions):
+        unread.append("accept")
     if chosen is not None and len(mentions) == 1:
         if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
             raise Problem("'accept' must be a list of ids.")
         ids = "|".join(one for one in chosen if not one.startswith(NIL_CHOICE))
         mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
-    return AnnotatedText(id_in(meta, "id", id_) if isinstance(meta, dict) else id_, text, mentions)
+    name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
+    return AnnotatedText(name, text, mentions, unread=tuple(unread))
+
+
+def _with_ids(spans: Any, id_key: str) -> tuple[Any, list[str]]:
+    """Spans with their ids under ``kb_id``, and the keys that may have an id and were not read."""
+    if not isinstance(spans, list):
+        return spans, []
+    found_spans: list[Any] = []
+    unread: list[str] = []
+    for span in spans:
+        if isinstance(span, dict) and (id_key or "kb_id" not in span):
+            # Prodigy numbers spans by "id".
+            found = find_id({key: one for key, one in span.items() if key != "id"}, id_key)
+            unread += found.unread
+            span = {**span, "kb_id": found.value}
+        found_spans.append(span)
+    return found_spans, unread
 
 
 def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
@@ -75,4 +102,5 @@ def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
                 "Leave out one of the two tasks."
             )
         by_span[key] = known if known.kb_ids else mention
-    return replace(earlier, mentions=tuple(by_span.values()))
+    unread = earlier.unread + later.unread
+    return replace(earlier, mentions=tuple(by_span.values()), unread=unread)

@@ -23,6 +23,8 @@ from .offsets import Given, Misplaced
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 # A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
 VARIANT = re.compile(r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I)
+# What GNormPlus and others write behind an id: the species of a gene, and a star for a guess.
+REMARK = re.compile(r"\((?:Tax|taxid|species)[:_ ]?\d+\)|(?<=\w)\*(?=$|[|+;,\s])", re.I)
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
@@ -151,7 +153,7 @@ def ids_in(value: str) -> tuple[str, ...]:
     """The ids of a mention, where bars within a variant of tmVar separate none."""
     if VARIANT.search(value):
         return split_ids(value.replace("|", "_"), ";")
-    return split_ids(value, "+;,")
+    return split_ids(REMARK.sub("", value), "+;,")
 
 
 def _offset(value: str) -> int:

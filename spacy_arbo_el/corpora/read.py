@@ -55,6 +55,7 @@ def read(
     on_error: OnBad = throw,
     counts: Counter | None = None,
     offsets: str = "",
+    id_key: str = "",
 ) -> Iterator[AnnotatedText]:
     """Read an annotated corpus.
 
@@ -66,6 +67,7 @@ def read(
     counts: Counts omissions, under "duplicates" and "excluded".
     offsets: How the file counts offsets, one of ``READINGS``; "" tries all of them where it has
         the words of mentions, and counts characters where it has not.
+    id_key: The name of the field that has the ids of mentions; "" to know it by its name.
     """
     format = format or known_format_of(check_exists(path))
     if format not in corpus_formats:
@@ -79,7 +81,9 @@ def read(
     known = inspect.signature(reader).parameters
     if offsets and "offsets" not in known:
         raise ArboError(Errors.E118.format(format=format))
-    options = {"counts": counts, "offsets": offsets}
+    if id_key and "id_key" not in known:
+        raise ArboError(Errors.E124.format(format=format))
+    options = {"counts": counts, "offsets": offsets, "id_key": id_key}
     texts = reader(path, on_error, **{name: options[name] for name in options if name in known})
     return checked(texts, path, is_known=bool(offsets))
 
@@ -107,7 +111,9 @@ def checked(
     counted, doubtful, total = Counter[str](), Counter[str](), 0
     in_pieces: dict[str, int] = {}
     example = ""
+    unread = Counter[str]()
     for text in texts:
+        unread.update(text.unread)
         counted.update({mention.counted for mention in text.mentions} - {"", CHARACTERS})
         places = [(one.start, one.end) for one in text.mentions if not one.counted]
         total += len(places)
@@ -119,6 +125,10 @@ def checked(
         if text.in_pieces:
             in_pieces[text.id] = text.in_pieces
         yield text
+    if unread:
+        fields = ", ".join(f"{name!r} ({count})" for name, count in unread.most_common(5))
+        first = unread.most_common(1)[0][0]
+        warnings.warn(Warnings.W109.format(path=path, fields=fields, first=first), stacklevel=2)
     if in_pieces:
         about = {"path": path, "count": sum(in_pieces.values()), "doc": next(iter(in_pieces))}
         warnings.warn(Warnings.W107.format(**about, docs=len(in_pieces)), stacklevel=2)
@@ -170,7 +180,8 @@ def _text_of_file(source: Source) -> AnnotatedText:
 def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
     """Yield a file's documents with unlinked mentions. Each has a ``doc_id``.
 
-    Documents without text are left out. A file that can't be read at all is an error too.
+    Documents without text are left out, with a warning that counts them. A file that can't be read
+    at all is an error too.
 
     nlp: Only its tokenizer and its vocabulary are used.
     """
@@ -181,14 +192,20 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
                 doc.user_data.setdefault("doc_id", source.made_up_id(number))
                 yield unlinked(doc)
             return
+        empty: list[str] = []
         for text in read_source(source):
             try:
                 doc = to_doc(nlp, text)
             except ValueError as error:
                 source.on_error(error)
                 continue
-            if len(doc):
+            if text.text.strip():
                 yield unlinked(doc)
+            else:
+                empty.append(text.id)
+        if empty:
+            about = {"path": source.path, "count": len(empty), "doc": empty[0]}
+            warnings.warn(Warnings.W110.format(**about), stacklevel=2)
     except (ValueError, FileNotFoundError) as error:
         source.on_error(error if isinstance(error, ValueError) else ValueError(str(error)))
 

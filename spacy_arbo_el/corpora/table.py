@@ -19,6 +19,7 @@ from pathlib import Path
 from ..storage.formats import corpus_formats
 from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
+from .id_fields import FoundId, find_id
 from .json_documents import About, Problem, Source, placed_or_reported
 from .offsets import CHARACTERS, Given
 
@@ -26,9 +27,11 @@ COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
 
 @corpus_formats("csv")
-def read_csv(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
+def read_csv(
+    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
+) -> Iterator[AnnotatedText]:
     """Yield the documents of a table; see ``read_table``."""
-    return read_table(Source(path, bad, offsets=offsets))
+    return read_table(Source(path, bad, offsets=offsets, id_key=id_key))
 
 
 def read_table(source: Source) -> Iterator[AnnotatedText]:
@@ -112,6 +115,7 @@ class _TableDocument:
     rows: The mentions of the lines so far.
     ends: Where the last mention ends that was given by these words alone.
     lines: The number of its lines.
+    unread: The columns that may have the id of a mention without one.
     """
 
     id: str
@@ -119,6 +123,7 @@ class _TableDocument:
     rows: list[_TableMention] = field(default_factory=list)
     ends: dict[str, int] = field(default_factory=dict)
     lines: int = 0
+    unread: list[str] = field(default_factory=list)
 
     def find(self, words: str) -> Given:
         """Find words in the text. Raises Problem where they are not there.
@@ -145,7 +150,8 @@ class _TableDocument:
             mentions.update((i, mention) for i, mention in found if mention is not None)
         if len(self.rows) - len(mentions) == self.lines:
             return None
-        return AnnotatedText(self.id, self.text, tuple(mentions[i] for i in sorted(mentions)))
+        placed = tuple(mentions[i] for i in sorted(mentions))
+        return AnnotatedText(self.id, self.text, placed, unread=tuple(self.unread))
 
 
 def _add(
@@ -163,11 +169,20 @@ def _add(
     given = _given(row, words) if cells else document.find(words) if words else None
     if given:
         label = row.get("label", "").strip() or LABEL
-        ids, cluster = split_ids(row.get("kb_id", "")), row.get("cluster", "").strip()
+        found = _id_in(row, source.id_key)
+        ids, cluster = split_ids(found.value), row.get("cluster", "").strip()
+        document.unread += found.unread
         about = (label, ids, cluster if not ids else "")
         document.rows.append(_TableMention(number, given, about, not cells))
     document.lines += 1
     documents[key] = document
+
+
+def _id_in(row: dict[str, str], id_key: str) -> FoundId:
+    """The id of a line's mention: that under ``kb_id``, or in another column of ids."""
+    if "kb_id" in row and not id_key:
+        return FoundId(row["kb_id"])
+    return find_id({name: one for name, one in row.items() if name not in COLUMNS}, id_key)
 
 
 def _given(row: dict[str, str], words: str) -> Given:

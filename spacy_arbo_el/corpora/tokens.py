@@ -27,6 +27,7 @@ class Growing:
 
     mentions: The mentions so far.
     pieces: How many mentions in several pieces were left out.
+    unread: Names of fields that may have the id of a mention without one.
     length: The number of characters so far.
     """
 
@@ -34,6 +35,7 @@ class Growing:
     mentions: list[AnnotatedMention] = field(default_factory=list)
     length: int = 0
     pieces: int = 0
+    unread: list[str] = field(default_factory=list)
 
     def add(self, words: str) -> tuple[int, int]:
         """Add a piece of text and return its place."""
@@ -68,7 +70,8 @@ def read_parts(
         except LineProblem as problem:
             source.report(problem.number, problem)
             return None
-        return AnnotatedText(id_ or made_up, found.text, tuple(found.mentions), found.pieces)
+        left = found.pieces, tuple(found.unread)
+        return AnnotatedText(id_ or made_up, found.text, tuple(found.mentions), *left)
 
     numbered = ((part[1][0][0], part) for part in parts if part[1])
     return read_each(source, parse, numbered)

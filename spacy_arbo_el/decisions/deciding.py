@@ -12,7 +12,7 @@ from ..base.errors import ArboError, Errors
 from ..discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
 from ..kb.entity import NIL, Entity
 from ..linker import find_linker
-from ..linking.feedback import key_of
+from ..linking.feedback import correction_key
 from .imported import import_new_entities, in_text
 from .journal import MENTION, META, Recorded, journal_path
 
@@ -131,7 +131,7 @@ class Deciding:
 
     def _learn(self, entry: Entry) -> dict[str, Any]:
         span = self._span(entry)
-        before = self.linker.stages.corrections.items.get(key_of(span))
+        before = self.linker.stages.corrections.items.get(correction_key(span))
         self.linker.feedback.learn(span, entry["kb_id"])
         return {"before": None if before is None else [before.kb_id, list(before.rejected)]}
 

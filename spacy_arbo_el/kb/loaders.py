@@ -2,7 +2,7 @@
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,8 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
         raise ArboError(Errors.E503.format(got=type(source).__name__))
     if isinstance(source, KnowledgeBase):
         raise ArboError(Errors.E503.format(got=type(source).__name__))
+    if isinstance(source, Mapping):
+        raise ArboError(Errors.E506.format(first=f"{next(iter(source), ''):.40}"))
     if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
         raise ArboError(Errors.E502.format(got=type(source).__name__))
     return ArboKB(vocab, source)

@@ -7,17 +7,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import srsly
 
-from ..base.arrays import TopK, resized_table, unit
+from ..base.arrays import TopK, resized_table
+from ..base.calibration import log_odds
+from ..encoders.kept_results import KeptResults
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
+from .reach import NO_ENTITY, Held, Reach, Said
 
-# A mention with the same surface form whose cosine to a corrected one is at least this is
-# corrected too.
-MIN_COSINE = 0.9
 # Log-odds of what a person has said; a probability of 1 in double precision.
 CERTAIN_LOGIT = 40.0
+# The least log-odds of an entity that was given in another passage that says the same.
+LIKELY_LOGIT = float(log_odds(0.95))
+
+# What identifies a corrected mention: its key and its label.
+CorrectionKey = tuple[str, int, int, str]
 
 
 class Correction(NamedTuple):
@@ -34,15 +39,43 @@ class Correction(NamedTuple):
     before: tuple[str, ...] | None = None
 
 
-class Corrections:
-    """Corrections by the key of their mention, an exemplar.
+class Cover(NamedTuple):
+    """A correction that holds for a mention of a batch.
 
-    A correction holds for the mention itself, and for mentions with the same surface form in a
-    similar context.
+    key: That of the correction. row: The exemplar of the corrected mention.
+    is_certain: As in ``Held``.
+    """
+
+    key: CorrectionKey
+    row: int
+    is_certain: bool
+
+
+class _Given(NamedTuple):
+    """An entity that was given for a mention.
+
+    mention: Its number. row: The exemplar of the correction. entity: Its position.
+    logit: The log-odds that it has.
+    """
+
+    mention: int
+    row: int
+    entity: int
+    logit: float
+
+
+class Corrections:
+    """Corrections by the key of their mention, an exemplar, and its label.
+
+    A correction holds for the mention itself, and for mentions of the same string and label in its
+    document and in passages that say the same, see ``Reach``.
     """
 
     def __init__(self) -> None:
-        self.items: dict[MentionKey, Correction] = {}
+        self.items: dict[CorrectionKey, Correction] = {}
+        # The vectors of corrected passages, and the encoder that they are of.
+        self._passages = KeptResults()
+        self._fingerprint = ""
 
     def __len__(self) -> int:
         return len(self.items)
@@ -58,8 +91,8 @@ class Corrections:
         for key, kb_id, rejected, before in items:
             before = None if before is None else tuple(before)
             correction = Correction(kb_id, tuple(rejected), before)
-            check_key(tuple(key))
-            if not are_texts([kb_id or "", *rejected, *(before or ())]):
+            check_key(tuple(key[:-1]))
+            if not are_texts([key[-1], kb_id or "", *rejected, *(before or ())]):
                 raise ValueError(f"a correction has something else than texts: {correction!r:.80}")
             corrections.items[tuple(key)] = correction
         return corrections
@@ -71,15 +104,28 @@ class Corrections:
         keys: The mentions.
         kb_id: The entity that they have become.
         """
-        for key in keys:
-            correction = self.items.get(key)
-            if correction is not None and (correction.kb_id == "" or kb_id in correction.rejected):
+        for key in self._at(keys):
+            correction = self.items[key]
+            if correction.kb_id == "" or kb_id in correction.rejected:
                 del self.items[key]
 
     def is_learned(self, key: MentionKey, kb_id: str) -> bool:
         """Return whether a person linked a mention to an entity."""
-        correction = self.items.get(key)
-        return correction is not None and correction.kb_id == kb_id
+        return any(self.items[one].kb_id == kb_id for one in self._at([key]))
+
+    def forget_at(self, keys: Iterable[MentionKey]) -> None:
+        """Forget the corrections of mentions."""
+        for key in self._at(keys):
+            del self.items[key]
+
+    def others_at(self, key: CorrectionKey) -> list[Correction]:
+        """Corrections of the same place by other labels."""
+        return [self.items[one] for one in self._at([key[:3]]) if one != key]
+
+    def _at(self, keys: Iterable[MentionKey]) -> list[CorrectionKey]:
+        """The corrections of mentions, by whatever label."""
+        places = set(keys)
+        return [key for key in self.items if key[:3] in places]
 
     def take_labels(self, records: Iterable[MentionRecord]) -> None:
         """Note that mentions were annotated after they were corrected.
@@ -88,13 +134,14 @@ class Corrections:
         forget it later leaves the annotation.
         """
         for record in records:
-            correction = self.items.get(record.key)
+            key = (*record.key, record.label)
+            correction = self.items.get(key)
             if correction is None or not record.kb_ids:
                 continue
             if record.kb_ids == (correction.kb_id,):
-                self.items[record.key] = correction._replace(before=record.kb_ids)
+                self.items[key] = correction._replace(before=record.kb_ids)
             else:
-                del self.items[record.key]
+                del self.items[key]
 
     def apply(
         self,
@@ -102,26 +149,28 @@ class Corrections:
         neighbours: Neighbours,
         ranking: Ranking,
         datastore: Datastore,
+        kept: KeptResults | None = None,
     ) -> tuple[Neighbours, Ranking, np.ndarray]:
         """Neighbours and ranking that leave corrected mentions no other choice.
 
         A mention whose entity was given has this one candidate and this one exemplar. Rejected
         entities are no candidates.
 
+        kept: Keeps vectors of contexts; None to keep none.
         RETURNS: Also (m,) bool, the mentions that a correction holds for. No other mention may
             influence them: they have no mentions as neighbours.
         """
         corrected = np.zeros(len(batch), dtype=bool)
-        matches = self.matches(batch, datastore)
+        matches = self.matches(batch, datastore, kept)
         if not matches:
             return neighbours, ranking, corrected
         corrected[list(matches)] = True
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
-        given: list[tuple[int, int, int]] = []
-        for mention, row in matches.items():
-            correction = self.items[datastore.exemplars.records[row].key]
+        given: list[_Given] = []
+        for mention, cover in matches.items():
+            correction = self.items[cover.key]
             positions = datastore.kb.entities.positions_of(
                 [correction.kb_id or "", *correction.rejected]
             )
@@ -129,7 +178,11 @@ class Corrections:
             if correction.kb_id == "" or position >= 0:
                 keep[mention] = keep_exemplars[mention] = keep_texts[mention] = False
                 if position >= 0:
-                    given.append((mention, row, position))
+                    own = ranking.candidates.scores[mention]
+                    own = own[ranking.candidates.ids[mention] == position]
+                    logit = float(own.max(initial=LIKELY_LOGIT))
+                    logit = CERTAIN_LOGIT if cover.is_certain else logit
+                    given.append(_Given(mention, cover.row, position, logit))
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
                 keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
@@ -141,61 +194,53 @@ class Corrections:
         ranking = _with_given_candidates(ranking.where(keep), given)
         return neighbours.with_mentions(mentions), ranking, corrected
 
-    def matches(self, batch: MentionBatch, datastore: Datastore) -> dict[int, int]:
-        """Row of the corrected exemplar for each covered mention.
-
-        Where candidates must have the type of a mention, mentions of another label are not alike.
-        """
+    def matches(
+        self, batch: MentionBatch, datastore: Datastore, kept: KeptResults | None = None
+    ) -> dict[int, Cover]:
+        """The correction that holds for each mention that one holds for."""
         if not self.items:
             return {}
-        store, by_label = datastore.exemplars, datastore.settings.match_types
-        rows = {key: row for key in self.items if (row := store.row(key)) >= 0}
-        by_surface_form: dict[tuple[str, str], list[int]] = {}
-        for row in rows.values():
-            form = _form(store.records[row], by_label)
-            by_surface_form.setdefault(form, []).append(row)
-        matches = {}
-        for mention, record in enumerate(batch.records):
-            row, form = rows.get(record.key, -1), _form(record, by_label)
-            if row >= 0 and (not by_label or store.records[row].label == record.label):
-                matches[mention] = row
-                continue
-            same_form = by_surface_form.get(form)
-            if same_form:
-                own = unit(batch.encoded[mention : mention + 1])[0]
-                cosines = unit(store.vectors[same_form]) @ own
-                if cosines.max() >= MIN_COSINE:
-                    matches[mention] = same_form[int(cosines.argmax())]
-        return matches
-
-
-def _form(record: MentionRecord, by_label: bool) -> tuple[str, str]:
-    """A key of mentions that a correction may cover."""
-    return (record.normalized or record.text).lower(), record.label if by_label else ""
-
+        store = datastore.exemplars
+        keys = [key for key in self.items if store.row(key[:3]) >= 0]
+        rows = [store.row(key[:3]) for key in keys]
+        ids = [self.items[key].kb_id or "" for key in keys]
+        entities = datastore.kb.entities.positions_of(ids).tolist()
+        said = [
+            Said(replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY)
+            for key, row, kb_id, entity in zip(keys, rows, ids, entities)
+        ]
+        if self._fingerprint != datastore.encoder.fingerprint:
+            self._passages = KeptResults()
+            self._fingerprint = datastore.encoder.fingerprint
+        reach = Reach(said, datastore, self._passages, kept)
+        held: dict[int, Held] = reach.over(batch.records)
+        return {m: Cover(keys[n], rows[n], is_certain) for m, (n, is_certain) in held.items()}
 
 def _with_given_exemplars(
-    neighbours: Neighbours, keep: np.ndarray, given: list[tuple[int, int, int]]
+    neighbours: Neighbours, keep: np.ndarray, given: list[_Given]
 ) -> Neighbours:
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
     width = max(exemplars.width, 1)
     ids, scores = (array.copy() for array in _arrays(exemplars.resized(width)))
     entities = owners.resized(width).ids.copy()
-    for mention, row, position in given:
-        ids[mention, 0], scores[mention, 0], entities[mention, 0] = row, np.inf, position
+    for mention, row, position, _ in given:
+        ids[mention, 0] = row
+        scores[mention, 0] = np.inf
+        entities[mention, 0] = position
     return neighbours.with_exemplars(TopK(ids, scores), entities)
 
 
-def _with_given_candidates(ranking: Ranking, given: list[tuple[int, int, int]]) -> Ranking:
+def _with_given_candidates(ranking: Ranking, given: list[_Given]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
     presence = ranking.presence.copy()
-    for mention, row, position in given:
-        ids[mention, 0], scores[mention, 0] = position, CERTAIN_LOGIT
+    for mention, row, position, logit in given:
+        ids[mention, 0] = position
+        scores[mention, 0] = logit
         exemplars[mention, 0] = row
-        presence[mention] = CERTAIN_LOGIT
+        presence[mention] = logit
     return Ranking(TopK(ids, scores), exemplars, presence)
 
 

@@ -2,23 +2,33 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from spacy.tokens import Doc, Span
+from spacy.util import minibatch
 
 from ..base.errors import ArboError, Errors
+from ..encoders.kept_results import KeptResults
 from ..kb.entity import NIL
+from ..mentions.getters import find_mentions
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionKey, keys_of
 from ..retrieval.datastore import Datastore
-from .corrections import Correction, Corrections
+from .corrections import Correction, CorrectionKey, Corrections
+from .reach import NO_ENTITY, Reach, Said
+
+# Documents that are read at a time.
+BATCH = 64
 
 
 @dataclass(frozen=True)
 class Feedback:
     """Takes up exemplars and corrections.
 
-    An exemplar counts from the next document on. A correction is an exemplar that decides its own
-    mention, and mentions with the same surface form in a similar context.
+    An exemplar counts from the next document on. A correction decides its own mention, and mentions
+    of the same string and label in its document and in passages that say the same; ``covered``
+    finds these before it is made. A learned mention becomes an exemplar too, where no other entity
+    has its name.
 
     reader: Reads mentions.
     datastore: Where they are stored.
@@ -39,7 +49,7 @@ class Feedback:
                 self._correct(span, Correction(""), ())
                 return
             self._require_entity(span, kb_id)
-            self._correct(span, Correction(kb_id), (kb_id,))
+            self._correct(span, Correction(kb_id), self._labels(span, kb_id))
 
     def reject_link(self, span: Span, kb_id: str) -> None:
         """Store that a mention is not this entity. Several can be rejected, one call for each.
@@ -48,19 +58,51 @@ class Feedback:
         """
         with self.datastore.editing():
             self._require_entity(span, kb_id)
-            before = self.corrections.items.get(key_of(span))
+            before = self.corrections.items.get(correction_key(span))
             rejected = before.rejected if before is not None and before.kb_id is None else ()
             rejected = tuple(dict.fromkeys((*rejected, kb_id)))
             self._correct(span, Correction(None, rejected), self._other_labels(span, rejected))
+
+    def covered(
+        self, span: Span, docs: Iterable[Doc], kb_id: str = NIL, kept: KeptResults | None = None
+    ) -> list[Span]:
+        """Find the mentions that a correction of a mention would hold for.
+
+        Nothing is corrected, so that you can look at them before ``learn`` or ``reject_link``.
+
+        docs: Documents with their mentions, such as those of your corpus.
+        kb_id: The entity that would be learned; "NIL" for ``learn(span, "NIL")`` and
+            ``reject_link``, which hold for as many.
+        kept: Keeps the vectors of contexts for the next call; None to keep none.
+        RETURNS: Their spans, that of the mention itself among them where it is in ``docs``.
+        """
+        getter = self.reader.settings.getter
+        (record,) = self.reader.read([[span]]).records
+        found: list[Span] = []
+        with self.datastore.reading():
+            entity = NO_ENTITY
+            if kb_id != NIL:
+                self._require_entity(span, kb_id)
+                entity = self.datastore.kb.entities.position(kb_id)
+            reach = Reach([Said(record, entity)], self.datastore, kept=kept)
+            for batch in minibatch(docs, BATCH):
+                spans = [find_mentions(doc, getter) for doc in batch]
+                flat = list(chain.from_iterable(spans))
+                held = reach.over(self.reader.read(spans).records)
+                found += [flat[number] for number in sorted(held)]
+        return found
 
     def forget(self, span: Span) -> bool:
         """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
         key = key_of(span)
         with self.datastore.editing():
-            correction = self.corrections.items.pop(key, None)
+            others = self.corrections.others_at(correction_key(span))
+            correction = self.corrections.items.pop(correction_key(span), None)
             if correction is None:
                 return False
-            if correction.before is None:
+            if correction.before is None and others:
+                self.datastore.exemplars.relabel(key, self._labels(span, others[-1].kb_id))
+            elif correction.before is None:
                 self.datastore.exemplars.remove([key])
             else:
                 self.datastore.exemplars.relabel(key, correction.before)
@@ -87,11 +129,23 @@ class Feedback:
         with self.datastore.editing():
             store = self.datastore.exemplars
             stored = {key for key in keys if store.row(key) >= 0}
-            for key in stored:
-                self.corrections.items.pop(key, None)
+            self.corrections.forget_at(stored)
             store.remove(stored)
             self.datastore.changed()
             return len(stored)
+
+    def _labels(self, span: Span, kb_id: str | None) -> tuple[str, ...]:
+        """The ids that a corrected mention is stored with as an exemplar.
+
+        None where another entity has its name: everywhere else, the exemplar would speak against
+        that one.
+        """
+        if not kb_id:
+            return ()
+        entities = self.datastore.kb.entities
+        owners = entities.with_name(self.reader.read([[span]]).normalized[0])
+        own = entities.position(kb_id)
+        return (kb_id,) if all(position == own for position in owners) else ()
 
     def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
         """Stored ids of a mention without those rejected."""
@@ -106,16 +160,24 @@ class Feedback:
             raise ArboError(Errors.E510.format(id=kb_id, text=span.text))
 
     def _correct(self, span: Span, correction: Correction, kb_ids: tuple[str, ...]) -> None:
-        key, store = key_of(span), self.datastore.exemplars
-        row, existing = store.row(key), self.corrections.items.get(key)
+        key = correction_key(span)
+        store = self.datastore.exemplars
+        row = store.row(key[:3])
+        existing = self.corrections.items.get(key)
         before = existing.before if existing is not None else None
         if row >= 0 and existing is None:
-            before = store.records[row].kb_ids
+            others = self.corrections.others_at(key)
+            before = others[-1].before if others else store.records[row].kb_ids
         batch = self.reader.read([[span]])
         (record,) = batch.records
         self.datastore.add_exemplars([replace(record, kb_ids=kb_ids)], batch.inputs)
         self.corrections.items[key] = correction._replace(before=before)
         self.datastore.changed()
+
+
+def correction_key(span: Span) -> CorrectionKey:
+    """Key that identifies a mention by its label too."""
+    return (*key_of(span), span.label_)
 
 
 def key_of(span: Span) -> MentionKey:

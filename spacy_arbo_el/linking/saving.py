@@ -307,7 +307,7 @@ def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> N
 
     name: What the linker is called.
     """
-    orphans = [key for key in corrections.items if store.row(key) < 0]
+    orphans = [key for key in corrections.items if store.row(key[:3]) < 0]
     for key in orphans:
         del corrections.items[key]
     if orphans:

@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from spacy.language import Language
 from thinc.api import Config
 
@@ -75,6 +76,7 @@ def _find_config(component: Any, nlp: Language | None) -> Config | None:
 
 def check_threshold(value: float) -> float:
     """The value, where it is a probability; else ValueError."""
-    if not 0.0 <= value <= 1.0:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not 0.0 <= value <= 1.0:
         raise ArboError(Errors.E402.format(value=value))
     return value

@@ -151,7 +151,8 @@ class LinkingStages:
         """The ranked candidates of mentions, with corrections applied."""
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
-            corrected = self.corrections.apply(batch, neighbours, ranking, self.datastore)
+            found = batch, neighbours, ranking
+            corrected = self.corrections.apply(*found, self.datastore, self.kept)
         return self.with_coverage(RankedMentions(batch, *corrected), self.coverage)
 
     def with_coverage(self, ranked: RankedMentions, coverage: CoverageSetting) -> RankedMentions:

@@ -11,8 +11,11 @@ from spacy.util import filter_spans, minibatch
 from ..corpora.annotated import LABEL
 from ..corpora.docs import unlinked
 from ..discovery.decision_log import Entry
+from ..encoders.kept_results import KeptResults
 from ..kb.entity import NIL
 from ..linker import ArboLinker
+from ..linking.corrections import CorrectionKey
+from ..linking.feedback import correction_key
 from ..mentions.annotations import Link
 from ..mentions.getters import offsets_of_span, set_mentions
 from ..mentions.record import MentionKey, text_fingerprint
@@ -39,6 +42,11 @@ class LinkRow:
         return "{}:{}:{}".format(*self.key)
 
     @property
+    def place(self) -> CorrectionKey:
+        """The mention with its label, which a decision is on."""
+        return (*self.key, self.label)
+
+    @property
     def margin(self) -> float:
         """Lead in probability of the best candidate over the second."""
         first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
@@ -55,6 +63,7 @@ class LinkReview:
         self.linker, self.docs = linker, list(docs)
         self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
         self._doc_of = dict(zip(self.texts, self.docs))
+        self._kept = KeptResults()
         found: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.link_docs([doc for _, doc in batch])
@@ -69,11 +78,13 @@ class LinkReview:
 
     def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
-        learnt = (entry["key"] for entry in review.standing if entry["action"] == "learn")
-        decided = {*map(tuple, learnt), *review.closed()}
-        known = {row.text for row in self.rows if row.key in decided}
+        learnt = [entry for entry in review.standing if entry["action"] == "learn"]
+        decided = {(*entry["key"], entry["label"]) for entry in learnt}
+        closed = review.closed()
+        known = {row.text for row in self.rows if row.place in decided or row.key in closed}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
-        rows = [row for row in within if row.key not in decided]
+        open_rows = [row for row in within if row.place not in decided]
+        rows = [row for row in open_rows if row.key not in closed]
         return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
 
     def row(self, number: str) -> LinkRow:
@@ -94,6 +105,17 @@ class LinkReview:
         same = [span for span in spans if offsets_of_span(span) == key[1:]]
         same.sort(key=lambda span: span.label_ != label)
         return next(iter(same), None) or doc.char_span(*key[1:], alignment_mode="expand")
+
+    def covered(self, row: LinkRow, kb_id: str) -> set[CorrectionKey]:
+        """Find the mentions that a decision on one would hold for, itself among them."""
+        span = self.span(row.key, row.label)
+        if span is None or (kb_id != NIL and kb_id not in self.linker.kb):
+            return {row.place}
+        form = row.text.casefold()
+        with_form = dict.fromkeys(r.key[0] for r in self.rows if r.text.casefold() == form)
+        docs = [self._doc_of[fingerprint] for fingerprint in with_form]
+        found = self.linker.feedback.covered(span, docs, kb_id, self._kept)
+        return {row.place, *map(correction_key, found)}
 
     def entry_of(self, row: LinkRow, kb_id: str) -> dict[str, Any]:
         """Journal entry of a decision on a mention."""

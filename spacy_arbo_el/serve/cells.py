@@ -1,12 +1,12 @@
 """Cells of tables as mentions. Each is linked in a document that has nothing but its row."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, field_validator, model_validator
+from pydantic import BaseModel, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
@@ -22,6 +22,10 @@ from ..storage.lines import is_storable
 # What the properties of entities are called that all knowledge bases have.
 NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
 
+# Candidates of a cell where no other number is asked for, and at most.
+LIMIT = 10
+MOST = 1000
+
 # So many candidates are looked at for others of the same name.
 COMPARED = 10
 # Characters of a cell, and of its row.
@@ -30,26 +34,38 @@ LONGEST = (1000, 4000)
 SIMILAR = (3, 0.5)
 
 
+def _texts_of(value: Any) -> list[Any]:
+    """One or more values as texts.
+
+    An object has its name or its id. What has neither, as the null of an empty cell, is left out.
+    """
+    values = value if isinstance(value, list) else [value]
+    named = [
+        (one.get("name") or one.get("id") or one.get("str")) if isinstance(one, dict) else one
+        for one in values
+    ]
+    numbers = (int, float)  # a bool is one too
+    return [str(one) if isinstance(one, numbers) else one for one in named if one is not None]
+
+
 class Property(BaseModel):
     """A value of another column of the table.
 
     v: Texts; for an entity its name, or its id.
     """
 
-    pid: str
-    v: list[str]
+    pid: str = ""
+    v: list[str] = []
+
+    @field_validator("pid", mode="before")
+    @classmethod
+    def _pid(cls, value: Any) -> Any:
+        return "".join(_texts_of(value)[:1]) if isinstance(value, (dict, int, float)) else value
 
     @field_validator("v", mode="before")
     @classmethod
     def _texts(cls, value: Any) -> list[Any]:
-        values = value if isinstance(value, list) else [value]
-        named = [
-            one.get("name") or one.get("id") if isinstance(one, dict) else one
-            for one in values
-            if one is not None  # an empty cell of another column
-        ]
-        numbers = (int, float)  # a bool is one too
-        return [str(one) if isinstance(one, numbers) else one for one in named]
+        return _texts_of(value)
 
 
 class Query(BaseModel):
@@ -57,7 +73,7 @@ class Query(BaseModel):
 
     query: str = ""
     type: list[str] = []
-    limit: int = Field(10, ge=1)
+    limit: int = LIMIT
     properties: list[Property] = []
     type_strict: Literal["any", "should", "all"] = "any"
 
@@ -70,7 +86,32 @@ class Query(BaseModel):
     @field_validator("type", mode="before")
     @classmethod
     def _types(cls, value: Any) -> Any:
-        return [value] if isinstance(value, str) else value
+        """Ids of types. An object has its id."""
+        values = value if isinstance(value, list) else [value]
+        ids = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in values]
+        return [str(one) if isinstance(one, (int, float)) else one for one in ids if one]
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _limit(cls, value: Any) -> Any:
+        """Null and 0 mean that none is given, as does what is no number."""
+        is_whole = isinstance(value, str) and value.strip().isdecimal()
+        number = int(value) if is_whole or isinstance(value, float) and value == value else value
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        return min(number, MOST) if is_number and number > 0 else LIMIT
+
+    @field_validator("properties", mode="before")
+    @classmethod
+    def _properties(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return [value]
+        is_listed = value is None or isinstance(value, list)
+        return [one for one in value or () if one is not None] if is_listed else value
+
+    @field_validator("type_strict", mode="before")
+    @classmethod
+    def _strict(cls, value: Any) -> Any:
+        return value or "any"
 
     @model_validator(mode="after")
     def _has_text(self) -> "Query":
@@ -107,8 +148,8 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
     RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability of
         ``Span._.arbo.candidates`` in percent; it is lowered where other columns fit another
         candidate better. ``match`` is true for the best one, where the linker would link to it,
-        unless another one has the text of the cell as its name, and the other columns fit it as
-        well.
+        unless another one has the text of the cell as its name, or the linker is undecided between
+        the two, and the other columns fit that one as well.
     """
     linker.encoder.require_ready(linker.name)
     entities, threshold = linker.kb.entities, linker.threshold
@@ -128,9 +169,11 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
                         of_cell[position] = max(of_cell.get(position, 0.0), score)
         given = entities.positions_of([query.query.strip() for query in queries]).tolist()
         known = entities.at_all({*chain(*scored), *given} - {-1})
+    equals = [{one.kb_id for one in link.undecided} for link in links]
+    pairs = [[(known[p], score) for p, score in of_cell.items()] for of_cell in scored]
     return [
-        _of_cell(query, threshold, [(known[p], s) for p, s in of_cell.items()], known.get(named))
-        for query, of_cell, named in zip(queries, scored, given)
+        _of_cell(query, threshold, found, known.get(named), ids)
+        for query, found, named, ids in zip(queries, pairs, given, equals)
     ]
 
 
@@ -159,9 +202,17 @@ class _CellCandidate:
 
 
 def _of_cell(
-    query: Query, threshold: float, found: Sequence[tuple[Entity, float]], named: Entity | None
+    query: Query,
+    threshold: float,
+    found: Sequence[tuple[Entity, float]],
+    named: Entity | None,
+    undecided: Collection[str],
 ) -> list[dict[str, Any]]:
-    """The candidates of a cell. named: The entity that has the text of the cell as its id."""
+    """The candidates of a cell.
+
+    named: The entity that has the text of the cell as its id.
+    undecided: The ids of entities that nothing tells apart for the linker.
+    """
     pairs = [(one, score) for one, score in found if one != named]
     pairs += [] if named is None else [(named, 1.0)]
     rows = [_CellCandidate(one, score, _features(query, one)) for one, score in pairs]
@@ -172,12 +223,15 @@ def _of_cell(
         lowered = row.probability * (1 + row.support) / (1 + most)
         return 1.0 if row.entity is named else min(lowered, row.probability)
 
+    def is_equal(row: _CellCandidate) -> bool:
+        return {row.entity.id, rows[0].entity.id} <= set(undecided)
+
     rows.sort(key=lambda row: (row.entity is not named, -score(row)))
     rivals = [
         row
         for row in rows[1:]
         if score(row) >= score(rows[0])
-        or (row.features["exact_name"] and row.support >= rows[0].support)
+        or (row.support >= rows[0].support and (row.features["exact_name"] or is_equal(row)))
     ]
     links = bool(rows) and rows[0].probability >= threshold and not rivals
     match = named is not None or links

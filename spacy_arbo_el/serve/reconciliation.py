@@ -156,12 +156,23 @@ class Reconciliation:
         return self.json(request, await run_in_threadpool(self.manifest, request))
 
     def reconcile(self, text: str) -> dict[str, Any]:
-        """The candidates of a batch of cells. One that can't be linked has none."""
+        """The candidates of a batch of cells. One that can't be linked has none.
+
+        One that is no cell has none either, unless no other one is right: its error says why.
+        """
         queries = read(_QUERIES, "queries", text)
         if len(queries) > BATCH:
             problem = f"There are more than {BATCH}"
             raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
-        cells = {name: _cell(name, value) for name, value in queries.items()}
+        cells: dict[str, Query | None] = {}
+        wrong: list[HTTPException] = []
+        for name, value in queries.items():
+            try:
+                cells[name] = _cell(name, value)
+            except HTTPException as error:
+                wrong.append(error)
+        if wrong and not cells:
+            raise wrong[0]
         known = {name: cell for name, cell in cells.items() if cell is not None}
         try:
             found = dict(zip(known, self.service.cells(list(known.values()))))

@@ -156,11 +156,11 @@ class Explainer:
         """Describe the correction that excludes an entity; "" for none."""
         datastore, corrections = self.stages.datastore, self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
-        corrected = corrections.matches(batch, datastore).get(0)
-        if corrected is None:
+        cover = corrections.matches(batch, datastore).get(0)
+        if cover is None:
             return ""
-        record = datastore.exemplars.records[corrected]
-        correction = corrections.items[record.key]
+        record = datastore.exemplars.records[cover.row]
+        correction = corrections.items[cover.key]
         ids = [correction.kb_id or "", *correction.rejected]
         given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
         if correction.kb_id != "" and given < 0 and position not in rejected:
@@ -169,7 +169,7 @@ class Explainer:
             return "excluded by a correction; linker.feedback.forget(span) undoes it"
         return (
             f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
-            "stands in a similar context; linker.feedback.forget of that mention undoes it"
+            "stands in the same document or says the same; linker.feedback.forget of that mention undoes it"
         )
 
     def _not_chosen(self, link: Link, rank: int) -> str:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from spacy.tokens import Doc, Span
 
 from ..base.display import make_frame
+from ..base.errors import Warnings
+from ..base.log import warn_once
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from ..mentions.record import text_fingerprint
@@ -95,10 +97,20 @@ def linked_mentions(
     """The place of each linked mention, and its link."""
     for doc in docs:
         spans = find_mentions(doc, get_spans or EntSpans())
+        if get_spans is None and not any(span.kb_id_ for span in spans):
+            _warn_of_groups(doc)
         document = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
         for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
             if link is not None:
                 yield _place(document, span), link
+
+
+def _warn_of_groups(doc: Doc) -> None:
+    """Warn where links are in span groups, which are not read."""
+    linked = [name for name, group in doc.spans.items() if any(span.kb_id_ for span in group)]
+    if linked:
+        names = ", ".join(map(repr, linked))
+        warn_once(Warnings.W111.format(groups=names, first=linked[0]))
 
 
 def _place(document: str, span: Span) -> dict[str, Any]:

@@ -30,6 +30,10 @@ SUFFIXES = {
 }
 # How files of wbgetentities and Special:EntityData begin.
 ENTITY_DATA = re.compile(rb'\{\s*"entities"\s*:\s*\{')
+# How a list of its items begins, as its dumps are.
+ITEMS = re.compile(
+    rb'\[\s*\{[^{}]{0,2000}"(?:labels"\s*:\s*\{|type"\s*:\s*"(?:item|property|lexeme)")', re.S
+)
 
 
 def entity_format_of(path: Path) -> str:
@@ -39,9 +43,11 @@ def entity_format_of(path: Path) -> str:
     """
     name = path.name.removesuffix(".gz").removesuffix(".bz2")
     format = SUFFIXES.get(Path(name).suffix.lower(), "jsonl")
-    start = read_start(path, 100).removeprefix(codecs.BOM_UTF8).lstrip()
+    start = read_start(path, 2000).removeprefix(codecs.BOM_UTF8).lstrip()
     if format in ("json", "table") and start.startswith(b"{"):
         return "wikidata" if ENTITY_DATA.match(start) else "jsonl"
+    if format == "json" and ITEMS.match(start):
+        return "wikidata"
     if format != "skos":
         check_readable(path)
     return format

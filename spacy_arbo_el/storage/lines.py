@@ -163,8 +163,10 @@ def _wide_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     number = 0
     with _open(path) as file:
         try:
-            for number, line in enumerate(io.TextIOWrapper(file, encoding, newline="\n"), 1):
-                yield number, line
+            # Closed with the block, also where reading ends early.
+            with io.TextIOWrapper(file, encoding, newline="\n") as text:
+                for number, line in enumerate(text, 1):
+                    yield number, line
         except UnicodeError as error:
             problem = f"the file isn't {encoding} behind this line ({error})."
             raise line_error(path, max(number, 1), problem) from None

@@ -11,10 +11,11 @@ from spacy.tokens import Doc, Span
 from spacy.util import import_file
 
 from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.review.review import Review
 from spacy_arbo_el.serve.app import create_app
-from spacy_arbo_el.serve.cells import Query, candidates
+from spacy_arbo_el.serve.cells import Query, _of_cell, candidates
 from spacy_arbo_el.serve.reconciliation import address
 
 from ..linker.world import ENTITIES
@@ -231,6 +232,10 @@ BAD_CELLS = [
     {"query": "half \\x00 null".replace("\\x00", chr(0))},
     {"query": "x" * 1001},
     {"query": "a", "properties": [{"pid": "description", "v": "x" * 5000}]},
+    {"properties": [{"pid": "a"}]},
+    {"query": ["x"]},
+    {"query": "jaguars", "type_strict": "x"},
+    "jaguars",
 ]
 
 
@@ -240,6 +245,40 @@ def test_one_bad_cell_costs_one_cell(client):
         found = {name: one["result"] for name, one in client.post(queries=cells).items()}
         assert found["b"] == [], bad
         assert (ids(found["a"])[0], ids(found["c"])[0]) == ("cat", "fruit"), bad
+
+
+LENIENT_CELLS = [
+    {"type": None},
+    {"type": []},
+    {"type": {"id": "ANIMAL"}},
+    {"type": [{"id": "ANIMAL", "name": "animal"}, None]},
+    {"limit": None},
+    {"limit": 0},
+    {"limit": -3},
+    {"limit": "5"},
+    {"limit": 5.0},
+    {"limit": 10**30},
+    {"properties": None},
+    {"properties": [None, {"pid": "country"}]},
+    {"properties": [{"pid": "country", "v": None}]},
+    {"properties": [{"pid": {"id": "country"}, "v": [{"str": ""}]}]},
+    {"type_strict": None},
+]
+
+
+@pytest.mark.parametrize("more", LENIENT_CELLS)
+def test_null_and_objects_of_other_versions_are_what_they_mean(client, more):
+    found = client.post(queries={"a": {"query": "jaguars", **more}, "b": {"query": "apples"}})
+    assert ids(found["a"]["result"])[0] == "cat" and ids(found["b"]["result"])[0] == "fruit"
+
+
+def test_nothing_matches_where_the_linker_is_undecided():
+    query = Query(query="Veil")
+    found = [(Entity("1", "Veil Ltd"), 0.46), (Entity("2", "Veil AG"), 0.45)]
+    first = _of_cell(query, 0.3, found, None, ())[0]
+    assert first["id"] == "1" and first["match"]
+    assert not any(one["match"] for one in _of_cell(query, 0.3, found, None, {"1", "2"}))
+    assert _of_cell(query, 0.3, found, None, {"2", "3"})[0]["match"]
 
 
 def test_an_empty_cell_of_another_column_says_nothing(client):
@@ -269,9 +308,8 @@ WRONG_QUERIES = [
     ('{"q": 3}', "queries.q"),
     ('{"q": {"query": ["x"]}}', "queries.q.query"),
     ('{"q": {"query": "\\ud800"}}', "queries"),
-    ('{"q": {"query": "a", "limit": 0}}', "queries.q.limit"),
     ('{"q": {"query": "a", "type_strict": "x"}}', "queries.q.type_strict"),
-    ('{"q": {"properties": [{"pid": "a"}]}}', "queries.q.properties.0.v"),
+    ('{"q": {"query": "a", "properties": [{"pid": ["a"]}]}}', "queries.q.properties.0.pid"),
 ]
 
 

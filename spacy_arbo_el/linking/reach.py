@@ -1,0 +1,190 @@
+"""Which mentions a correction holds for: its own, and those whose passages say the same."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import unit
+from ..encoders.kept_results import KeptResults
+from ..encoders.protocol import Encoder
+from ..mentions.record import MentionRecord
+from ..ranking.contexts import CONTEXT_PIECES, Descriptions
+from ..retrieval.datastore import Datastore
+
+# Passages whose vectors have at least this cosine say the same. Two sentences on different things
+# of one name have 0.7 at most, paraphrases mostly more than this.
+SAME_PASSAGE = 0.8
+# By how much more than the corrected passage a text must speak for another entity of the name.
+FITS_BETTER = 0.1
+# The other entities of a name that are compared.
+MOST_OTHERS = 64
+# No entity of the knowledge base.
+NO_ENTITY = -1
+
+
+class Said(NamedTuple):
+    """What somebody has said about one mention.
+
+    record: The mention. Its label is that of the correction.
+    entity: The position of its entity, ``NO_ENTITY`` where it has none or some were rejected.
+    """
+
+    record: MentionRecord
+    entity: int
+
+
+class Held(NamedTuple):
+    """A correction that holds for a mention.
+
+    number: Which one.
+    is_certain: Whether the mention is the corrected one, or its passage is the same.
+    """
+
+    number: int
+    is_certain: bool
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Finds the mentions that corrections hold for.
+
+    A correction holds for its own mention, and for mentions of the same string and label in its
+    document and in passages that say the same. An entity that was given doesn't hold where another
+    one of the name fits the text better.
+
+    said: The corrections, the last of equal ones counts.
+    datastore: The datastore in its present state.
+    passages: Keeps the vectors of the corrected passages.
+    kept: Keeps those of the others for the next call; None to keep none.
+    """
+
+    said: Sequence[Said]
+    datastore: Datastore
+    passages: KeptResults = field(default_factory=KeptResults)
+    kept: KeptResults | None = None
+
+    def over(self, records: Sequence[MentionRecord]) -> dict[int, Held]:
+        """The correction that holds for each of some mentions, by the number of the mention."""
+        by_form: dict[str, list[int]] = {}
+        for number, (record, _) in enumerate(self.said):
+            by_form.setdefault(form_of(record), []).append(number)
+        found: dict[int, Held] = {}
+        pairs: list[tuple[int, int]] = []
+        for mention, record in enumerate(records):
+            same = [n for n in by_form.get(form_of(record), ()) if self._agree(n, record)]
+            certain = [n for n in same if self.said[n].record.key == record.key]
+            certain = certain or [n for n in same if _words(self.said[n].record) == _words(record)]
+            if certain:
+                found[mention] = Held(certain[-1], True)
+            else:
+                pairs += [(mention, number) for number in same]
+        if pairs:
+            self._compare(records, pairs, found)
+        return found
+
+    def _agree(self, number: int, record: MentionRecord) -> bool:
+        """Whether labels are the same. One without a label is of any, unless types must match."""
+        own = self.said[number].record.label
+        is_open = not self.datastore.settings.match_types and not (own and record.label)
+        return own == record.label or is_open
+
+    def _compare(
+        self,
+        records: Sequence[MentionRecord],
+        pairs: Sequence[tuple[int, int]],
+        found: dict[int, Held],
+    ) -> None:
+        """Compare passages: (mention, number of a correction), in order of mentions."""
+        best: dict[int, tuple[float, int]] = {}
+        contexts = self._contexts(records, pairs)
+        for mention, number in pairs:
+            said, record = self.said[number], records[mention]
+            cosine = contexts.cosine(said.record, record)
+            if said.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
+                continue
+            if said.entity != NO_ENTITY and contexts.is_better_for_others(said, record):
+                continue
+            best[mention] = max(best.get(mention, (-np.inf, number)), (cosine, number))
+        found.update((mention, Held(number, False)) for mention, (_, number) in best.items())
+
+    def _contexts(
+        self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]
+    ) -> "_Contexts":
+        """The contexts of some mentions and of corrections, encoded."""
+        mentions, numbers = zip(*pairs)
+        encoder = self.datastore.encoder
+        vectors: dict[str, np.ndarray] = {}
+        if encoder.reads_passages:
+            corrected = [self.said[number].record for number in dict.fromkeys(numbers)]
+            some = [records[mention] for mention in dict.fromkeys(mentions)]
+            vectors |= _encoded(some, encoder, self.kept or KeptResults())
+            vectors |= _encoded(corrected, encoder, self.passages)
+        return _Contexts(vectors, self.datastore)
+
+
+def _encoded(
+    records: Sequence[MentionRecord], encoder: Encoder, kept: KeptResults
+) -> dict[str, np.ndarray]:
+    """The vectors of mentions' passages, of length 1."""
+    passages = list(dict.fromkeys(record.passage for record in records))
+
+    def encode(places: list[int]) -> np.ndarray:
+        texts = [passages[place] for place in places]
+        return unit(encoder.encode_passages("mention", texts, CONTEXT_PIECES))
+
+    return dict(zip(passages, kept.of("contexts", passages, encode)))
+
+
+@dataclass(frozen=True)
+class _Contexts:
+    """The vectors of passages, and the texts of entities that they are compared with.
+
+    vectors: By the passage; empty where the encoder can't read passages.
+    """
+
+    vectors: dict[str, np.ndarray]
+    datastore: Datastore
+
+    def cosine(self, first: MentionRecord, second: MentionRecord) -> float:
+        """The cosine of two passages; of their words where the encoder can't read passages."""
+        if not self.vectors:
+            return _cosine_of_words(first.passage, second.passage)
+        return float(self.vectors[first.passage] @ self.vectors[second.passage])
+
+    def is_better_for_others(self, said: Said, record: MentionRecord) -> bool:
+        """Return whether another entity of a mention's name fits its text better.
+
+        It does where it fits better than the given entity, and by more than in the corrected
+        passage, where the given one is right.
+        """
+        owners = self.datastore.kb.entities.with_name(record.normalized or record.text)
+        others = [position for position in owners if position != said.entity][:MOST_OTHERS]
+        if not self.vectors or not others:
+            return False
+        entities = np.array([said.entity, *others], dtype=np.int64)
+        rows, texts = Descriptions.of(self.datastore).of_entities(entities)
+        texts = texts[rows[:, 0]]
+        here = texts @ self.vectors[record.passage]
+        gain = here - texts @ self.vectors[said.record.passage]
+        is_better = (here[1:] > here[0]) & (gain[1:] > gain[0] + FITS_BETTER)
+        return bool(is_better.any())
+
+
+def _cosine_of_words(first: str, second: str) -> float:
+    own = set(first.casefold().split())
+    other = set(second.casefold().split())
+    return len(own & other) / max((len(own) * len(other)) ** 0.5, 1.0)
+
+
+def form_of(record: MentionRecord) -> str:
+    """The string of a mention. Another case is another string."""
+    return " ".join(unicodedata.normalize("NFKC", record.text).split())
+
+
+def _words(record: MentionRecord) -> tuple[str, str, str]:
+    """A passage and the mention's place in it, without line breaks."""
+    before = " ".join(record.before.split())
+    return before, form_of(record), " ".join(record.after.split())
