@@ -7,7 +7,8 @@ import spacy
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.ranking.features import FEATURES
+from spacy_arbo_el.ranking.features import COMPARED
+from spacy_arbo_el.ranking.ranker_fit import HIDDEN
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 
 from ..linker.conftest import build
@@ -38,8 +39,10 @@ def tiny_pipeline(tiny_bert):
 
 def _weights():
     rng = np.random.default_rng(0)
-    linear = rng.random(len(FEATURES)).astype(np.float32)
-    return RankerWeights(linear, rng.random(len(SIGNS) + 1).astype(np.float32))
+    width = 2 * len(COMPARED)
+    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 2)
+    arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
+    return RankerWeights(*arrays)
 
 
 def empty_linker(nlp):
