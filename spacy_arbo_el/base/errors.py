@@ -338,7 +338,17 @@ class Errors(metaclass=_Coded):
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
     )
-    E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
+    E402 = (
+        "The threshold is a probability and must be between 0 and 1, or a table of those by label, not "
+        "{value!r}."
+    )
+    E407 = (
+        "The table of thresholds {value!r} has no '*', which stands for the labels that are not in it. "
+        'Give one such as {{"*": 0.3, "Disease": 0.5}}.'
+    )
+    E408 = (
+        "The knowledge base has no entity {id!r}, which should be linked to. Give ids of its entities."
+    )
     E403 = (
         "The coverage is {value!r}. It must be a share of the mentions above 0 and below 1, a "
         'table of shares by label such as {{"Disease": 0.9}}, "estimate", or null for that of the '
