@@ -40,8 +40,8 @@ from .linking.coverage import (
 )
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
-from .linking.saving import Serializer, pickled_parts, rebuild
 from .linking.only import Only
+from .linking.saving import Serializer, pickled_parts, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
@@ -157,7 +157,12 @@ class ArboLinker(TrainablePipe):
 
     def __repr__(self) -> str:
         exemplars = counted(len(self.exemplars), "exemplar")
-        parts = [repr(self.name), repr(self.kb), exemplars, f"threshold {shown_threshold(self.threshold)}"]
+        parts = [
+            repr(self.name),
+            repr(self.kb),
+            exemplars,
+            f"threshold {shown_threshold(self.threshold)}",
+        ]
         if not self.encoder.is_ready:
             parts.append("encoder not loaded yet")
         return f"ArboLinker({', '.join(parts)})"

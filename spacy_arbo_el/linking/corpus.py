@@ -96,7 +96,9 @@ class CorpusLinker:
         docs = list(docs)
         return list(self.link_stream(lambda: docs, threshold=threshold))
 
-    def link_stream(self, read: ReadDocs, *, threshold: ThresholdSetting | None = None) -> Iterator[Doc]:
+    def link_stream(
+        self, read: ReadDocs, *, threshold: ThresholdSetting | None = None
+    ) -> Iterator[Doc]:
         """Link a stream of docs with little memory. See ``link``.
 
         read: Function that gives the documents, the same each time it is called. It is called
@@ -104,7 +106,9 @@ class CorpusLinker:
         """
         yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
 
-    def discover(self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None) -> NewEntities:
+    def discover(
+        self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None
+    ) -> NewEntities:
         """Link docs and discover new entities among unlinked mentions.
 
         The ``cluster`` of a link is the id of the new entity; ``accept`` of what this gives adds

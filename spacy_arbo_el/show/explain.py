@@ -172,7 +172,8 @@ class Explainer:
             return "excluded by a correction; linker.feedback.forget(span) undoes it"
         return (
             f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
-            "stands in the same document or says the same; linker.feedback.forget of that mention undoes it"
+            "stands in the same document or says the same; linker.feedback.forget of that mention "
+            "undoes it"
         )
 
     def _not_chosen(self, link: Link, rank: int, threshold: float) -> str:

@@ -29,7 +29,8 @@ def ids(folder, format, files, **more):
 
 
 @pytest.mark.parametrize(
-    "key", ["NCBI GENE", "ncbi_gene", "CHEBI", "SNOMEDCT", "MEDIC", "NCBI Taxonomy", "cui", "Wiki-ID"]
+    "key",
+    ["NCBI GENE", "ncbi_gene", "CHEBI", "SNOMEDCT", "MEDIC", "NCBI Taxonomy", "cui", "Wiki-ID"],
 )
 def test_bioc_has_ids_in_infons_of_many_names(tmp_path, key):
     assert ids(tmp_path, "bioc", {"a.xml": BIOC.format(key, "D1")}) == ([("D1",)], "")

@@ -19,7 +19,9 @@ from spacy_arbo_el.storage.formats import entity_format_of
     [(0, 11, (0, 10)), (10, 16, (11, 15)), (0, 10, (0, 10)), (10, 11, (10, 11))],
 )
 def test_blanks_at_the_ends_of_mentions_are_no_part_of_them(start, end, want):
-    (mention,) = AnnotatedText("d", "Blue fever came ", [AnnotatedMention(start, end, "D")]).mentions
+    (mention,) = AnnotatedText(
+        "d", "Blue fever came ", [AnnotatedMention(start, end, "D")]
+    ).mentions
     assert (mention.start, mention.end) == want
 
 
@@ -33,7 +35,7 @@ def test_a_threshold_is_a_probability(value):
 @pytest.mark.parametrize("entities", [{"D1": "blue fever"}, {"id": "D1", "title": "blue fever"}])
 def test_a_dict_is_no_list_of_entities(entities):
     linker = spacy.blank("en").add_pipe("arbo_linker")
-    with pytest.raises(ValueError, match="E506.*a list with a dict for each entity"):
+    with pytest.raises(ValueError, match="E506.*a list with with a dict for each entity"):
         linker.set_kb(entities)
 
 
@@ -77,4 +79,6 @@ def test_links_of_span_groups_are_asked_for():
         assert links_to_dicts([doc]) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert [row["kb_id"] for row in links_to_dicts([doc], get_spans=GroupSpans("mine"))] == ["D1"]
+        assert [row["kb_id"] for row in links_to_dicts([doc], get_spans=GroupSpans("mine"))] == [
+            "D1"
+        ]
