@@ -35,7 +35,7 @@ def test_a_threshold_is_a_probability(value):
 @pytest.mark.parametrize("entities", [{"D1": "blue fever"}, {"id": "D1", "title": "blue fever"}])
 def test_a_dict_is_no_list_of_entities(entities):
     linker = spacy.blank("en").add_pipe("arbo_linker")
-    with pytest.raises(ValueError, match="E506.*a list with with a dict for each entity"):
+    with pytest.raises(ValueError, match="E506.*a list with a dict for each entity"):
         linker.set_kb(entities)
 
 
