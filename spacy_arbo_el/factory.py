@@ -54,7 +54,7 @@ def make_arbo_linker(
     discovery: Discovery | None,
     objective: TrainingObjective,
     scorer: Callable | None,
-    threshold: float,
+    threshold: float | dict[str, float],
     coverage: CoverageSetting,
     overwrite: Overwrite,
     use_gold_ents: bool,

@@ -40,10 +40,17 @@ from .linking.coverage import (
 )
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
+from .linking.only import Only
 from .linking.saving import Serializer, pickled_parts, rebuild
-from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
+from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
+from .linking.thresholds import (
+    ThresholdSetting,
+    check_threshold,
+    shown_threshold,
+    threshold_of,
+)
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
@@ -77,7 +84,8 @@ class ArboLinker(TrainablePipe):
     objective: What training pulls closer and pushes apart.
     scorer: For ``nlp.evaluate``.
     threshold: The probability that a link must have, 0 to 1; a mention without one is NIL. 0.0
-        links whatever has a candidate.
+        links whatever has a candidate. A table by label, with "*" for the other labels, has one for
+        each.
     coverage: The share of mentions whose entity the knowledge base has: between 0 and 1, a table by
         label, None for that of the reranker's fit, or "estimate": a corpus that is linked as a
         whole has it estimated first.
@@ -104,7 +112,7 @@ class ArboLinker(TrainablePipe):
         objective: TrainingObjective,
         discovery: Discovery | None = None,
         scorer: Callable | None = None,
-        threshold: float = 0.0,
+        threshold: ThresholdSetting = 0.0,
         coverage: CoverageSetting = None,
         overwrite: Overwrite = True,
         use_gold_ents: bool = True,
@@ -149,7 +157,12 @@ class ArboLinker(TrainablePipe):
 
     def __repr__(self) -> str:
         exemplars = counted(len(self.exemplars), "exemplar")
-        parts = [repr(self.name), repr(self.kb), exemplars, f"threshold {self.threshold:g}"]
+        parts = [
+            repr(self.name),
+            repr(self.kb),
+            exemplars,
+            f"threshold {shown_threshold(self.threshold)}",
+        ]
         if not self.encoder.is_ready:
             parts.append("encoder not loaded yet")
         return f"ArboLinker({', '.join(parts)})"
@@ -164,7 +177,7 @@ class ArboLinker(TrainablePipe):
             ("mentions", self.mentions.getter),
             ("reranker", self.reranker),
             ("inference", self.inference),
-            ("threshold", f"{self.threshold:g}"),
+            ("threshold", shown_threshold(self.threshold)),
         ]
         return html_table(f"ArboLinker {self.name}", (), rows)
 
@@ -198,12 +211,12 @@ class ArboLinker(TrainablePipe):
 
     @property
     def threshold(self) -> float:
-        """The probability that a link must have."""
-        return self.cfg["threshold"]
+        """The probability that a link must have; ``LabelThresholds`` where it differs by label."""
+        return threshold_of(self.cfg["threshold"])
 
     @threshold.setter
-    def threshold(self, value: float) -> None:
-        self.cfg["threshold"] = float(check_threshold(value))
+    def threshold(self, value: ThresholdSetting) -> None:
+        self.cfg["threshold"] = check_threshold(value)
 
     @property
     def coverage(self) -> CoverageSetting:
@@ -306,6 +319,32 @@ class ArboLinker(TrainablePipe):
         if self.kb.is_empty() and any(True for doc in docs for _ in self.mentions.getter(doc)):
             warn_once(Warnings.W545.format(name=self.name))
         return self._documents(stages).link(docs)
+
+    def link(
+        self,
+        docs: Iterable[Doc],
+        *,
+        entities: Iterable[str] | None = None,
+        types: Iterable[str] | None = None,
+    ) -> list[Doc]:
+        """Link docs to some entities of the knowledge base only, and write the links onto them.
+
+        No other mention, text or correction leads to another entity. Nothing is added to
+        ``new_entities``.
+
+        entities: Their ids. None for all.
+        types: The types of which an entity must have one. None for all.
+        RETURNS: The docs.
+        """
+        docs = list(docs)
+        stages = self.stages
+        if entities is not None or types is not None:
+            stages = replace(stages, only=Only.of(stages.datastore, entities, types))
+        links = self.link_docs(docs, stages)
+        documents = self._documents()
+        for doc, of_doc in zip(docs, links):
+            documents.annotate(doc, of_doc, new_entities=False)
+        return docs
 
     def set_annotations(self, docs: Iterable[Doc], links: list[DocLinks]) -> None:
         """Write the links of ``predict`` onto the docs; see ``annotations.py``."""

@@ -244,7 +244,9 @@ class Errors(metaclass=_Coded):
     E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
-    E124 = "Leave out --id-key: the format {format!r} says itself which field has the ids of mentions."
+    E124 = (
+        "Leave out --id-key: the format {format!r} says itself which field has the ids of mentions."
+    )
     E120 = (
         "Neither the name nor the beginning of {path} says in which format it is. Name it with "
         "--format, one of: {formats}."
@@ -338,7 +340,15 @@ class Errors(metaclass=_Coded):
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
     )
-    E402 = "The threshold is a probability and must be between 0 and 1, not {value!r}."
+    E402 = (
+        "The threshold is a probability and must be between 0 and 1, or a table of those by label, "
+        "not {value!r}."
+    )
+    E407 = (
+        "The table of thresholds {value!r} has no '*', which stands for the labels that are not in "
+        'it. Give one such as {{"*": 0.3, "Disease": 0.5}}.'
+    )
+    E408 = "The knowledge base has no entity {id!r} to link to. Give ids of its entities."
     E403 = (
         "The coverage is {value!r}. It must be a share of the mentions above 0 and below 1, a "
         'table of shares by label such as {{"Disease": 0.9}}, "estimate", or null for that of the '
@@ -369,8 +379,8 @@ class Errors(metaclass=_Coded):
         "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
     )
     E506 = (
-        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list with "
-        'a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
+        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list "
+        'with a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
     )
     E508 = (
         "No mention of the training corpus has a gold id, so {name!r} can't learn. Annotated "
@@ -794,8 +804,8 @@ class Warnings(metaclass=_Coded):
     )
     W110 = "{path}: {count} documents without text were left out, the first is {doc!r}."
     W111 = (
-        "The documents have links in the span groups {groups}, and none in doc.ents, which are read "
-        "by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
+        "The documents have links in the span groups {groups}, and none in doc.ents, which are "
+        "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
     )
     W109 = (
         "{path}: mentions without an id have fields that were not read and may have it: {fields}. "

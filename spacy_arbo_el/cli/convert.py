@@ -24,7 +24,9 @@ OFFSETS = Opt(
     "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
 )
 ID_KEY = Opt(
-    "", "--id-key", help="Field of mentions with their ids, of csv, bioc, brat, prodigy, label-studio"
+    "",
+    "--id-key",
+    help="Field of mentions with their ids, of csv, bioc, brat, prodigy, label-studio",
 )
 SKIP_BAD = Opt(
     False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"

@@ -19,10 +19,16 @@ KNOWN = (
 )
 # Names of fields with something else.
 OTHER = frozenset(
-    "type label class annotator annotators annotationtype updatedat createdat updated created date "
-    "score confidence probability valid version source origin text words comment start end offset "
-    "length tokenstart tokenend startoffset endoffset cluster rank order color hidden method "
-    "section spaceafter span spanid pattern inputhash taskhash view readonly locked".split()
+    (
+        *("type", "label", "class", "annotator", "annotators", "annotationtype"),
+        *("updatedat", "createdat", "updated", "created", "date", "score"),
+        *("confidence", "probability", "valid", "version", "source", "origin"),
+        *("text", "words", "comment", "start", "end", "offset"),
+        *("length", "tokenstart", "tokenend", "startoffset", "endoffset", "cluster"),
+        *("rank", "order", "color", "hidden", "method", "section"),
+        *("spaceafter", "span", "spanid", "pattern", "inputhash", "taskhash"),
+        *("view", "readonly", "locked"),
+    )
 )
 LONGEST = 60
 

@@ -1,8 +1,8 @@
 """Annotations of Prodigy, as ``prodigy db-out`` writes them: JSONL.
 
 Where a task is about the entity of one span, its id is what was chosen in ``accept``. A span may
-have its id under another key than ``kb_id``. Tasks with
-the same text are one document. Only tasks whose answer is "accept" are read::
+have its id under another key than ``kb_id``. Tasks with the same text are one document. Only tasks
+whose answer is "accept" are read::
 
     {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
      "answer": "accept"}

@@ -34,8 +34,8 @@ from .coverage import (
     with_coverage,
 )
 from .documents import DocumentLinker
-from .settings import check_threshold
 from .stages import LinkingStages, Wording, make_links
+from .thresholds import ThresholdSetting, check_threshold, threshold_of
 
 # Gives the documents of a corpus, anew each time.
 ReadDocs = Callable[[], Iterable[Doc]]
@@ -84,7 +84,7 @@ class CorpusLinker:
     documents: DocumentLinker
     kept: NewEntities
 
-    def link(self, docs: Iterable[Doc], *, threshold: float | None = None) -> list[Doc]:
+    def link(self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None) -> list[Doc]:
         """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
 
         Mentions of different documents support each other, and a new entity has one id over all
@@ -96,7 +96,9 @@ class CorpusLinker:
         docs = list(docs)
         return list(self.link_stream(lambda: docs, threshold=threshold))
 
-    def link_stream(self, read: ReadDocs, *, threshold: float | None = None) -> Iterator[Doc]:
+    def link_stream(
+        self, read: ReadDocs, *, threshold: ThresholdSetting | None = None
+    ) -> Iterator[Doc]:
         """Link a stream of docs with little memory. See ``link``.
 
         read: Function that gives the documents, the same each time it is called. It is called
@@ -104,7 +106,9 @@ class CorpusLinker:
         """
         yield from self.annotated(read, self.links(read, self._threshold(threshold))[0])
 
-    def discover(self, docs: Iterable[Doc], *, threshold: float | None = None) -> NewEntities:
+    def discover(
+        self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None
+    ) -> NewEntities:
         """Link docs and discover new entities among unlinked mentions.
 
         The ``cluster`` of a link is the id of the new entity; ``accept`` of what this gives adds
@@ -121,7 +125,7 @@ class CorpusLinker:
         self,
         read: ReadDocs,
         *,
-        threshold: float | None = None,
+        threshold: ThresholdSetting | None = None,
         write: Callable[[Doc], None] = lambda doc: None,
     ) -> NewEntities:
         """Discover in a stream of docs with little memory. See ``discover``.
@@ -136,8 +140,10 @@ class CorpusLinker:
             write(doc)
         return new_entities
 
-    def _threshold(self, value: float | None) -> float:
-        return self.documents.threshold if value is None else check_threshold(value)
+    def _threshold(self, value: ThresholdSetting | None) -> float:
+        if value is None:
+            return self.documents.threshold
+        return threshold_of(check_threshold(value))
 
     # The passes
 
@@ -227,7 +233,8 @@ class CorpusLinker:
         with self.kept.lock:
             self.kept.sync(stages.encode_inputs, stages.encoder.fingerprint)
             new_entities, decided = self.kept.continued(), self.kept.decided()
-        new_entities.threshold, new_entities.documents = threshold, len(mentions.places)
+        new_entities.threshold = float(threshold)
+        new_entities.documents = len(mentions.places)
         unlinked = np.flatnonzero(decisions.entities < 0).tolist()
         first = {batch.records[row].key: row for row in reversed(unlinked)}
         taken = np.array(sorted(first.values()), dtype=np.int64)

@@ -51,7 +51,7 @@ class Cover(NamedTuple):
     is_certain: bool
 
 
-class _Given(NamedTuple):
+class _GivenEntity(NamedTuple):
     """An entity that was given for a mention.
 
     mention: Its number. row: The exemplar of the correction. entity: Its position.
@@ -168,7 +168,7 @@ class Corrections:
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
-        given: list[_Given] = []
+        given: list[_GivenEntity] = []
         for mention, cover in matches.items():
             correction = self.items[cover.key]
             positions = datastore.kb.entities.positions_of(
@@ -182,7 +182,7 @@ class Corrections:
                     own = own[ranking.candidates.ids[mention] == position]
                     logit = float(own.max(initial=LIKELY_LOGIT))
                     logit = CERTAIN_LOGIT if cover.is_certain else logit
-                    given.append(_Given(mention, cover.row, position, logit))
+                    given.append(_GivenEntity(mention, cover.row, position, logit))
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
                 keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
@@ -216,8 +216,9 @@ class Corrections:
         held: dict[int, Held] = reach.over(batch.records)
         return {m: Cover(keys[n], rows[n], is_certain) for m, (n, is_certain) in held.items()}
 
+
 def _with_given_exemplars(
-    neighbours: Neighbours, keep: np.ndarray, given: list[_Given]
+    neighbours: Neighbours, keep: np.ndarray, given: list[_GivenEntity]
 ) -> Neighbours:
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
@@ -231,7 +232,7 @@ def _with_given_exemplars(
     return neighbours.with_exemplars(TopK(ids, scores), entities)
 
 
-def _with_given_candidates(ranking: Ranking, given: list[_Given]) -> Ranking:
+def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))

@@ -5,11 +5,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 from spacy.language import Language
 from thinc.api import Config
-
-from ..base.errors import ArboError, Errors
 
 
 class LiveSettings(dict[str, Any]):
@@ -72,11 +69,3 @@ def _find_config(component: Any, nlp: Language | None) -> Config | None:
         return None
     name = name_in_pipeline(component, nlp)
     return None if name is None else nlp.get_pipe_config(name)
-
-
-def check_threshold(value: float) -> float:
-    """The value, where it is a probability; else ValueError."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not 0.0 <= value <= 1.0:
-        raise ArboError(Errors.E402.format(value=value))
-    return value

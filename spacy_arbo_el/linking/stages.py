@@ -26,6 +26,8 @@ from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
 from .coverage import ESTIMATE, CoverageSetting, fitted_coverage, with_coverage
+from .only import Only
+from .thresholds import LabelThresholds, least_threshold, thresholds_for
 
 T = TypeVar("T")
 # How many candidates of a mention have their title in its link.
@@ -80,6 +82,7 @@ class LinkingStages:
     discovery: Groups the mentions that no entity fits; None leaves each by itself.
     calibration: Similarities -> log-odds.
     coverage: The share of mentions whose entity the knowledge base has, see ``coverage.py``.
+    only: The entities that mentions may be linked to; None for all.
     kept: Keeps vectors and scores, for stages that link the same mentions again; None to keep none.
     """
 
@@ -92,6 +95,7 @@ class LinkingStages:
     discovery: Discovery | None
     calibration: Calibration
     coverage: CoverageSetting = None
+    only: Only | None = None
     kept: KeptResults | None = None
 
     @property
@@ -135,6 +139,8 @@ class LinkingStages:
         """
         with self.datastore.reading() as retriever:
             allowed = allowed or self.datastore.allowed_entities(batch)
+            if self.only is not None:
+                allowed = self.only.within(allowed, len(batch), self.datastore)
             neighbours = retriever.neighbours(
                 batch,
                 self.datastore.settings.n_candidates,
@@ -152,8 +158,13 @@ class LinkingStages:
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
             found = batch, neighbours, ranking
-            corrected = self.corrections.apply(*found, self.datastore, self.kept)
-        return self.with_coverage(RankedMentions(batch, *corrected), self.coverage)
+            neighbours, ranking, corrected = self.corrections.apply(
+                *found, self.datastore, self.kept
+            )
+            if self.only is not None:
+                ranking = self.only.restrict(ranking, self.datastore)
+        ranked = RankedMentions(batch, neighbours, ranking, corrected)
+        return self.with_coverage(ranked, self.coverage)
 
     def with_coverage(self, ranked: RankedMentions, coverage: CoverageSetting) -> RankedMentions:
         """Ranked mentions for another coverage than that of the ranker's fit."""
@@ -183,7 +194,21 @@ class LinkingStages:
         """
         if threshold > 0.0:
             ranked = ranked.without_ties()
-        return self.inference.decide(ranked, self.calibration, _least_logit(threshold))
+        least = _least_logit(least_threshold(threshold))
+        if not isinstance(threshold, LabelThresholds):
+            return self.inference.decide(ranked, self.calibration, least)
+        needed = self._logits_needed(ranked.batch, threshold)
+        likely = ranked.ranking.candidates.scores >= needed[:, None]
+        ranked = replace(ranked, ranking=ranked.ranking.where(likely))
+        decisions = self.inference.decide(ranked, self.calibration, least)
+        # A mention may have come to its entity by way of another one, of a label with less.
+        return decisions.where(decisions.logits >= needed)
+
+    def _logits_needed(self, batch: MentionBatch, threshold: LabelThresholds) -> np.ndarray:
+        """The log-odds that the link of each mention must have: (m,) float64."""
+        labels = [record.label for record in batch.records]
+        logits = [_least_logit(one) for one in thresholds_for(threshold, labels).tolist()]
+        return np.array(logits, dtype=np.float64)
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
         """Group unlinked mentions into new entities: (m,) int64, -1 for linked ones.
@@ -254,7 +279,8 @@ class LinkingStages:
         batch = self.encode(self.read(spans))
         with self.datastore.reading():
             if isinstance(self.inference, Revises):
-                batch = self.inference.revise(self, spans, batch, _least_logit(threshold))
+                least = _least_logit(least_threshold(threshold))
+                batch = self.inference.revise(self, spans, batch, least)
             ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)

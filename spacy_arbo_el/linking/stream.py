@@ -55,7 +55,7 @@ class Stream:
         with stages.datastore.reading():
             linked, new_entities = stages.link(spans, threshold), self.new_entities
             with new_entities.lock:
-                new_entities.threshold = threshold
+                new_entities.threshold = float(threshold)
                 new_entities.sync(stages.encode_inputs, stages.encoder.fingerprint)
                 names = _Attaching(stages, new_entities, linked).names()
                 new_entities.documents += len(spans)

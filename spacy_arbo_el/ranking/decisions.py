@@ -49,6 +49,16 @@ class Decisions:
     logits: np.ndarray
     paths: Sequence[list[Step]]
 
+    def where(self, keep: np.ndarray) -> "Decisions":
+        """The same with NIL for mentions at which ``keep`` (m,) is False."""
+        entities = np.where(keep, self.entities, -1)
+        logits = np.where(keep, self.logits, np.float32(-np.inf)).astype(np.float32)
+
+        def path(mention: int) -> list[Step]:
+            return self.paths[mention] if keep[mention] else []
+
+        return Decisions(entities, logits, Paths(path, len(keep)))
+
 
 class Paths(Sequence[list[Step]]):
     """Paths that are built on access. Few of a large corpus are needed at a time.

@@ -14,6 +14,7 @@ from ..base.display import shortened, shown_probability
 from ..kb.entity import NIL
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
+from ..linking.thresholds import threshold_for
 from ..mentions.annotations import Link, named
 from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
@@ -56,6 +57,7 @@ class Explainer:
     ) -> Explanation:
         """Explain the mention ``spans[row]`` of a document. See ``explain``."""
         linked = self.stages.link([spans], self.threshold)
+        own = threshold_for(self.threshold, span.label_)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
         titles = {entity_id: self.stages.datastore.kb.get(entity_id).title for entity_id in ids}
@@ -66,7 +68,7 @@ class Explainer:
         return Explanation(
             span.text,
             link,
-            outcome_of(link, titles.get(link.kb_id, ""), self.threshold),
+            outcome_of(link, titles.get(link.kb_id, ""), own),
             titles,
             expected,
             reason,
@@ -131,9 +133,10 @@ class Explainer:
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         """Reason for a mention's missing link to an entity."""
         datastore = self.stages.datastore
+        threshold = threshold_for(self.threshold, span.label_)
         if kb_id == NIL:
             return (
-                f"a link needs a probability of {self.threshold:g}, and this one has "
+                f"a link needs a probability of {threshold:g}, and this one has "
                 f"{shown_probability(link.score)}"
             )
         position = datastore.kb.entities.position(kb_id)
@@ -150,7 +153,7 @@ class Explainer:
             return correction
         if entity.id not in link.ids:
             return self._not_retrieved(position, ranked.batch.encoded[row])
-        return self._not_chosen(link, list(link.ids).index(entity.id))
+        return self._not_chosen(link, list(link.ids).index(entity.id), threshold)
 
     def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
         """Describe the correction that excludes an entity; "" for none."""
@@ -169,15 +172,16 @@ class Explainer:
             return "excluded by a correction; linker.feedback.forget(span) undoes it"
         return (
             f'excluded by a correction of the mention "{record.text}" in {record.document}, which '
-            "stands in the same document or says the same; linker.feedback.forget of that mention undoes it"
+            "stands in the same document or says the same; linker.feedback.forget of that mention "
+            "undoes it"
         )
 
-    def _not_chosen(self, link: Link, rank: int) -> str:
+    def _not_chosen(self, link: Link, rank: int, threshold: float) -> str:
         """Reason for which a candidate was not linked to."""
         score = link.scores[rank]
         place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
-        if link.is_nil and score < self.threshold:
-            return f"{place}, which is below the threshold of {self.threshold:g}"
+        if link.is_nil and score < threshold:
+            return f"{place}, which is below the threshold of {threshold:g}"
         if link.is_nil:
             return f"{place}, but the inference procedure left the mention out"
         if rank == 0:

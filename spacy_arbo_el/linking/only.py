@@ -1,0 +1,73 @@
+"""The entities that mentions may be linked to in one call."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.errors import ArboError, Errors
+from ..ranking.ranking import Ranking
+from ..retrieval.datastore import Datastore
+from ..retrieval.neighbours import AllowedEntities
+
+
+@dataclass(frozen=True)
+class Only:
+    """The entities of some ids or types.
+
+    ids: Their ids; None for all.
+    types: The types of which they must have one; None for all.
+    """
+
+    ids: frozenset[str] | None = None
+    types: frozenset[str] | None = None
+
+    @classmethod
+    def of(
+        cls, datastore: Datastore, ids: Iterable[str] | None, types: Iterable[str] | None
+    ) -> "Only":
+        """Entities of a datastore. Raises ValueError for an id that it lacks.
+
+        A string is one id, or one type.
+        """
+        chosen = None if ids is None else frozenset([ids] if isinstance(ids, str) else ids)
+        kinds = None if types is None else frozenset([types] if isinstance(types, str) else types)
+        unknown = [one for one in sorted(chosen or ()) if datastore.kb.entities.position(one) < 0]
+        if unknown:
+            raise ArboError(Errors.E408.format(id=unknown[0]))
+        return cls(chosen, kinds)
+
+    def mask(self, datastore: Datastore) -> np.ndarray:
+        """(positions,) bool, whether an entity may be linked to."""
+        entities = datastore.kb.entities
+        mask = np.ones(entities.positions, dtype=bool)
+        if self.ids is not None:
+            positions = entities.positions_of(sorted(self.ids))
+            mask[:] = False
+            # One may have been removed meanwhile.
+            mask[positions[positions >= 0]] = True
+        if self.types is not None:
+            typed = np.zeros_like(mask)
+            for name in self.types:
+                typed[entities.of_types([name])] = True
+            mask &= typed & ~self._without_type(datastore)
+        return mask
+
+    def within(
+        self, allowed: AllowedEntities | None, count: int, datastore: Datastore
+    ) -> AllowedEntities:
+        """Of the entities that ``count`` mentions may have, those that are among these."""
+        return AllowedEntities.all_but(~self.mask(datastore), count, allowed)
+
+    def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
+        """A ranking without other candidates."""
+        ids = ranking.candidates.ids
+        return ranking.where((ids >= 0) & self.mask(datastore)[ids])
+
+    @staticmethod
+    def _without_type(datastore: Datastore) -> np.ndarray:
+        """(positions,) bool, the entities without a type, which ``of_types`` gives too."""
+        entities = datastore.kb.entities
+        mask = np.zeros(entities.positions, dtype=bool)
+        mask[entities.of_types([])] = True
+        return mask

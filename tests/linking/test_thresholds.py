@@ -1,0 +1,126 @@
+"""Thresholds by label, and calls that link to some entities only."""
+
+import pickle
+
+import pytest
+import spacy
+from spacy.util import load_model_from_config
+
+from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
+
+ENTITIES = [
+    {"id": "fever", "title": "blue fever", "types": ["DISEASE"]},
+    {"id": "town", "title": "Port Veil", "types": ["PLACE"]},
+    {"id": "ship", "title": "Port Veil", "types": ["SHIP"]},
+    {"id": "other", "title": "Port Vale"},
+]
+TABLE = {"*": 0.2, "PLACE": 1.0}
+
+
+def build(**config):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns(
+        [
+            {"label": "DISEASE", "pattern": "blue fever"},
+            {"label": "PLACE", "pattern": "Port Veil"},
+            {"label": "PLACE", "pattern": "Port Vale"},
+        ]
+    )
+    nlp.add_pipe("arbo_linker", config=config).set_kb(ENTITIES)
+    return nlp
+
+
+TEXT = "The blue fever came to Port Vale."
+
+
+def ids(doc):
+    return [ent.kb_id_ for ent in doc.ents]
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return build()
+
+
+def test_each_label_has_its_threshold(nlp):
+    assert ids(nlp(TEXT)) == ["fever", "other"]
+    by_label = build(threshold=TABLE)
+    linker = by_label.get_pipe("arbo_linker")
+    assert ids(by_label(TEXT)) == ["fever", "NIL"]
+    assert [ids(doc) for doc in linker.corpus.link([by_label.make_doc(TEXT)])] == [[]]
+    doc = by_label(TEXT, disable=["arbo_linker"])
+    assert ids(linker.corpus.link([doc])[0]) == ["fever", "NIL"]
+    assert "below the threshold of 1" in str(linker.explain(doc.ents[1], "other"))
+    assert "PLACE 1" in repr(linker)
+    assert threshold_for(linker.threshold, "PLACE") == 1.0 and linker.threshold == 0.2
+
+
+def test_thresholds_are_saved(tmp_path):
+    nlp = build()
+    nlp.get_pipe("arbo_linker").threshold = TABLE
+    assert nlp.config["components"]["arbo_linker"]["threshold"] == TABLE
+    nlp.to_disk(tmp_path / "model")
+    assert ids(spacy.load(tmp_path / "model")(TEXT)) == ["fever", "NIL"]
+    again = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert again.get_pipe("arbo_linker").threshold.by_label == {"PLACE": 1.0}
+    nlp.get_pipe("arbo_linker").threshold = 0.3
+    assert ids(nlp(TEXT)) == ["fever", "other"]
+
+
+def test_a_correction_is_certain_enough_for_all_labels():
+    nlp = build(threshold=TABLE)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.feedback.learn(nlp(TEXT).ents[1], "town")
+    assert ids(nlp(TEXT)) == ["fever", "town"]
+
+
+@pytest.mark.parametrize("value", [{"PLACE": 0.3}, {}, {"*": 2}, {"*": None}, {"*": "0.3"}])
+def test_tables_are_checked(value):
+    with pytest.raises(ValueError, match="E40[27]"):
+        check_threshold(value)
+
+
+def test_thresholds_are_pickled():
+    again = pickle.loads(pickle.dumps(LabelThresholds.of(TABLE)))
+    assert again == 0.2 and again.by_label == {"PLACE": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("only", "want"),
+    [
+        ({}, "other"),
+        ({"entities": ["ship"]}, "ship"),
+        ({"entities": ["ship", "town"], "types": ["PLACE"]}, "town"),
+        ({"types": "SHIP"}, "ship"),
+        ({"types": ["DISEASE"]}, None),
+        ({"entities": []}, None),
+    ],
+)
+def test_a_call_links_to_some_entities_only(nlp, only, want):
+    linker = nlp.get_pipe("arbo_linker")
+    doc = nlp("They saw Port Vale there.", disable=["arbo_linker"])
+    if want not in (None, "other"):
+        doc = nlp("They saw Port Veil there.", disable=["arbo_linker"])
+    (linked,) = linker.link([doc], **only)
+    assert linked is doc
+    assert ids(doc)[0] == (want or "NIL")
+    assert {one.kb_id for one in doc.ents[0]._.arbo.candidates} <= set(
+        only.get("entities", [e["id"] for e in ENTITIES])
+    )
+    # The next call is free again.
+    assert ids(nlp("They saw Port Vale there.")) == ["other"]
+
+
+def test_a_correction_leads_to_no_other_entity():
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    text = "They saw Port Veil there."
+    linker.feedback.learn(nlp(text).ents[0], "ship")
+    assert ids(nlp(text)) == ["ship"]
+    doc = nlp(text, disable=["arbo_linker"])
+    assert ids(linker.link([doc], entities=["town"])[0]) == ["NIL"]
+
+
+def test_entities_of_a_call_must_be_known(nlp):
+    with pytest.raises(ValueError, match="E408.*'nowhere'"):
+        nlp.get_pipe("arbo_linker").link([], entities=["town", "nowhere"])
