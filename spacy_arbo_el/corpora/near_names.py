@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..base.legal_forms import without_legal_form
+from ..base.words import without_qualifier
 from ..kb.entity import Entity
 from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .splitting import Borders
@@ -27,8 +28,8 @@ class NearNames:
     dictionary: Finds names in their own spelling.
     index: The names by their words.
     owners: (n,) int64, the name of the dictionary that each name of the index is a form of.
-    is_bare: (n,) bool, single words that are a name without its legal form: "Target" is one,
-        "target" is none.
+    is_bare: (n,) bool, single words with a capital that are a name without its legal form or
+        qualifier: "Target" is one, "target" is none.
     """
 
     dictionary: Dictionary
@@ -46,12 +47,16 @@ class NearNames:
         """Build it for a vocabulary and lowercase stop words."""
         dictionary = Dictionary.of(vocab, stop_words, entities)
         forms = [name.text for name in dictionary.names]
-        bare = [(number, without_legal_form(text)) for number, text in enumerate(forms)]
-        bare = [(number, text) for number, text in bare if is_usable(text, stop_words)]
+        bare = [
+            (number, text)
+            for number, name in enumerate(forms)
+            for text in (without_legal_form(name), without_qualifier(name))
+            if is_usable(text, stop_words)
+        ]
         owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
-        single = [len(text.split()) == 1 for _, text in bare]
+        proper = [len(text.split()) == 1 and not text.islower() for _, text in bare]
         index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
-        is_bare = np.array([*([False] * len(forms)), *single], dtype=bool)
+        is_bare = np.array([*([False] * len(forms)), *proper], dtype=bool)
         return cls(dictionary, index, owners, is_bare)
 
     @property

@@ -10,6 +10,7 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from os.path import commonprefix
 
 import numpy as np
 
@@ -24,15 +25,18 @@ from .folding import kind_of
 # Words and numbers with their places; the ending of the genitive is no part of a word.
 WORD = re.compile(r"([^\W\d_]+)(?:['\u2019\u02bc\uff07][sS](?![^\W_]))?|\d+")
 # Shorter words have no misspellings: another letter makes another word.
-MIN_MISSPELLED = 5
-# Words are alike where they have such a share of their pairs of letters in common (Dice 1945).
-ALIKE = 0.7
-# So many words of names are looked at for one misspelled word, the most similar ones.
-MOST_ALIKE = 3
+MIN_MISSPELLED = 6
+# How similar a misspelled word is: with one letter more, less or another, or two exchanged.
+MISSPELLED = 0.95
+# Of words with such a share of their pairs of letters in common (Dice 1945), so many are compared.
+ALIKE = 0.5
+MOST_ALIKE = 8
 # A word that such a share of the names has is their subject and names none of them: "cell" in a
 # list of cells. A shorter list has too few names to tell.
 GENERAL = 0.25
 MIN_NAMES = 100
+# Similarities that differ by less are equal.
+ROUNDING = 1e-5
 # Words of texts whose similar words are kept.
 MOST_KEPT = 100_000
 
@@ -60,12 +64,14 @@ def is_stop_word(word: str, text: str, stop_words: Container[str]) -> bool:
 class SimilarWords:
     """Searches the words that are nearly the same as another one.
 
-    numbers: (w,) int64, the numbers of the words that are searched.
+    words: The w words that are searched.
+    numbers: (w,) int64, their numbers.
     sizes: (w,) int64, how many pairs of letters each has.
     keys: (k,) uint64, the pairs of letters, ascending.
     bounds, rows: The words with each pair, as ``rows[bounds[i]:bounds[i + 1]]``.
     """
 
+    words: list[str]
     numbers: np.ndarray
     sizes: np.ndarray
     keys: np.ndarray
@@ -76,11 +82,13 @@ class SimilarWords:
     def of(cls, words: Sequence[str]) -> "SimilarWords":
         """Index words by their pairs of letters, those that may be misspelled."""
         long = [number for number, word in enumerate(words) if may_be_misspelled(word)]
-        pairs = count_ngrams([words[number] for number in long], 2, 2)
+        searched = [words[number] for number in long]
+        pairs = count_ngrams(searched, 2, 2)
         owners = np.repeat(np.arange(len(long)), np.diff(pairs.bounds))
         order = np.argsort(pairs.ngrams, kind="stable")
         counts = np.bincount(pairs.ngrams, minlength=len(pairs.keys))
         return cls(
+            searched,
             np.array(long, dtype=np.int64),
             np.diff(pairs.bounds),
             pairs.keys,
@@ -88,8 +96,8 @@ class SimilarWords:
             owners[order].astype(np.int32),
         )
 
-    def search(self, word: str) -> list[tuple[int, float]]:
-        """The numbers of the most similar words with their similarity, best first."""
+    def search(self, word: str) -> list[int]:
+        """The numbers of the words that this one is a misspelling of, the most similar first."""
         pairs = count_ngrams([word], 2, 2).keys
         if not len(self.keys):
             return []
@@ -102,7 +110,22 @@ class SimilarWords:
         dice = 2 * shared / (self.sizes + len(pairs))
         found = np.flatnonzero(dice >= ALIKE)
         best = found[np.argsort(-dice[found], kind="stable")][:MOST_ALIKE]
-        return list(zip(self.numbers[best].tolist(), dice[best].tolist()))
+        return [int(self.numbers[row]) for row in best if is_one_edit(word, self.words[row])]
+
+
+def is_one_edit(one: str, other: str) -> bool:
+    """Return whether two words differ by one letter more, less or another, or two exchanged.
+
+    They have the same first letter.
+    """
+    if one[:1] != other[:1] or abs(len(one) - len(other)) > 1:
+        return False
+    same = len(commonprefix((one, other)))
+    rest, other_rest = one[same:], other[same:]
+    endings = [(rest[1:], other_rest[1:]), (rest[1:], other_rest), (rest, other_rest[1:])]
+    if rest[:2] == other_rest[:2][::-1]:
+        endings.append((rest[2:], other_rest[2:]))
+    return any(a == b for a, b in endings)
 
 
 def may_be_misspelled(word: str) -> bool:
@@ -168,7 +191,8 @@ class WordIndex:
         if found is None:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            found = self._kept[word] = self.similar.search(word)
+            found = [(number, MISSPELLED) for number in self.similar.search(word)]
+            self._kept[word] = found
         return found
 
     def nearest(self, windows: "WordWindows") -> tuple[np.ndarray, np.ndarray]:
@@ -270,9 +294,9 @@ def _nearest(  # pragma: no cover - compiled
         for k in range(count):
             name = touched[k]
             similarity = dots[name] / (np.sqrt(norm) * norms[name])
-            better = similarity > best_similarity[window] or (
-                similarity == best_similarity[window] and name < best_name[window]
-            )
+            # Equal but for rounding: the first name counts.
+            lead = similarity - best_similarity[window]
+            better = lead > ROUNDING or (lead > -ROUNDING and name < best_name[window])
             if ends[name] == 3 and better:
                 best_name[window] = name
                 best_similarity[window] = similarity
