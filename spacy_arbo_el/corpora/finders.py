@@ -15,7 +15,7 @@ from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import warn_once
 from ..base.settings import check_choice
 from ..linker import ArboLinker
-from ..mentions.getters import same_tokens, set_mentions
+from ..mentions.getters import find_mentions, same_tokens, set_mentions
 from ..storage.locks import RevisionCache
 from .names import Dictionary, FindsNames, mark_names
 from .near_names import NearNames
@@ -153,6 +153,21 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
         names = NearNames.build(nlp, linker.kb.entities)
         return lambda docs: (mark_names(doc, names, linker.mentions.getter) for doc in docs)
     return _finder_of_other(nlp, linker, find)
+
+
+def finder_of_missing(nlp: Language, linker: ArboLinker) -> Finder | None:
+    """A function that finds names in the documents without mentions, by ``arbo_names``.
+
+    None where the pipeline does not have it before the linker.
+    """
+    pipes = [pipe for _, pipe in nlp.pipeline]
+    names = [pipe for pipe in pipes[: pipes.index(linker)] if isinstance(pipe, ArboNames)]
+    getter = linker.mentions.getter
+
+    def find(docs: Iterable[Doc]) -> Iterator[Doc]:
+        return (doc if find_mentions(doc, getter) else names[0](doc) for doc in docs)
+
+    return find if names else None
 
 
 def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:
