@@ -78,7 +78,7 @@ def read_units(text: str, stop_words: Container[str], short: int) -> list[Unit]:
 
 
 @dataclass(frozen=True, eq=False)
-class Windows:
+class NearWindows:
     """Windows of a text with the name that each is nearest to.
 
     places: (w, 2) int64, start and end character.
@@ -91,7 +91,7 @@ class Windows:
     similarities: np.ndarray
 
 
-def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> Windows:
+def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearWindows:
     """Find the windows that are similar to a name of the index.
 
     least: The least similarity.
@@ -111,7 +111,7 @@ def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> Windo
     edges = np.array([unit[:2] for unit in units], dtype=np.int64).reshape(-1, 2)
     last = start[kept] + length[kept] - 1
     places = np.stack([edges[start[kept], 0], edges[last, 1]], axis=1)
-    return Windows(places, names[kept], similarities[kept])
+    return NearWindows(places, names[kept], similarities[kept])
 
 
 def _words_of_kinds(
