@@ -105,7 +105,7 @@ def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearW
     bounds = offsets_of(length[first])
     within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], length[first])
     flat = kind_of[np.repeat(start[first], length[first]) + within]
-    names, similarities = index.nearest(WordWindows(bounds, flat, *words))
+    names, similarities = index.nearest(WordWindows(bounds, flat, *words), least)
     names, similarities = names[inverse], similarities[inverse]
     kept = np.flatnonzero((names >= 0) & (similarities >= least))
     edges = np.array([unit[:2] for unit in units], dtype=np.int64).reshape(-1, 2)

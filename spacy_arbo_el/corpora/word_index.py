@@ -7,10 +7,12 @@ of which kind a thing is.
 """
 
 import re
+from array import array
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from os.path import commonprefix
+from typing import NamedTuple
 
 import numpy as np
 
@@ -136,21 +138,46 @@ def may_be_misspelled(word: str) -> bool:
     return len(word) >= MIN_MISSPELLED and word.isalpha() and kind_of(word[0]) == WORD_CHAR
 
 
+class WordWindows(NamedTuple):
+    """Windows of units; a unit is a word, or the words that an abbreviation stands for.
+
+    bounds: (n + 1,) int64, the units of window i are ``units[bounds[i]:bounds[i + 1]]``.
+    units: Numbers of units, int64.
+    word_bounds: (u + 1,) int64, likewise the words of names that a unit stands for.
+    words: Numbers of words, int64.
+    similarities: How similar each is to the unit, float32.
+    sizes: (u,) int64, how many words each unit has.
+    """
+
+    bounds: np.ndarray
+    units: np.ndarray
+    word_bounds: np.ndarray
+    words: np.ndarray
+    similarities: np.ndarray
+    sizes: np.ndarray
+
+
+class Postings(NamedTuple):
+    """Lists of numbers: list i is ``values[bounds[i]:bounds[i + 1]]``."""
+
+    bounds: np.ndarray
+    values: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class WordIndex:
     """Names by their words.
 
     numbers: The number of each word.
-    bounds, names: The names with each word, as ``names[bounds[i]:bounds[i + 1]]``, int32.
-    norms: (n,) float32, the square root of how many words each name has.
+    names: The names with each word.
+    words: The words of each name.
     similar: Searches words that are nearly the same.
     general: Words that most names have, see ``GENERAL``.
     """
 
     numbers: dict[str, int]
-    bounds: np.ndarray
-    names: np.ndarray
-    norms: np.ndarray
+    names: Postings
+    words: Postings
     similar: SimilarWords
     general: frozenset[str]
     _kept: dict[str, list[tuple[int, float]]] = field(default_factory=dict, repr=False)
@@ -159,23 +186,23 @@ class WordIndex:
     def of(cls, names: Iterable[str], stop_words: Container[str]) -> "WordIndex":
         """Index names. stop_words: Words that are not looked at, in lower case."""
         numbers: dict[str, int] = {}
-        words: list[int] = []
+        words = array("i")
         counts: list[int] = []
         for name in names:
             of_name = words_of_name(name, stop_words)
-            words += [numbers.setdefault(word, len(numbers)) for word in of_name]
+            words.extend([numbers.setdefault(word, len(numbers)) for word in of_name])
             counts.append(len(of_name))
-        word_of = np.array(words, dtype=np.int64)
-        name_of = np.repeat(np.arange(len(counts)), counts)
+        word_of = np.array(words, dtype=np.int32)
+        bounds = offsets_of(np.array(counts, dtype=np.int64))
+        name_of = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         frequency = np.bincount(word_of, minlength=len(numbers))
-        order = np.argsort(word_of, kind="stable")
+        by_word = name_of[np.argsort(word_of, kind="stable")]
         most = max(GENERAL * len(counts), GENERAL * MIN_NAMES)
         general = [word for word, count in zip(numbers, frequency.tolist()) if count > most]
         return cls(
             numbers,
-            offsets_of(frequency),
-            name_of[order].astype(np.int32),
-            np.sqrt(np.array(counts)).astype(np.float32),
+            Postings(offsets_of(frequency), by_word),
+            Postings(bounds, word_of),
             SimilarWords.of(list(numbers)),
             frozenset(general),
         )
@@ -195,110 +222,95 @@ class WordIndex:
             self._kept[word] = found
         return found
 
-    def nearest(self, windows: "WordWindows") -> tuple[np.ndarray, np.ndarray]:
+    def nearest(self, windows: WordWindows, least: float) -> tuple[np.ndarray, np.ndarray]:
         """The most similar name of each window, among those with its first and its last word.
 
+        least: Names with a smaller similarity may be missed.
         RETURNS: (n,) int64 numbers of names, -1 for none; (n,) float32 cosine similarity.
         """
         count = len(windows.bounds) - 1
         name = np.full(count, -1, dtype=np.int64)
         similarity = np.zeros(count, dtype=np.float32)
-        posting = self.bounds, self.names, self.norms
-        _nearest(name, similarity, *windows.arrays, *posting)
+        _nearest(name, similarity, least, windows, self.names, self.words)
         return name, similarity
 
 
-@dataclass(frozen=True, eq=False)
-class WordWindows:
-    """Windows of units; a unit is a word, or the words that an abbreviation stands for.
-
-    bounds: (n + 1,) int64, the units of window i are ``units[bounds[i]:bounds[i + 1]]``.
-    units: Numbers of units, int64.
-    word_bounds: (u + 1,) int64, likewise the words of a unit.
-    words: Numbers of words, int64.
-    similarities: How similar each is to the unit, float32.
-    sizes: (u,) int64, how many words each unit has.
-    """
-
-    bounds: np.ndarray
-    units: np.ndarray
-    word_bounds: np.ndarray
-    words: np.ndarray
-    similarities: np.ndarray
-    sizes: np.ndarray
-
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays in their order."""
-        return (
-            self.bounds,
-            self.units,
-            self.word_bounds,
-            self.words,
-            self.similarities,
-            self.sizes,
-        )
-
-
 @jit_helper
-def _is_new(  # pragma: no cover - compiled
-    units: np.ndarray, word_bounds: np.ndarray, words: np.ndarray, word: int
-) -> bool:
-    """Return whether no unit has a word. One that a window has twice says nothing more."""
-    for unit in units:
-        for i in range(word_bounds[unit], word_bounds[unit + 1]):
-            if words[i] == word:
-                return False
-    return True
+def _similarity(  # pragma: no cover - compiled
+    units: np.ndarray,
+    size: int,
+    windows: WordWindows,
+    of_name: np.ndarray,
+) -> float:
+    """The similarity of a window to a name; 0 where the name lacks its first or its last unit.
+
+    units: Those of the window.
+    size: How many words they have.
+    of_name: The words of the name.
+    """
+    dot = np.float32(0.0)
+    found = np.zeros(len(of_name), dtype=np.bool_)
+    for place in range(len(units)):
+        unit = units[place]
+        has_unit = False
+        for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
+            for k in range(len(of_name)):
+                if of_name[k] == windows.words[i]:
+                    has_unit = True
+                    # A word that the window has twice says nothing more.
+                    if not found[k]:
+                        found[k] = True
+                        dot += windows.similarities[i]
+        if not has_unit and (place == 0 or place == len(units) - 1):
+            return 0.0
+    return dot / np.sqrt(np.float32(size * len(of_name)))
 
 
 @numba_jit(interpret=False)
 def _nearest(  # pragma: no cover - compiled
     best_name: np.ndarray,
     best_similarity: np.ndarray,
-    window_bounds: np.ndarray,
-    units: np.ndarray,
-    word_bounds: np.ndarray,
-    words: np.ndarray,
-    similarities: np.ndarray,
-    sizes: np.ndarray,
-    name_bounds: np.ndarray,
-    names: np.ndarray,
-    norms: np.ndarray,
+    least: float,
+    windows: WordWindows,
+    names: Postings,
+    words: Postings,
 ) -> None:
-    """Fill in the nearest name of each window, see ``WordIndex.nearest``."""
-    dots = np.zeros(len(norms), dtype=np.float32)
-    # Which ends of the window a name has: 1 for the first unit, 2 for the last.
-    ends = np.zeros(len(norms), dtype=np.uint8)
-    touched = np.empty(len(norms), dtype=np.int64)
-    for window in range(len(window_bounds) - 1):
-        first, behind = window_bounds[window], window_bounds[window + 1]
-        count = 0
-        norm = np.float32(0.0)
-        for place in range(first, behind):
+    """Fill in the nearest name of each window, see ``WordIndex.nearest``.
+
+    A name with a similarity of ``least`` has all words of a window but for a share of
+    1 - least ** 2 (a bound on prefixes, Bayardo et al. 2007). So only the names with one of its
+    rarest words are compared.
+
+    names: The names with each word.
+    words: The words of each name.
+    """
+    seen = np.full(len(words.bounds) - 1, -1, dtype=np.int64)
+    frequency = np.zeros(len(windows.sizes), dtype=np.int64)
+    for unit in range(len(windows.sizes)):
+        for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
+            word = windows.words[i]
+            frequency[unit] += names.bounds[word + 1] - names.bounds[word]
+    for window in range(len(windows.bounds) - 1):
+        units = windows.units[windows.bounds[window] : windows.bounds[window + 1]]
+        size = windows.sizes[units].sum()
+        left = size
+        for place in np.argsort(frequency[units]):
+            if left < least * least * size - ROUNDING:
+                break
             unit = units[place]
-            norm += sizes[unit]
-            end = (1 if place == first else 0) + (2 if place == behind - 1 else 0)
-            for i in range(word_bounds[unit], word_bounds[unit + 1]):
-                is_new = _is_new(units[first:place], word_bounds, words, words[i])
-                for at in range(name_bounds[words[i]], name_bounds[words[i] + 1]):
-                    name = names[at]
-                    if not is_new and dots[name] == 0.0:
+            left -= windows.sizes[unit]
+            for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
+                word = windows.words[i]
+                for name in names.values[names.bounds[word] : names.bounds[word + 1]]:
+                    if seen[name] == window:
                         continue
-                    if dots[name] == 0.0:
-                        touched[count] = name
-                        count += 1
-                    if is_new:
-                        dots[name] += similarities[i]
-                    ends[name] |= end
-        for k in range(count):
-            name = touched[k]
-            similarity = dots[name] / (np.sqrt(norm) * norms[name])
-            # Equal but for rounding: the first name counts.
-            lead = similarity - best_similarity[window]
-            better = lead > ROUNDING or (lead > -ROUNDING and name < best_name[window])
-            if ends[name] == 3 and better:
-                best_name[window] = name
-                best_similarity[window] = similarity
-            dots[name] = 0.0
-            ends[name] = 0
+                    seen[name] = window
+                    of_name = words.values[words.bounds[name] : words.bounds[name + 1]]
+                    similarity = _similarity(units, size, windows, of_name)
+                    # Equal but for rounding: the first name counts.
+                    lead = similarity - best_similarity[window]
+                    if similarity > 0.0 and (
+                        lead > ROUNDING or (lead > -ROUNDING and name < best_name[window])
+                    ):
+                        best_name[window] = name
+                        best_similarity[window] = similarity
