@@ -36,7 +36,7 @@ def main(model: str) -> None:
     docs = list(nlp.pipe(texts, n_process=2, batch_size=4))
     for doc in docs[:5]:
         for ent in doc.ents:
-            print(f"  {ent.text} [{ent.label_}] -> {ent._.arbo.explain()}")
+            print(f"  {ent.text} [{ent.label_}] -> {ent._.arbo.path}")
     with tempfile.TemporaryDirectory() as folder:
         nlp.to_disk(folder)
         reloaded = list(spacy.load(folder).pipe(texts))

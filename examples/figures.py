@@ -18,7 +18,7 @@ from spacy_arbo_el.base.display import shortened
 from spacy_arbo_el.fitting.plots import new_figure
 from spacy_arbo_el.kb.entity import NIL
 from spacy_arbo_el.mentions.annotations import named
-from spacy_arbo_el.show.explanation import Explanation
+from spacy_arbo_el.mentions.explanation import Explanation
 
 
 def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:

@@ -23,7 +23,7 @@ _NAMES = {
     "Decisions": "ranking.decisions",
     "Entity": "kb.entity",
     "Evidence": "mentions.annotations",
-    "Explanation": "show.explanation",
+    "Explanation": "mentions.explanation",
     "Job": "distributed.job",
     "Link": "mentions.annotations",
     "LinkingStages": "linking.stages",

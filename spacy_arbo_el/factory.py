@@ -74,8 +74,10 @@ def make_arbo_linker(
 @Language.factory(
     "arbo_names",
     assigns=["doc.ents", "doc.spans"],
-    default_config={"linker": None, "overwrite": False},
+    default_config={"linker": None, "overwrite": False, "forms": "near"},
 )
-def make_arbo_names(nlp: Language, name: str, linker: str | None, overwrite: bool) -> ArboNames:
+def make_arbo_names(
+    nlp: Language, name: str, linker: str | None, overwrite: bool, forms: str
+) -> ArboNames:
     """Build the component ``ArboNames``, which explains the settings."""
-    return ArboNames.of(nlp, linker, overwrite)
+    return ArboNames.of(nlp, linker, overwrite, forms)

@@ -63,7 +63,7 @@ from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
 from .show.explain import Explainer
-from .show.explanation import Explanation
+from .mentions.explanation import Explanation
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.step import RevisedInputs

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from .base.errors import ArboError, Errors, code_of
 from .decisions.journal import journal_path
 from .kb import folder as kb_folder
+from .linker import find_linker
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
     LOCK,
@@ -50,6 +51,23 @@ def _names_in_pipeline(folder: Path) -> str | None:
 
 # A folder that ``nlp.to_disk`` wrote.
 PIPELINE = FolderKind("a pipeline", _names_in_pipeline, nested=True)
+
+
+def pipeline_from_list(
+    source: Any, lang: str = "en", config: Mapping[str, Mapping[str, Any]] | None = None
+) -> Language:
+    """Make the pipeline that links raw text to a list: ``arbo_names`` and ``arbo_linker``.
+
+    source: The entities, as for ``set_kb`` of the linker.
+    lang: The language of the tokenizer.
+    config: Settings of each component that differ from the default.
+    """
+    nlp = spacy.blank(lang)
+    settings = config or {}
+    for name in ("arbo_names", "arbo_linker"):
+        nlp.add_pipe(name, config=dict(settings.get(name, {})))
+    find_linker(nlp).set_kb(source)
+    return nlp
 
 
 def save_pipeline(

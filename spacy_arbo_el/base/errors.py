@@ -530,6 +530,10 @@ class Errors(metaclass=_Coded):
     E795 = "{path} already exists. Give another name, or replace it with --force."
     E796 = "{path} cannot be made a complete config: {error}"
     E797 = "It has {line!r} above its first section. Only comments may stand there."
+    E799 = (
+        "{path} is no list of entities. Give one alone, or annotated documents and then the "
+        "knowledge base: arbo check DATA KB."
+    )
     E798 = "It has the section [{section}] twice."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "

@@ -14,6 +14,7 @@ from .discover import discover_command, link_command
 from .distill import distill_command
 from .evaluate import evaluate_command
 from .fit import fit_cli
+from .init import init_command
 from .init_config import init_config_command
 from .kb import kb_cli
 from .learn import learn_command
@@ -31,6 +32,7 @@ OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("check")(check_command)
 arbo_cli.command("silver")(silver_command)
+arbo_cli.command("init")(init_command)
 arbo_cli.command("init-config", context_settings=OVERRIDES)(init_config_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
 arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)

@@ -56,6 +56,10 @@ WORKERS = Opt(1, "--workers", help="Number of Ray workers")
 CPUS = Opt(1, "--cpus-per-worker", help="CPUs of each worker, which has as many threads")
 GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 for two workers on one")
 
+MODEL_OR_LIST = Arg(
+    ..., help="Pipeline with a linker; or a list of entities: a file, or a knowledge base"
+)
+
 # Files that hold documents or entities, and no pipeline.
 DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet")
 
@@ -68,6 +72,13 @@ def check_model(path: Path) -> None:
         for name, found in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
             if any(path.glob(name)):
                 raise ArboError(Errors.E785.format(path=path, found=found))
+
+
+def is_list(path: Path) -> bool:
+    """Return whether a path is that of entities, in a file or in the folder of a KB."""
+    if path.is_file():
+        return path.suffix.lower() not in (".spacy", ".txt")
+    return not is_pipeline(path) and (path / "entities.sqlite").is_file()
 
 
 def check_data(path: Path) -> None:
@@ -102,6 +113,22 @@ def open_model(model: Path, data: Path | None = None, **settings: Any) -> "Langu
     from ..pipelines import load_pipeline
 
     return load_pipeline(model if model.exists() else str(model), **settings)
+
+
+def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
+    """Load the pipeline that a command was given, or make one from a list of entities.
+
+    overrides: Settings of the config that differ.
+    """
+    if not is_list(model):
+        return open_model(model, config=overrides)
+    from spacy.util import dot_to_dict
+
+    from ..pipelines import pipeline_from_list
+
+    settings = dot_to_dict(dict(overrides))
+    lang = settings.get("nlp", {}).get("lang", "en")
+    return pipeline_from_list(model, lang, settings.get("components", {}))
 
 
 def load_linker(model: Path) -> "ArboLinker":

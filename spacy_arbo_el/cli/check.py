@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
-from .arguments import LANG, check_annotated
+from .arguments import LANG, check_annotated, is_list
 
 if TYPE_CHECKING:
     from ..evaluation.data_check import Finding
@@ -16,22 +16,35 @@ if TYPE_CHECKING:
 
 def check_command(
     # fmt: off
-    data: Path = Arg(..., help="Annotated .spacy file to train on, or a folder of them"),
-    kb_path: Path = Arg(..., metavar="KB", help="Folder of a knowledge base, or file of entities"),
+    data: Path = Arg(
+        ..., help="List of entities; or annotated .spacy to train on, or a folder of them"
+    ),
+    kb_path: Path | None = Arg(None, metavar="[KB]", help="Folder of a KB, or file of entities"),
     dev: Path | None = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
     spans_key: str = Opt("", "--spans-key", help="Group of doc.spans; by default, doc.ents"),
     lang: str = LANG,
     # fmt: on
 ) -> None:
-    """Find problems in a corpus and a KB.
+    """Find problems in a list, or in a corpus.
 
-    Prints statistics, problems with examples and advice, and a config and an encoder that suit the
-    data. Nothing is changed or trained.
+    Of a list alone it says what linking to it lacks. Of a corpus and a KB it prints statistics,
+    problems with examples and advice, and a config and an encoder that suit the data. Nothing is
+    changed or trained.
 
     \b
     Example:
+      python -m spacy arbo check entities.csv
       python -m spacy arbo check train.spacy kb --dev dev.spacy
     """
+    with errors_for_people():
+        if kb_path is None:
+            _check_list(data, lang)
+        else:
+            _check_corpus(data, kb_path, dev, spans_key, lang)
+
+
+def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, lang: str) -> None:
+    """Print the problems of a corpus and its knowledge base."""
     import spacy
 
     from ..corpora.docbin import read_docs
@@ -43,26 +56,46 @@ def check_command(
     from .init_config import check_language
 
     getter = GroupSpans(spans_key) if spans_key else EntSpans()
-    with errors_for_people():
-        check_language(lang)
-        for path in (data, *([dev] if dev else [])):
-            check_annotated(path)
-        nlp = spacy.blank(lang)
-        kb = load_kb(kb_path, nlp.vocab)
-        train = read_gold(read_docs(data, nlp.vocab), getter, nlp.tokenizer)
-        held_out = read_gold(read_docs(dev, nlp.vocab), getter, nlp.tokenizer) if dev else None
-        survey = survey_kb(kb)
-        columns = {"train": corpus_statistics(train, kb)}
-        if held_out is not None:
-            seen = Seen.of(kb, [mention.record for mention in train.mentions])
-            columns["dev"] = corpus_statistics(held_out, kb, seen)
-        findings = [*check_corpus(train, kb, held_out), *check_kb(kb, survey)]
-        config, encoder = recommend(train, survey)
+    check_language(lang)
+    for path in (data, *([dev] if dev else [])):
+        check_annotated(path)
+    nlp = spacy.blank(lang)
+    kb = load_kb(kb_path, nlp.vocab)
+    train = read_gold(read_docs(data, nlp.vocab), getter, nlp.tokenizer)
+    held_out = read_gold(read_docs(dev, nlp.vocab), getter, nlp.tokenizer) if dev else None
+    survey = survey_kb(kb)
+    columns = {"train": corpus_statistics(train, kb)}
+    if held_out is not None:
+        seen = Seen.of(kb, [mention.record for mention in train.mentions])
+        columns["dev"] = corpus_statistics(held_out, kb, seen)
+    findings = [*check_corpus(train, kb, held_out), *check_kb(kb, survey)]
+    config, encoder = recommend(train, survey)
     _print_statistics(columns)
     for finding in findings:
         _print_finding(finding)
     msg.info(visible(f"Config: {config}"))
     msg.info(visible(f"Encoder: {encoder}"))
+
+
+def _check_list(path: Path, lang: str) -> None:
+    """Print what a list of entities lacks."""
+    import spacy
+
+    from ..base.errors import ArboError, Errors
+    from ..evaluation.data_check import check_kb, survey_kb
+    from ..evaluation.list_check import check_list
+    from ..kb.loaders import load_kb
+    from .init_config import check_language
+
+    check_language(lang)
+    if not is_list(path):
+        raise ArboError(Errors.E799.format(path=path))
+    nlp = spacy.blank(lang)
+    kb = load_kb(path, nlp.vocab)
+    findings = [*check_list(kb, nlp.Defaults.stop_words), *check_kb(kb, survey_kb(kb))]
+    msg.info(visible(f"{path}: {len(kb):,} entities, {kb.get_size_aliases():,} names"))
+    for finding in findings:
+        _print_finding(finding)
 
 
 def _print_statistics(columns: "dict[str, Statistics]") -> None:

@@ -20,11 +20,13 @@ from .arguments import (
     CPUS,
     GPUS,
     MODEL,
+    MODEL_OR_LIST,
     RAY,
     WORKERS,
     check_data,
     check_needs,
     open_model,
+    open_model_or_list,
     ray_settings,
 )
 from .documents import (
@@ -63,7 +65,7 @@ LINKED = Opt(
 
 def link_command(
     ctx: typer.Context,
-    model: Path = MODEL,
+    model: Path = MODEL_OR_LIST,
     data: Path = DOCUMENTS,
     output: Path = LINKED,
     find: str = FIND,
@@ -81,7 +83,8 @@ def link_command(
 ) -> None:
     """Link all documents in one graph.
 
-    The documents are written with their links: as .spacy, as JSONL with one document per line, or
+    A list of entities makes a pipeline that finds their names in the texts. The documents are
+    written with their links: as .spacy, as JSONL with one document per line, or
     as CSV with one mention per line.
 
     With --each, each document is linked for itself. With --each or --ray, the output is a folder of
@@ -91,6 +94,7 @@ def link_command(
 
     \b
     Example:
+      python -m spacy arbo link entities.csv texts/ --output links.csv
       python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
       python -m spacy arbo link MODEL texts/ -o out.csv --components.arbo_linker.threshold 0.4
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
@@ -122,7 +126,7 @@ def link_at_once(
     with errors_for_people():
         check_output(output)
         check_data(data)
-        nlp = open_model(model, config=overrides)
+        nlp = open_model_or_list(model, overrides)
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
         with document_reader(nlp, linker, data, how) as read:

@@ -28,7 +28,8 @@ FIND = Opt(
     "--find",
     help="Find the mentions with: pipeline (its components before the linker), names (of the "
     "knowledge base), or another pipeline such as en_core_web_sm. By default, those of the "
-    "documents are linked",
+    "documents are linked, and names are found where a document has none, if the pipeline has "
+    "arbo_names",
 )
 ENCODING = Opt("utf8", "--encoding", help="Encoding of .txt, .jsonl and .csv files, as cp1252")
 SKIP_BAD = Opt(False, "--skip-bad", help="Leave out invalid lines and files")
@@ -64,7 +65,7 @@ def document_reader(
 
     from ..corpora.docbin import SUFFIX, read_docs, write_parts
     from ..corpora.docs import unlinked
-    from ..corpora.finders import make_finder
+    from ..corpora.finders import finder_of_missing, make_finder
     from ..corpora.read import files_of, read_documents
 
     def bar(docs: Iterable[Doc]) -> Iterable[Doc]:
@@ -77,7 +78,7 @@ def document_reader(
     check_data(path)
     check_finder(how.find)
     left_out: Counter = Counter()
-    finder = make_finder(nlp, linker, how.find)
+    finder = make_finder(nlp, linker, how.find) or finder_of_missing(nlp, linker)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")
@@ -89,7 +90,7 @@ def document_reader(
         bad = problems.append if how.skip_bad else throw
         docs: Iterable[Doc] = read_documents(path, nlp, how.encoding, bad)
         if finder is not None:
-            docs = finder(unlinked(doc, mentions=False) for doc in docs)
+            docs = finder(unlinked(doc, mentions=not how.find) for doc in docs)
         write_parts(bar(docs), place)
         _show_bad(problems)
         yield lambda: read(place)

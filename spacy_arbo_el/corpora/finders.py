@@ -13,11 +13,15 @@ from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import warn_once
+from ..base.settings import check_choice
 from ..linker import ArboLinker
-from ..mentions.getters import same_tokens, set_mentions
+from ..mentions.getters import find_mentions, same_tokens, set_mentions
 from ..storage.locks import RevisionCache
-from .names import Dictionary
+from .names import Dictionary, FindsNames, mark_names
+from .near_names import NearNames
 
+# How names are found: also in another form, or in their own spelling only.
+FORMS = ("near", "exact")
 Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
 
 
@@ -31,14 +35,18 @@ class ArboNames:
         nlp.add_pipe("arbo_linker").set_kb("entities.jsonl")
 
     Names are found over line breaks and in any case, but for short ones and capitals, with other
-    dashes and apostrophes, in the plural, and without spaces. Mentions are put where the linker
-    takes them from. Their label is the first type of the entity.
+    dashes and apostrophes, in the plural, and without spaces. ``forms = "near"`` also finds words
+    in another order or number, misspelled ones, abbreviations that the text defines, and names
+    without their legal form. Whether one is an entity of the list in its place is decided by the
+    linker. Mentions are put where the linker takes them from. Their label is the first type of the
+    entity.
 
     A component that was sourced follows the pipeline that it is used in.
 
     linker: The name of the linker; by default the first one after it.
     overwrite: Whether mentions of earlier components are replaced. Otherwise they stay, and names
         that overlap with one are left out.
+    forms: "near", or "exact" for names in their own spelling only.
     """
 
     def __init__(
@@ -46,15 +54,24 @@ class ArboNames:
         stop_words: Container[str],
         find_linker: Callable[["ArboNames", Vocab | None], ArboLinker],
         overwrite: bool = False,
+        forms: str = "near",
     ) -> None:
+        check_choice("arbo_names.forms", forms, FORMS)
+        self.forms = forms
         self.stop_words = stop_words
         self.overwrite = overwrite
         self._find_linker = find_linker
         self._built = RevisionCache()
 
     @classmethod
-    def of(cls, nlp: Language, linker: str | None = None, overwrite: bool = False) -> "ArboNames":
-        """Get the component of a pipeline. ``linker`` and ``overwrite`` are as for the class."""
+    def of(
+        cls,
+        nlp: Language,
+        linker: str | None = None,
+        overwrite: bool = False,
+        forms: str = "near",
+    ) -> "ArboNames":
+        """Get the component of a pipeline. The settings are those of the class."""
         last = weakref.ref(nlp)
 
         def find(names: "ArboNames", vocab: Vocab | None) -> ArboLinker:
@@ -65,30 +82,34 @@ class ArboNames:
                 last = last if nlp is None else weakref.ref(nlp)
             return _linker_after(names, nlp, linker)
 
-        return cls(nlp.Defaults.stop_words, find, overwrite)
+        return cls(nlp.Defaults.stop_words, find, overwrite, forms)
 
     def __call__(self, doc: Doc) -> Doc:
         linker = self._find_linker(self, doc.vocab)
         if not len(linker.kb):
             warn_once(Warnings.W548.format(name=linker.name))
-        return self._dictionary(linker).mark(doc, linker.mentions.getter, self.overwrite)
+        return mark_names(doc, self._finder(linker), linker.mentions.getter, self.overwrite)
 
     def __reduce__(self) -> tuple[Callable[..., "ArboNames"], tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
-        return _names_of_linker, (self.stop_words, self._find_linker(self, None), self.overwrite)
+        linker = self._find_linker(self, None)
+        return _names_of_linker, (self.stop_words, linker, self.overwrite, self.forms)
 
-    def _dictionary(self, linker: ArboLinker) -> Dictionary:
+    def _finder(self, linker: ArboLinker) -> FindsNames:
         kb = linker.kb
+        kind = NearNames if self.forms == "near" else Dictionary
         with kb.guard.reading():
             return self._built.get(
-                "dictionary",
+                "names",
                 (kb, kb.edits),
-                lambda: Dictionary.of(linker.vocab, self.stop_words, kb.entities),
+                lambda: kind.of(linker.vocab, self.stop_words, kb.entities),
             )
 
 
-def _names_of_linker(stop_words: Container[str], linker: ArboLinker, overwrite: bool) -> ArboNames:
-    return ArboNames(stop_words, lambda names, vocab: linker, overwrite)
+def _names_of_linker(
+    stop_words: Container[str], linker: ArboLinker, overwrite: bool, forms: str
+) -> ArboNames:
+    return ArboNames(stop_words, lambda names, vocab: linker, overwrite, forms)
 
 
 def _pipelines() -> Iterator[Language]:
@@ -129,9 +150,24 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
-        dictionary = Dictionary.build(nlp, linker.kb.entities)
-        return lambda docs: (dictionary.mark(doc, linker.mentions.getter) for doc in docs)
+        names = NearNames.build(nlp, linker.kb.entities)
+        return lambda docs: (mark_names(doc, names, linker.mentions.getter) for doc in docs)
     return _finder_of_other(nlp, linker, find)
+
+
+def finder_of_missing(nlp: Language, linker: ArboLinker) -> Finder | None:
+    """A function that finds names in the documents without mentions, by ``arbo_names``.
+
+    None where the pipeline does not have it before the linker.
+    """
+    pipes = [pipe for _, pipe in nlp.pipeline]
+    names = [pipe for pipe in pipes[: pipes.index(linker)] if isinstance(pipe, ArboNames)]
+    getter = linker.mentions.getter
+
+    def find(docs: Iterable[Doc]) -> Iterator[Doc]:
+        return (doc if find_mentions(doc, getter) else names[0](doc) for doc in docs)
+
+    return find if names else None
 
 
 def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:

@@ -4,9 +4,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import (
-    NamedTuple,
-)
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from ahocorasick_rs import AhoCorasick
@@ -138,18 +136,23 @@ class Dictionary:
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
         borders = Borders(doc)
-        places = self._places(borders, str)
-        if is_accented(borders.text):
-            # The letters of the text come before plain ones in their place.
-            for letters in (with_pairs, without_accents):
-                places = {**self._places(borders, letters), **places}
+        places = self.places(borders)
         ranked = ((start - end, (start, end), number) for (start, end), number in places.items())
         chosen = list(_without_overlaps(ranked))
         borders.split({offset for place, _ in chosen for offset in place})
         return [Hit(*borders.tokens(*place), number) for place, number in chosen]
 
+    def places(self, borders: Borders) -> dict[tuple[int, int], int]:
+        """The places of names in a text, with the numbers of the names; they may overlap."""
+        places = self._places(borders, str)
+        if is_accented(borders.text):
+            # The letters of the text come before plain ones in their place.
+            for letters in (with_pairs, without_accents):
+                places = {**self._places(borders, letters), **places}
+        return places
+
     def _places(self, borders: Borders, letters: Letters) -> dict[tuple[int, int], int]:
-        """The places of names in a text, with the numbers of the names; they may overlap.
+        """The places of names in a text whose letters are read in one way.
 
         letters: What letters of the text are read as.
         """
@@ -169,27 +172,44 @@ class Dictionary:
                 places[place] = number
         return places
 
-    def mark(self, doc: Doc, getter: SpanGetter, overwrite: bool = True) -> Doc:
-        """Put the names of a document where mentions are.
 
-        The label of a mention is the first type of the first entity of that name.
+class FindsNames(Protocol):
+    """Finds names in documents.
 
-        getter: Where mentions are put.
-        overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
-            one are left out.
-        """
-        spans = [
-            Span(doc, start, end, label=self.names[name].label)
-            for start, end, name in self.hits(doc)
-        ]
-        if not overwrite:
-            key = getter.spans_key
-            given = list(doc.ents if key is None else doc.spans.get(key, ()))
-            taken = {token.i for span in given for token in span}
-            free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
-            spans = [*given, *free]
-        set_mentions(doc, spans, getter)
-        return doc
+    names: The names that hits refer to.
+    """
+
+    @property
+    def names(self) -> list[Name]: ...
+
+    def hits(self, doc: Doc) -> list[Hit]:
+        """The names in a document in order, without overlaps. Its tokens may be split."""
+        ...
+
+
+def mark_names(
+    doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True
+) -> Doc:
+    """Put the names of a document where mentions are.
+
+    The label of a mention is the first type of the first entity of that name.
+
+    getter: Where mentions are put.
+    overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
+        one are left out.
+    """
+    spans = [
+        Span(doc, start, end, label=finder.names[name].label)
+        for start, end, name in finder.hits(doc)
+    ]
+    if not overwrite:
+        key = getter.spans_key
+        given = list(doc.ents if key is None else doc.spans.get(key, ()))
+        taken = {token.i for span in given for token in span}
+        free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
+        spans = [*given, *free]
+    set_mentions(doc, spans, getter)
+    return doc
 
 
 def _add(names: dict[str, Name], key: str, name: Name) -> None:

@@ -17,7 +17,7 @@ from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
 from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
-from ..show.explanation import SHOWN, Explanation, outcome_of
+from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from .outcomes import Outcome
 from .report import seen_by
 
@@ -123,7 +123,7 @@ class WrongLink:
             self.titles.get(self.predicted, ""),
             f"{self.before}{self.text}{self.after}",
             "; ".join(best),
-            self.link.explain(),
+            self.link.path,
         )
 
 

@@ -20,6 +20,7 @@ from spacy.vocab import Vocab
 from ..base.display import SHOWN_ROWS, counted
 from ..base.pages import html_table
 from ..storage.files import pack_arrays
+from ..storage.lines import is_storable
 from ..storage.locks import SharedLock
 from . import folder
 from .database import Database
@@ -215,17 +216,37 @@ class ArboKB(KnowledgeBase):
         return self._edit(EntityStore.add, entities)
 
     def update(self, entities: Records) -> int:
-        """Replace the entities with the same ids. KeyError where an id does not exist."""
-        return self._edit(EntityStore.update, entities)
+        """Change the entities with the same ids. KeyError where an id does not exist.
+
+        A dict or a row changes what it gives, such as the aliases, and keeps the rest. An
+        ``Entity`` replaces the whole.
+        """
+        return self._edit(EntityStore.update, entities, changes=True)
 
     def upsert(self, entities: Records) -> int:
-        """Update the entities that exist and add the others."""
-        return self._edit(EntityStore.upsert, entities)
+        """Update the entities that exist, see ``update``, and add the others."""
+        return self._edit(EntityStore.upsert, entities, changes=True)
 
-    def _edit(self, edit: Callable[[EntityStore, Iterable[Entity]], int], records: Records) -> int:
+    def _edit(
+        self,
+        edit: Callable[[EntityStore, Iterable[Entity]], int],
+        records: Records,
+        changes: bool = False,
+    ) -> int:
         report = ImportReport()
+        # Of two changes of an entity in one call, the second keeps the first.
+        changed: dict[str, Entity] = {}
+
+        def known(entity_id: str) -> Entity | None:
+            return changed.get(entity_id) or _with_id(store, entity_id)
+
+        def entities() -> Iterator[Entity]:
+            for entity in entities_from(records, report, known):
+                changed[entity.id] = entity
+                yield entity
+
         with self.storage.editing() as store:
-            count = edit(store, entities_from(records, report))
+            count = edit(store, entities() if changes else entities_from(records, report))
             store.redirect(usable(store, report.redirects))
         return count
 
@@ -379,3 +400,10 @@ class ArboKB(KnowledgeBase):
 
     def get_size_aliases(self) -> int:
         return self.entities.count_names()
+
+
+def _with_id(store: EntityStore, entity_id: str) -> Entity | None:
+    """The entity with an id; None where there is none, or where the id leads to another."""
+    position = store.position(entity_id) if is_storable(entity_id) else -1
+    entity = store.at(position) if position >= 0 else None
+    return entity if entity is not None and entity.id == entity_id else None

@@ -14,7 +14,7 @@ retokenization that moves the span's borders loses it.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
@@ -24,6 +24,9 @@ from ..base.errors import ArboError, Errors
 from ..base.pages import html_table
 from ..kb.entity import NIL
 from .getters import Offsets, Place, SpanGetter, find_mentions, place_of
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 # The first of two candidates must be so many times as probable as the second to be linked.
 LEAST_RATIO = 1.1
@@ -145,7 +148,7 @@ class Link:
         ]
         more = len(self.ids) - len(rows)
         columns = ("", "candidate", "title", "probability", "share")
-        return html_table(f"{self!r}: {self.explain()}", columns, rows, more)
+        return html_table(f"{self!r}: {self.path}", columns, rows, more)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable, with names for everything."""
@@ -167,11 +170,24 @@ class Link:
     def is_nil(self) -> bool:
         return self.kb_id == NIL
 
-    def explain(self) -> str:
-        """Format the evidence in a line.
+    def explain(self) -> "Explanation":
+        """Explain the link as ``linker.explain`` does, by what it holds itself.
 
-        ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``.
+        ``print`` it for a few lines of text. The linker, which has the document, adds how much each
+        feature and the context said, and can be asked about another entity.
         """
+        # That module needs this class.
+        from .explanation import Explanation, outcome_of
+
+        mention = self.evidence[-1].text if self.evidence else ""
+        titles = {one.kb_id: one.title for one in self.candidates if one.title}
+        if self.title:
+            titles[self.kb_id] = self.title
+        return Explanation(mention, self, outcome_of(self, self.title), titles)
+
+    @property
+    def path(self) -> str:
+        """The evidence in a line: ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``."""
         if not self.evidence:
             return f"NIL, new entity {self.cluster}" if self.cluster else "NIL"
         first, *rest = self.evidence

@@ -18,7 +18,7 @@ from ..kb.entity import NIL
 from ..mentions.annotations import Link, links_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from .arborescence import draw_arborescence
-from .explanation import Explanation, outcome_of
+from ..mentions.explanation import Explanation, outcome_of
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 # Where an address has no meaning in a link, as displaCy writes it.

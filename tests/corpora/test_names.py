@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.corpora.folding import fold
-from spacy_arbo_el.corpora.names import Dictionary
+from spacy_arbo_el.corpora.names import Dictionary, mark_names
 from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
@@ -34,7 +34,7 @@ EN, XX = spacy.blank("en"), spacy.blank("xx")
 def found(text, nlp=EN, entities=ENTITIES):
     doc = nlp.make_doc(text)
     before = doc.text
-    doc = Dictionary.build(nlp, entities).mark(doc, EntSpans())
+    doc = mark_names(doc, Dictionary.build(nlp, entities), EntSpans())
     assert doc.text == before
     return [span.text for span in doc.ents]
 
@@ -104,7 +104,7 @@ def test_tokens_that_are_split_keep_what_is_known_of_them():
     doc.ents = [Span(doc, 4, 5, "ROLE", kb_id="Q2")]
     for token in doc:
         token.pos_ = "NOUN"
-    Dictionary.build(nlp, ENTITIES).mark(doc, GroupSpans("names"))
+    mark_names(doc, Dictionary.build(nlp, ENTITIES), GroupSpans("names"))
     assert [token.text for token in doc][:3] == ["彼は", "東京大学", "で働いています"]
     assert [span.text for span in doc.spans["names"]] == ["東京大学"]
     assert [(s.text, s.label_, s.kb_id_, s.id_) for s in doc.spans["sc"]] == [

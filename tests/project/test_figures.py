@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from spacy.util import import_file
 
-from spacy_arbo_el.show.explanation import Explanation
+from spacy_arbo_el.mentions.explanation import Explanation
 
 from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated

@@ -161,3 +161,14 @@ def test_overruled_by_another_cluster_and_the_page():
     assert "new entity new-1" in page
     assert "NIL: the most probable candidate, river (Amazon), has" in page
     assert "<li>" not in render_evidence([annotated(nlp, TEXT)]), "not linked yet"
+
+
+def test_a_link_explains_itself_as_the_linker_does(nlp):
+    doc = nlp(annotated(nlp, "A spacecraft circles [Mercury|planet]."))
+    span = doc.ents[0]
+    own, linkers = span._.arbo.explain(), nlp.get_pipe("arbo_linker").explain(span)
+    assert type(own) is type(linkers)
+    assert (own.outcome, own.link, own.mention) == (linkers.outcome, linkers.link, linkers.mention)
+    few = [line for line in str(linkers).split("\n") if " before " not in line]
+    assert str(own).split("\n")[:3] == few[:3]
+    assert span._.arbo.path.startswith("entity ")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
-from ..entity import Entity, is_missing
+from ..entity import OPTIONAL, Entity, is_missing
 from ..redirects import CarriedOver
 from .fields import ALT_IDS, fields_of, further_ids, values_of
 
@@ -258,7 +258,32 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
     raise ArboError(Errors.E502.format(got=type(frame).__name__))
 
 
-def entities_from(source: Any, report: ImportReport | None = None) -> Iterator[Entity]:
+def with_known(record: Record, entity: Entity | None) -> Record:
+    """A record with the fields of an entity that it does not give.
+
+    A field that is missing (None, NaN) is not given; an empty one is. Keys of ``meta`` are given
+    one by one.
+
+    entity: Of the same id; None where there is none.
+    """
+    if entity is None:
+        return record
+    fields, others = record
+    given = {name: value for name, value in fields.items() if not is_missing(value)}
+    kept = {name: getattr(entity, name) for name in OPTIONAL if name != "meta"}
+    meta = dict(entity.meta)
+    if given.get("title") or given.get("aliases"):
+        meta.pop("unnamed", None)
+    own = given.get("meta", {})
+    given["meta"] = {**meta, **own} if isinstance(own, Mapping) else own
+    return {**kept, **given}, others
+
+
+def entities_from(
+    source: Any,
+    report: ImportReport | None = None,
+    known: Callable[[str], Entity | None] = lambda entity_id: None,
+) -> Iterator[Entity]:
     """The entities of one record or many.
 
     source: An ``Entity``, a dict with the fields of one, a data frame with a row for each, or an
@@ -267,6 +292,7 @@ def entities_from(source: Any, report: ImportReport | None = None) -> Iterator[E
         Usual other names of fields, such as "name" and "synonyms", are read too, and several of a
         field are joined. Other keys go to ``meta``; a warning says where names are missing.
     report: Gets the ids under "alt_ids", which lead to an entity.
+    known: Function from an id to the entity whose fields a dict keeps where it does not give them.
 
     ValueError where a record is no entity, with its number from 1.
     """
@@ -282,7 +308,8 @@ def entities_from(source: Any, report: ImportReport | None = None) -> Iterator[E
         try:
             if not isinstance(record, Mapping):
                 raise ValueError(f"it is a {type(record).__name__}, not an Entity or a dict")
-            entity = reader.entity(reader.read_dict(record))
+            read = reader.read_dict(record)
+            entity = reader.entity(with_known(read, known(read[0].get("id", ""))))
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
             raise ArboError(Errors.E041.format(number=number, problem=problem)) from None

@@ -58,13 +58,13 @@ class ExpandAbbreviations:
         inside = inside_of(text, offsets)
         edits = [
             (start, end, long_forms[text[start:end]] + (" " if has_number else ""))
-            for start, end, has_number in _occurrences(text, long_forms)
+            for start, end, has_number in occurrences(text, long_forms)
             if inside[start:end].all()
         ]
         return replace(text, offsets, edits)
 
 
-def _occurrences(text: str, shorts: Collection[str]) -> Iterator[tuple[int, int, bool]]:
+def occurrences(text: str, shorts: Collection[str]) -> Iterator[tuple[int, int, bool]]:
     """Places of abbreviations, with a mark for following numbers.
 
     Not by one regular expression of all abbreviations: it would try each at each word, which takes

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from ..base.display import shown_probability
 from ..base.pages import page
-from ..mentions.annotations import Evidence, Link
+from .annotations import Evidence, Link
 
 # Candidates that are shown.
 SHOWN = 5
@@ -17,7 +17,7 @@ SHOWN_PARTS = 3
 class Explanation:
     """An explanation of a mention's link, or of NIL. ``str()`` gives a few lines of text.
 
-    mention: The surface form.
+    mention: The surface form; "" for a link that is NIL and does not know it.
     link: What the mention was linked to, with candidates and evidence; None where the linker
         leaves the mention out.
     outcome: The decision and its reason in words; empty where only the link is known.
@@ -77,7 +77,7 @@ class Explanation:
             yield rank, title, one.kb_id, shown_probability(one.score), shown_probability(share)
 
     def _lines(self) -> Iterator[str]:
-        yield f'"{self.mention}": {self.outcome}'
+        yield f'"{self.mention}": {self.outcome}' if self.mention else self.outcome
         if self.link is not None:
             yield from map(_step, self.link.evidence)
             shown = [

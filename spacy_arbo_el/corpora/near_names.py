@@ -1,0 +1,116 @@
+"""Names in a text as people write them: in another order or number, misspelled, abbreviated."""
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..base.legal_forms import without_legal_form
+from ..base.words import without_qualifier
+from ..kb.entity import Entity
+from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
+from .splitting import Borders
+from .windows import Unit, best_without_overlaps, near_windows, read_units
+from .word_index import WordIndex, words_of_name
+
+# The least share of words that a window and a name have in common (cosine): all of them, of which
+# some may be misspelled.
+LEAST = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class NearNames:
+    """Finds names of entities, also where a text writes them in another way.
+
+    dictionary: Finds names in their own spelling.
+    index: The names by their words.
+    owners: (n,) int64, the name of the dictionary that each name of the index is a form of.
+    is_bare: (n,) bool, single words with a capital that are a name without its legal form or
+        qualifier: "Target" is one, "target" is none.
+    """
+
+    dictionary: Dictionary
+    index: WordIndex
+    owners: np.ndarray
+    is_bare: np.ndarray
+
+    @classmethod
+    def build(cls, nlp: Language, entities: Iterable[Entity]) -> "NearNames":
+        """Build it for the names of these entities."""
+        return cls.of(nlp.vocab, nlp.Defaults.stop_words, entities)
+
+    @classmethod
+    def of(cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]) -> "NearNames":
+        """Build it for a vocabulary and lowercase stop words."""
+        dictionary = Dictionary.of(vocab, stop_words, entities)
+        forms = [name.text for name in dictionary.names]
+        bare = [
+            (number, text)
+            for number, name in enumerate(forms)
+            for text in (without_legal_form(name), without_qualifier(name))
+            if is_usable(text, stop_words)
+        ]
+        owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
+        proper = [len(text.split()) == 1 and not text.islower() for _, text in bare]
+        index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
+        is_bare = np.array([*([False] * len(forms)), *proper], dtype=bool)
+        return cls(dictionary, index, owners, is_bare)
+
+    @property
+    def names(self) -> list[Name]:
+        """The names of the dictionary."""
+        return self.dictionary.names
+
+    def hits(self, doc: Doc) -> list[Hit]:
+        """The names in a document in order, the best of those that overlap.
+
+        Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
+        """
+        borders = Borders(doc)
+        found = {
+            place: (float(place[1] - place[0]), number)
+            for place, number in self.dictionary.places(borders).items()
+            if not self._is_general(borders.text[slice(*place)])
+        }
+        for place, (weight, number) in self._near(borders).items():
+            found.setdefault(place, (weight, number))
+        places = list(found)
+        chosen = best_without_overlaps(places, [found[place][0] for place in places])
+        borders.split({offset for number in chosen for offset in places[number]})
+        return [
+            Hit(*borders.tokens(*places[number]), found[places[number]][1]) for number in chosen
+        ]
+
+    def _is_general(self, text: str) -> bool:
+        """Return whether a text has no other words than those that most names have."""
+        words = words_of_name(text, self.dictionary.stop_words) if self.index.general else []
+        return bool(words) and self.index.general.issuperset(words)
+
+    def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
+        """Windows that are near a name, with their weight and the number of the name."""
+        text = borders.text
+        units = read_units(text, self.dictionary.stop_words, SHORT)
+        windows = near_windows(units, self.index, LEAST)
+        single = {unit[:2]: unit for unit in units}
+        found = {}
+        rows = zip(windows.places.tolist(), windows.names.tolist(), windows.similarities.tolist())
+        for (start, end), row, similarity in rows:
+            number = int(self.owners[row])
+            unit = single.get((start, end))
+            if unit is not None and not self._may_be(text[start:end], unit, row, number):
+                continue
+            if borders.may_be(start) and borders.may_be(end):
+                found[start, end] = ((end - start) * similarity, number)
+        return found
+
+    def _may_be(self, text: str, unit: Unit, row: int, number: int) -> bool:
+        """Return whether a single word may be a name, by its upper and lower case."""
+        if len(unit.words) > 1:
+            # An abbreviation.
+            return True
+        if self.is_bare[row] and text.islower():
+            return False
+        return text.isupper() or not is_exact(self.names[number].text)

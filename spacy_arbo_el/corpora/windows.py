@@ -1,0 +1,202 @@
+"""Windows of a text's words that may be mentions, and the best of those that overlap."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..base.arrays import mix, offsets_of
+from ..mentions.normalization.abbreviations import find_abbreviations, occurrences
+from .word_index import (
+    WORD,
+    WordIndex,
+    WordWindows,
+    is_stop_word,
+    normal_word,
+    words_of_name,
+)
+
+# The most words of a window, stop words left out.
+MOST_WORDS = 8
+# Stop words that may stand within a name whose words are in another order.
+JOINING = frozenset("of the in for de la le du des del der von van di da do dos das".split())
+# What may stand between two words of a name: a dash or an apostrophe, and white space without an
+# empty line.
+GAP = re.compile(r"[^\S\n]*[-/'\u2019\u2010-\u2014]?[^\S\n]*\n?[^\S\n]*")
+# Shorter words do not tell one name from others.
+MIN_TELLING = 3
+FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
+
+class Unit(NamedTuple):
+    """A word of a text, or an abbreviation that the text defines.
+
+    start, end: Its place in the text.
+    words: The words that it stands for, normalized.
+    group: Two units may be in one window where these are equal.
+    is_short: Whether it is found in its own spelling only.
+    """
+
+    start: int
+    end: int
+    words: tuple[str, ...]
+    group: int
+    is_short: bool
+
+
+def read_units(text: str, stop_words: Container[str], short: int) -> list[Unit]:
+    """Read the units of a text in order. Stop words are left out.
+
+    short: Words that are no longer are found in their own spelling only.
+    """
+    long_forms = find_abbreviations(text)
+    places = occurrences(text, long_forms) if long_forms else ()
+    abbreviations = {start: end for start, end, _ in places}
+    units: list[Unit] = []
+    group = last = 0
+    for match in WORD.finditer(text):
+        start, end = match.span()
+        if start < last:
+            continue
+        group += GAP.fullmatch(text, last, start) is None
+        last = abbreviations.get(start, end)
+        if start in abbreviations:
+            words = tuple(words_of_name(long_forms[text[start:last]], stop_words))
+            units.append(Unit(start, last, words, group, False))
+            continue
+        word = match[1] or match[0]
+        if is_stop_word(word, "", stop_words):
+            group += word.lower() not in JOINING
+            continue
+        # The ending of a genitive is no part of a name that ends there.
+        end = start + len(word)
+        units.append(Unit(start, end, (normal_word(word),), group, len(word) <= short))
+    return units
+
+
+@dataclass(frozen=True, eq=False)
+class NearWindows:
+    """Windows of a text with the name that each is nearest to.
+
+    places: (w, 2) int64, start and end character.
+    names: (w,) int64.
+    similarities: (w,) float32, the share of words in common (cosine).
+    """
+
+    places: np.ndarray
+    names: np.ndarray
+    similarities: np.ndarray
+
+
+def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearWindows:
+    """Find the windows that are similar to a name of the index.
+
+    least: The least similarity.
+    """
+    kinds = {unit.words: number for number, unit in enumerate(units)}
+    numbers = {words: number for number, words in enumerate(kinds)}
+    words, kind = _words_of_kinds(list(kinds), index), [numbers[unit.words] for unit in units]
+    kind_of = np.array(kind, dtype=np.int64)
+    start, length, key = _candidates(units, kind_of, words, index)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    bounds = offsets_of(length[first])
+    within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], length[first])
+    flat = kind_of[np.repeat(start[first], length[first]) + within]
+    names, similarities = index.nearest(WordWindows(bounds, flat, *words), least)
+    names, similarities = names[inverse], similarities[inverse]
+    kept = np.flatnonzero((names >= 0) & (similarities >= least))
+    edges = np.array([unit[:2] for unit in units], dtype=np.int64).reshape(-1, 2)
+    last = start[kept] + length[kept] - 1
+    places = np.stack([edges[start[kept], 0], edges[last, 1]], axis=1)
+    return NearWindows(places, names[kept], similarities[kept])
+
+
+def _words_of_kinds(
+    kinds: Sequence[tuple[str, ...]], index: WordIndex
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The words of names that units stand for: see the last fields of ``WordWindows``."""
+    found = [[pair for word in words for pair in index.matches(word)] for words in kinds]
+    flat = [pair for pairs in found for pair in pairs]
+    return (
+        offsets_of(np.array([len(pairs) for pairs in found], dtype=np.int64)),
+        np.array([number for number, _ in flat], dtype=np.int64),
+        np.array([similarity for _, similarity in flat], dtype=np.float32),
+        np.array([len(words) for words in kinds], dtype=np.int64),
+    )
+
+
+def _candidates(
+    units: Sequence[Unit], kind: np.ndarray, words: tuple[np.ndarray, ...], index: WordIndex
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The windows that begin and end with a word of a name, and have one that tells.
+
+    kind: (n,) int64, the kind of each unit.
+    words: As ``_words_of_kinds`` gives them.
+    RETURNS: (w,) int64 first units, (w,) int64 lengths, and (w,) uint64 keys; windows of the same
+        kinds have one key.
+    """
+    count = len(units)
+    known = (np.diff(words[0]) > 0)[kind]
+    group = np.array([unit.group for unit in units], dtype=np.int64)
+    short = np.array([unit.is_short for unit in units], dtype=bool)
+    telling = offsets_of(np.array([_tells(unit, index) for unit in units], dtype=np.int64))
+    first = np.flatnonzero(known)
+    key = np.zeros(len(first), dtype=np.uint64)
+    parts = []
+    for length in range(1, MOST_WORDS + 1):
+        last = first + length - 1
+        inside = last < count
+        inside[inside] = group[first[inside]] == group[last[inside]]
+        first, last, key = first[inside], last[inside], key[inside]
+        key = mix(key + (kind[last].astype(np.uint64) + np.uint64(1)) * FACTOR)
+        is_window = known[last] & (telling[last + 1] > telling[first])
+        if length == 1:
+            is_window &= ~short[last]
+        lengths = np.full(int(is_window.sum()), length, dtype=np.int64)
+        parts.append((first[is_window], lengths, key[is_window]))
+    starts, lengths, keys = zip(*parts)
+    return np.concatenate(starts), np.concatenate(lengths), np.concatenate(keys)
+
+
+def _tells(unit: Unit, index: WordIndex) -> bool:
+    """Return whether a unit may tell a name from others: a word that few names have."""
+    return any(
+        len(word) >= MIN_TELLING and word.isalpha() and word not in index.general
+        for word in unit.words
+    )
+
+
+def best_without_overlaps(
+    places: Sequence[tuple[int, int]], weights: Sequence[float]
+) -> list[int]:
+    """Choose the places that do not overlap and have the largest sum of weights.
+
+    This is weighted interval scheduling, by dynamic programming over the ends. Of equal sums the
+    one of fewer places counts, then that of earlier ones.
+
+    places: Start and end of each, end exclusive.
+    weights: Positive.
+    RETURNS: The numbers of those chosen, in order of their places.
+    """
+    order = sorted(range(len(places)), key=lambda number: (places[number][1], places[number][0]))
+    ends = [places[number][1] for number in order]
+    # The best of the first places: the sum, and how few places.
+    best: list[tuple[float, int]] = [(0.0, 0)]
+    before: list[int] = []
+    for row, number in enumerate(order):
+        earlier = bisect_right(ends, places[number][0], 0, row)
+        total, fewest = best[earlier]
+        with_it = (total + weights[number], fewest - 1)
+        before.append(earlier if with_it > best[row] else -1)
+        best.append(max(with_it, best[row]))
+    chosen = []
+    row = len(order)
+    while row:
+        row -= 1
+        if before[row] >= 0:
+            chosen.append(order[row])
+            row = before[row]
+    return chosen[::-1]

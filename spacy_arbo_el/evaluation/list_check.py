@@ -1,0 +1,108 @@
+"""Check of a list of entities alone. What linking to it lacks."""
+
+from collections import Counter
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+
+from ..base.spellings import folded
+from ..base.words import without_qualifier
+from ..kb.entity import Entity
+from .data_check import EXAMPLES, Finding
+
+# Names of so many letters are words of some language, or symbols.
+SHORT = 2
+# Keys of ``meta`` that the package itself reads.
+OWN_KEYS = frozenset(("unnamed", "paragraph"))
+
+
+@dataclass
+class _Owners:
+    """The entities of one name: how many, how many described, and their frequencies."""
+
+    name: str
+    count: int = 0
+    described: int = 0
+    frequencies: set[float] = field(default_factory=set)
+
+    @property
+    def is_told(self) -> bool:
+        """Return whether something tells them apart: frequencies, or a description of all but
+        one.
+        """
+        return len(self.frequencies) > 1 or self.described >= self.count - 1
+
+
+def check_list(entities: Iterable[Entity], stop_words: Container[str]) -> list[Finding]:
+    """Find what a list lacks, in one pass over its entities.
+
+    stop_words: Of the language, in lower case.
+    """
+    owners: dict[str, _Owners] = {}
+    qualified: list[str] = []
+    words: list[str] = []
+    keys: Counter[str] = Counter()
+    total = described = 0
+    for entity in entities:
+        total += 1
+        described += bool(entity.description)
+        keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
+        words += [f"{name!r} of {entity.id}" for name in entity.names if _is_word(name, stop_words)]
+        for key, name in {folded(name): name for name in reversed(entity.names)}.items():
+            of_name = owners.setdefault(key, _Owners(name))
+            of_name.count += 1
+            of_name.described += bool(entity.description)
+            of_name.frequencies.add(entity.frequency)
+        bare = without_qualifier(entity.title)
+        if bare and not (entity.description or entity.types):
+            qualified.append(f"{entity.title!r}")
+    shared = [one for one in owners.values() if one.count > 1]
+    untold = [one for one in shared if not one.is_told]
+    untold.sort(key=lambda one: (-one.count, one.name))
+    return [
+        _finding(
+            "shared names that nothing tells apart",
+            [f"{one.name!r} of {one.count} entities" for one in untold],
+            len(shared),
+            "A mention of one is NIL: a tie is no link. Give the entities a description, or a "
+            "frequency (how often each is meant).",
+        ),
+        _finding(
+            "titles with a qualifier in brackets, and no description or type",
+            qualified,
+            total,
+            "Texts write the bare name, which is found too. Put what is in brackets into the "
+            "description or the types: there it is compared with the context.",
+        ),
+        _finding(
+            "names that are words of the language, or two small letters",
+            words,
+            len(owners),
+            "Texts are full of these words. Leave the names out, or write symbols in capitals: "
+            "those are found in capitals only.",
+        ),
+        _finding(
+            "columns that linking does not read",
+            [f"{key!r}, which {count} entities have" for key, count in keys.most_common()],
+            len(keys),
+            "They are kept in meta. What tells entities apart belongs into the description, a kind "
+            "into types: arbo kb build LIST KB --column types=COLUMN.",
+        ),
+        _finding(
+            "entities without a description",
+            [""] * (total - described),
+            total,
+            "Without one, the context of a mention says nothing about an entity. It matters where "
+            "names are shared, and for names that are words.",
+        ),
+    ]
+
+
+def _is_word(name: str, stop_words: Container[str]) -> bool:
+    """Return whether a name is a stop word, or two small letters. Capitals are a symbol."""
+    is_short = len(name) <= SHORT and name.islower()
+    return is_short or (name.lower() in stop_words and not name.isupper())
+
+
+def _finding(what: str, found: list[str], total: int, advice: str) -> Finding:
+    """A finding with its first examples."""
+    return Finding(what, len(found), total, tuple(filter(None, found[:EXAMPLES])), advice)
