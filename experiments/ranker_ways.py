@@ -37,8 +37,9 @@ EXACT = FEATURES.index("exact")
 VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
 # Words of the shortest descriptions that are made.
 BRIEF = 4
-# Share of the names with siblings in the list which count as if it lacked their entity.
-SIBLINGS_ABSENT = 0.5
+# Share of made mentions, those with siblings or made namesakes, which count as if the list lacked
+# their entity.
+MADE_ABSENT = 0.5
 # The least similarity of n-grams of siblings.
 SIBLING = 0.6
 
@@ -108,10 +109,10 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
             read,
             features.with_contexts(half_described(fits)),
             features.with_contexts(brief),
-            twins(features, correct).with_contexts(fits),
-            twins(features, correct).with_contexts(brief),
         ]
         ways += [Way.of(way, alone.gold, documents) for way in others]
+        namesakes = [twins(features, correct).with_contexts(one) for one in (fits, brief)]
+        ways += [Way.of(way, alone.gold, documents, MADE_ABSENT) for way in namesakes]
     few = one_candidate(read, alone.gold)
     ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
     ways.append(in_half_list(linker, alone, documents, kept))
@@ -255,12 +256,12 @@ def lacked_names(kb: Path, count: int, first: int) -> Way:
         found = AnnotatedMentions.retrieve(linker.stages, docs)
         ranker = FeatureRanker(pretrained=False)
         features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
-        way = Way.of(features, found.gold, first + found.batch.documents, SIBLINGS_ABSENT)
+        way = Way.of(features, found.gold, first + found.batch.documents, MADE_ABSENT)
     ngrams = features.column("ngrams")
     near = np.where(way.correct, 0.0, ngrams).max(axis=1) >= SIBLING
     rows = np.flatnonzero(near)
     return Way(
-        features.take(rows), way.correct[rows], way.documents[rows], SIBLINGS_ABSENT, siblings=True
+        features.take(rows), way.correct[rows], way.documents[rows], MADE_ABSENT, siblings=True
     )
 
 
