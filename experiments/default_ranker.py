@@ -13,6 +13,7 @@ The curves are printed for ``calibration.py``.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,10 +44,11 @@ from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
 # In about so many ways a mention is used.
 WAYS = 8
-# How much ways of a corpus count for presence, beside mentions as they are: those in a list that
-# really lacks entities, and those with made namesakes. And all siblings of a corpus, beside all else
-# of it: no text tells a list with a name from one with a sibling of that name, but these do.
-HALF_LIST, NAMESAKES = 4.0, 0.5
+# How much a mention counts for presence in a list that really lacks entities, and among made
+# namesakes, where it counts 1 as it is.
+HALF_LIST = 4.0
+NAMESAKES = 0.5
+# How much all names with siblings count, where all mentions of a corpus count 1.
 SIBLINGS = 2.0
 # The coverage that the weights of the package are for. A small list lacks most of what texts speak
 # of; whoever knows better sets it, or has it estimated.
