@@ -62,7 +62,7 @@ LACKS = {"complete": 0.0, "half": 0.5, "tenth": 0.9}
 
 
 def gather(folder: Path, corpora: list[str], mentions: int) -> None:
-    """Keep features and labels of corpora, each in files of its own."""
+    """Keep features and labels of corpora, in files for each."""
     folder.mkdir(parents=True, exist_ok=True)
     linkers: dict[str, ArboLinker] = {}
     siblings: dict[str, Way] = {}

@@ -52,6 +52,7 @@ from .linking.thresholds import (
     threshold_of,
 )
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
+from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .ranking.decisions import Inference
@@ -63,7 +64,6 @@ from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
 from .show.explain import Explainer
-from .mentions.explanation import Explanation
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.step import RevisedInputs

@@ -239,6 +239,9 @@ def documents_reader(
     """Read the documents of a file or folder, with the mentions that they have.
 
     See ``read_documents``.
+
+    path: The file or the folder.
+    encoding: That of the files of text.
     """
     return lambda nlp: read_documents(Path(path), nlp, encoding)
 

@@ -70,7 +70,7 @@ def check_list(entities: Iterable[Entity], stop_words: Container[str]) -> list[F
             "titles with a qualifier in brackets, and no description or type",
             qualified,
             total,
-            "Texts write the bare name, which is found too. Put what is in brackets into the "
+            "Texts write the bare name, which is found too. Put the words in brackets into the "
             "description or the types: there it is compared with the context.",
         ),
         _finding(

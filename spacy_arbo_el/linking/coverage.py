@@ -56,7 +56,7 @@ def _share(value: Any) -> float:
 def fitted_coverage(reranker: Reranker, context: RankingContext) -> float:
     """The coverage that a reranker's presence is for.
 
-    Raises ValueError where its scores have no presence of their own.
+    Raises ValueError where its scores come without a presence.
     """
     fitted = reranker.coverage_in(context) if isinstance(reranker, TellsPresence) else None
     if fitted is None:
@@ -74,7 +74,7 @@ def with_coverage(
     """The ranking for other shares of mentions whose entity the list has.
 
     records: The m mentions.
-    corrected: (m,) bool, mentions that a correction holds for; they stay as they are.
+    corrected: (m,) bool, mentions that a correction holds for; they stay unchanged.
     shares: As ``coverage``; nothing changes by None or "estimate".
     fitted: The coverage that the ranking is for.
     """
@@ -123,7 +123,7 @@ class CoverageEstimate:
 def setting_of(
     share: ShareEstimate, by_label: Mapping[str, ShareEstimate]
 ) -> float | dict[str, float]:
-    """Estimates as a setting. Labels without one of their own have that of all mentions."""
+    """Estimates as a setting. Other labels have that of all mentions."""
     if not by_label:
         return share.share
     return {**{label: one.share for label, one in by_label.items()}, OTHER_LABELS: share.share}
@@ -178,8 +178,8 @@ def documents_with_mentions(
 ) -> Iterator[Doc]:
     """Docs with their mentions.
 
-    source: Those that have mentions are given as they are. Of the others, and of texts, the
-        components of the pipeline before the linker find them.
+    source: Docs that have mentions are given unchanged. In the others, and in texts, the
+        components of the pipeline before the linker find mentions.
     component: The linker.
     nlp: Its pipeline; None where it is in none.
     """

@@ -13,7 +13,7 @@ ThresholdSetting = float | Mapping[str, float]
 
 
 class LabelThresholds(float):
-    """Thresholds by label. As a number, it is that of the labels without one of their own.
+    """Thresholds by label. As a number, it is that of all other labels.
 
     by_label: The others.
     """

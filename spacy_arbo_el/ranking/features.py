@@ -66,14 +66,14 @@ COMPARED = (*range(len(NAME_FEATURES)), FEATURES.index("shared_lead"))
 
 @dataclass(frozen=True)
 class ContextFits:
-    """How well texts of candidates fit the contexts of ``m`` mentions.
+    """The fit of candidates' texts to the contexts of ``m`` mentions.
 
     Arrays are (m, c) float32.
 
     fit: The cosine of the context and the candidate's text.
     beyond: How much that is above the cosine with the title alone; 0 where that is all there is.
     shared: The cosine with the mean context of the mention's string in its document.
-    described: 1 where there is a description, 0 where there is none, -1 where nothing was compared.
+    described: 1 where there is a description, 0 where the entity has none, -1 where nothing was compared.
     """
 
     fit: np.ndarray

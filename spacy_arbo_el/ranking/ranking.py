@@ -98,7 +98,7 @@ class Ranking:
 
         Only presence changes: the shares of candidates, and so their order, stay.
 
-        shift: (m,) float, what is added to the log-odds of presence.
+        shift: (m,) float, added to the log-odds of presence.
         """
         presence = (self.presence + shift).astype(np.float32)
         scores = np.where(
@@ -234,7 +234,7 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class TellsPresence(Protocol):
-    """A reranker whose rankings have a presence of their own, apart from their scores."""
+    """A reranker whose rankings have a presence apart from their scores."""
 
     def coverage_in(self, context: RankingContext) -> float | None:
         """The share of mentions with an entity in the list that presence is for.

@@ -94,7 +94,7 @@ class Query(BaseModel):
     @field_validator("limit", mode="before")
     @classmethod
     def _limit(cls, value: Any) -> Any:
-        """Null and 0 mean that none is given, as does what is no number."""
+        """Null and 0 mean that none is given, as does anything but a number."""
         is_whole = isinstance(value, str) and value.strip().isdecimal()
         number = int(value) if is_whole or isinstance(value, float) and value == value else value
         is_number = isinstance(number, int) and not isinstance(number, bool)

@@ -11,6 +11,7 @@ from spacy_arbo_el.base.calibration import (
     fit_presence,
     fit_temperature,
     log_odds_of,
+    log_softmax,
     probability,
 )
 
@@ -23,7 +24,7 @@ numbers = st.floats(-50, 50)
     arrays(np.float64, 3, elements=numbers),
 )
 def test_they_are_a_share_of_the_probability_that_any_is_right(scores, valid, any_):
-    logits = log_odds_of(scores, valid, any_)
+    logits = log_odds_of(log_softmax(scores, valid), any_)
     assert (np.isfinite(logits) == valid).all()
     p = np.where(valid, probability(logits.astype(np.float64)), 0)
     expected = probability(any_) * valid.any(axis=1)
@@ -36,7 +37,8 @@ def test_they_are_a_share_of_the_probability_that_any_is_right(scores, valid, an
 
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_candidates_that_cannot_be_told_apart_share_it(count):
-    logits = log_odds_of(np.ones((1, count)), np.ones((1, count), bool), np.array([2.0]))
+    shares = log_softmax(np.ones((1, count)), np.ones((1, count), bool))
+    logits = log_odds_of(shares, np.array([2.0]))
     assert probability(logits) == pytest.approx(probability(np.array(2.0)) / count, abs=1e-5)
 
 
