@@ -302,7 +302,9 @@ def _nearest(  # pragma: no cover - compiled
             for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
                 word = windows.words[i]
                 for name in names.values[names.bounds[word] : names.bounds[word + 1]]:
-                    if seen[name] == window:
+                    length = words.bounds[name + 1] - words.bounds[name]
+                    # A name with many more words is no nearer than the share of those in common.
+                    if seen[name] == window or length * least * least > size + ROUNDING:
                         continue
                     seen[name] = window
                     of_name = words.values[words.bounds[name] : words.bounds[name + 1]]
