@@ -45,6 +45,7 @@ from .linking.settings import LiveSettings, check_threshold, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.stream import Stream
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
+from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .ranking.decisions import Inference
@@ -56,7 +57,6 @@ from .retrieval.retriever import Retriever
 from .retrieval.settings import RetrieverSettings
 from .retrieval.similarity import Similarity
 from .show.explain import Explainer
-from .mentions.explanation import Explanation
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.step import RevisedInputs

@@ -187,9 +187,7 @@ class FindsNames(Protocol):
         ...
 
 
-def mark_names(
-    doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True
-) -> Doc:
+def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True) -> Doc:
     """Put the names of a document where mentions are.
 
     The label of a mention is the first type of the first entity of that name.

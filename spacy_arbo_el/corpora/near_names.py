@@ -43,7 +43,9 @@ class NearNames:
         return cls.of(nlp.vocab, nlp.Defaults.stop_words, entities)
 
     @classmethod
-    def of(cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]) -> "NearNames":
+    def of(
+        cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
+    ) -> "NearNames":
         """Build it for a vocabulary and lowercase stop words."""
         dictionary = Dictionary.of(vocab, stop_words, entities)
         forms = [name.text for name in dictionary.names]

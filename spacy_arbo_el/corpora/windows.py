@@ -22,7 +22,28 @@ from .word_index import (
 # The most words of a window, stop words left out.
 MOST_WORDS = 8
 # Stop words that may stand within a name whose words are in another order.
-JOINING = frozenset("of the in for de la le du des del der von van di da do dos das".split())
+JOINING = frozenset(
+    [
+        "of",
+        "the",
+        "in",
+        "for",
+        "de",
+        "la",
+        "le",
+        "du",
+        "des",
+        "del",
+        "der",
+        "von",
+        "van",
+        "di",
+        "da",
+        "do",
+        "dos",
+        "das",
+    ]
+)
 # What may stand between two words of a name: a dash or an apostrophe, and white space without an
 # empty line.
 GAP = re.compile(r"[^\S\n]*[-/'\u2019\u2010-\u2014]?[^\S\n]*\n?[^\S\n]*")
@@ -169,9 +190,7 @@ def _tells(unit: Unit, index: WordIndex) -> bool:
     )
 
 
-def best_without_overlaps(
-    places: Sequence[tuple[int, int]], weights: Sequence[float]
-) -> list[int]:
+def best_without_overlaps(places: Sequence[tuple[int, int]], weights: Sequence[float]) -> list[int]:
     """Choose the places that do not overlap and have the largest sum of weights.
 
     This is weighted interval scheduling, by dynamic programming over the ends. Of equal sums the

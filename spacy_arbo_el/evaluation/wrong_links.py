@@ -15,9 +15,9 @@ from ..corpora.table import csv_text
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
+from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
-from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from .outcomes import Outcome
 from .report import seen_by
 

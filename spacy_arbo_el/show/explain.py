@@ -15,10 +15,10 @@ from ..kb.entity import NIL
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
 from ..mentions.annotations import Link, named
+from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
 from ..ranking.ranking import RankedMentions, RanksAnew, TellsPresence
-from ..mentions.explanation import SHOWN, Explanation, outcome_of
 
 # Characters of a description's sentence that are shown.
 LONGEST_SENTENCE = 80

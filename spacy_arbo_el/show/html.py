@@ -16,9 +16,9 @@ from ..base.errors import ArboError, Errors
 from ..base.pages import page as render
 from ..kb.entity import NIL
 from ..mentions.annotations import Link, links_of
+from ..mentions.explanation import Explanation, outcome_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
 from .arborescence import draw_arborescence
-from ..mentions.explanation import Explanation, outcome_of
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
 # Where an address has no meaning in a link, as displaCy writes it.

@@ -35,7 +35,9 @@ def test_the_best_places_are_those_of_all_choices(places, data):
     assert is_free(chosen)
     assert [places[number] for number in chosen] == sorted(places[number] for number in chosen)
     sets = [n for k in range(len(places) + 1) for n in combinations(range(len(places)), k)]
-    free = [(sum(weights[n] for n in numbers), -len(numbers)) for numbers in sets if is_free(numbers)]
+    free = [
+        (sum(weights[n] for n in numbers), -len(numbers)) for numbers in sets if is_free(numbers)
+    ]
     assert (sum(weights[n] for n in chosen), -len(chosen)) == max(free)
 
 
@@ -100,7 +102,9 @@ def test_equal_misspelled_words_are_searched_once(monkeypatch):
     searched = []
     search = type(index.similar).search
     monkeypatch.setattr(
-        type(index.similar), "search", lambda self, word: searched.append(word) or search(self, word)
+        type(index.similar),
+        "search",
+        lambda self, word: searched.append(word) or search(self, word),
     )
     for _ in range(2):
         near_windows(read_units("aldermnn tree, aldermnn trees", STOP_WORDS, 3), index, 0.9)

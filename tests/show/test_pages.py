@@ -13,8 +13,8 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.mentions.explanation import Explanation, outcome_of
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
 
 from ..base.test_display import new_entity
