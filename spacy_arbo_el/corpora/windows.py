@@ -158,8 +158,8 @@ def _candidates(
             is_window &= ~short[last]
         lengths = np.full(int(is_window.sum()), length, dtype=np.int64)
         parts.append((first[is_window], lengths, key[is_window]))
-    starts, lengths, keys = zip(*parts)
-    return np.concatenate(starts), np.concatenate(lengths), np.concatenate(keys)
+    starts, sizes, keys = zip(*parts)
+    return np.concatenate(starts), np.concatenate(sizes), np.concatenate(keys)
 
 
 def _tells(unit: Unit, index: WordIndex) -> bool:
