@@ -1,6 +1,6 @@
 """Names in a text as people write them: in another order or number, misspelled, abbreviated."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..kb.entity import Entity
 from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
-from .word_index import WordIndex, words_of_name
+from .word_index import WordIndex, normal_word, words_of_name
 
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.
@@ -28,14 +28,14 @@ class NearNames:
     dictionary: Finds names in their own spelling.
     index: The names by their words.
     owners: (n,) int64, the name of the dictionary that each name of the index is a form of.
-    is_bare: (n,) bool, single words with a capital that are a name without its legal form or
-        qualifier: "Target" is one, "target" is none.
+    bare: For each name of the index the single word that it is without its legal form or qualifier,
+        which a text must write alike: "Target" is one, "target" is none. "" for other names.
     """
 
     dictionary: Dictionary
     index: WordIndex
     owners: np.ndarray
-    is_bare: np.ndarray
+    bare: Sequence[str]
 
     @classmethod
     def build(cls, nlp: Language, entities: Iterable[Entity]) -> "NearNames":
@@ -56,10 +56,9 @@ class NearNames:
             if is_usable(text, stop_words)
         ]
         owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
-        proper = [len(text.split()) == 1 and not text.islower() for _, text in bare]
         index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
-        is_bare = np.array([*([False] * len(forms)), *proper], dtype=bool)
-        return cls(dictionary, index, owners, is_bare)
+        single = [text if len(text.split()) == 1 else "" for _, text in bare]
+        return cls(dictionary, index, owners, [*([""] * len(forms)), *single])
 
     @property
     def names(self) -> list[Name]:
@@ -113,6 +112,11 @@ class NearNames:
         if len(unit.words) > 1:
             # An abbreviation.
             return True
-        if self.is_bare[row] and text.islower():
+        if self.bare[row]:
+            return text == self.bare[row]
+        name = self.names[number].text
+        # Another word in small letters is an ordinary one rather than a proper name misspelled.
+        is_misspelled = normal_word(text) not in self.index.numbers
+        if is_misspelled and text.islower() and not name.islower():
             return False
-        return text.isupper() or not is_exact(self.names[number].text)
+        return text.isupper() or not is_exact(name)

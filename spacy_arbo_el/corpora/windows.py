@@ -22,28 +22,8 @@ from .word_index import (
 # The most words of a window, stop words left out.
 MOST_WORDS = 8
 # Stop words that may stand within a name whose words are in another order.
-JOINING = frozenset(
-    [
-        "of",
-        "the",
-        "in",
-        "for",
-        "de",
-        "la",
-        "le",
-        "du",
-        "des",
-        "del",
-        "der",
-        "von",
-        "van",
-        "di",
-        "da",
-        "do",
-        "dos",
-        "das",
-    ]
-)
+_JOINING = "of the in for de la le du des del der von van di da do dos das"
+JOINING = frozenset(_JOINING.split())
 # What may stand between two words of a name: a dash or an apostrophe, and white space without an
 # empty line.
 GAP = re.compile(r"[^\S\n]*[-/'\u2019\u2010-\u2014]?[^\S\n]*\n?[^\S\n]*")
@@ -178,8 +158,8 @@ def _candidates(
             is_window &= ~short[last]
         lengths = np.full(int(is_window.sum()), length, dtype=np.int64)
         parts.append((first[is_window], lengths, key[is_window]))
-    columns = list(zip(*parts))
-    return np.concatenate(columns[0]), np.concatenate(columns[1]), np.concatenate(columns[2])
+    starts, sizes, keys = zip(*parts)
+    return np.concatenate(starts), np.concatenate(sizes), np.concatenate(keys)
 
 
 def _tells(unit: Unit, index: WordIndex) -> bool:

@@ -57,6 +57,16 @@ def words_of_name(name: str, stop_words: Container[str]) -> list[str]:
     return list(dict.fromkeys(map(normal_word, kept)))
 
 
+def words_to_index(name: str, stop_words: Container[str]) -> list[str]:
+    """The words of a name by which windows are compared with it.
+
+    None where only one of several is left: "The Actors" is no name of an actor, nor "Radio Radio"
+    of a radio. Such a name is found in its own spelling only.
+    """
+    words = words_of_name(name, stop_words)
+    return words if len(words) != 1 or len(WORD.findall(name)) == 1 else []
+
+
 def is_stop_word(word: str, text: str, stop_words: Container[str]) -> bool:
     """Return whether a word is a stop word: "it", but not "IT" in a text in lower case."""
     return word.lower() in stop_words and not (word.isupper() and not text.isupper())
@@ -189,7 +199,7 @@ class WordIndex:
         words = array("i")
         counts: list[int] = []
         for name in names:
-            of_name = words_of_name(name, stop_words)
+            of_name = words_to_index(name, stop_words)
             words.extend([numbers.setdefault(word, len(numbers)) for word in of_name])
             counts.append(len(of_name))
         word_of = np.array(words, dtype=np.int32)
@@ -302,7 +312,9 @@ def _nearest(  # pragma: no cover - compiled
             for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
                 word = windows.words[i]
                 for name in names.values[names.bounds[word] : names.bounds[word + 1]]:
-                    if seen[name] == window:
+                    length = words.bounds[name + 1] - words.bounds[name]
+                    # A name with many more words is no nearer than the share of those in common.
+                    if seen[name] == window or length * least * least > size + ROUNDING:
                         continue
                     seen[name] = window
                     of_name = words.values[words.bounds[name] : words.bounds[name + 1]]

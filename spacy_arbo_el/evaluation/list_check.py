@@ -70,8 +70,8 @@ def check_list(entities: Iterable[Entity], stop_words: Container[str]) -> list[F
             "titles with a qualifier in brackets, and no description or type",
             qualified,
             total,
-            "Texts write the bare name, which is found too. Put the words in brackets into the "
-            "description or the types: there it is compared with the context.",
+            "Texts write the bare name, which is found too. Move the qualifier to the "
+            "description or the types: a description is compared with the context.",
         ),
         _finding(
             "names that are words of the language, or two small letters",

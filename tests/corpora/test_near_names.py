@@ -75,6 +75,21 @@ def test_a_text_without_names_has_no_mentions():
     assert found(text) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("The Actors", "an actor"),
+        ("In This World", "the world and worlds"),
+        ("Radio Radio", "a radio, radios"),
+        ("Either/Or (album)", "an album and albums"),
+        ("Velmos (film)", "the velmo"),
+        ("Concerto", "a concert"),
+    ],
+)
+def test_an_ordinary_word_is_no_name(name, text):
+    assert found(text, [Entity("E1", name)]) == []
+
+
 def test_the_subject_of_a_list_names_none_of_it():
     entities = [Entity(f"C{n}", f"cell {chr(97 + n % 26)}{n} body") for n in range(200)]
     text = "the cell, cells and cell a0 body"

@@ -13,7 +13,7 @@ from spacy_arbo_el.corpora.windows import (
     near_windows,
     read_units,
 )
-from spacy_arbo_el.corpora.word_index import WordIndex, is_one_edit, words_of_name
+from spacy_arbo_el.corpora.word_index import WordIndex, is_one_edit, words_to_index
 
 STOP_WORDS = frozenset(("a", "of", "and", "is"))
 PLACES = st.lists(
@@ -58,7 +58,7 @@ def test_windows_are_those_that_a_slow_search_finds(names, words, least):
 
 def slow_windows(units, names, least):
     """The same by comparing each window with each name."""
-    sets = [set(words_of_name(name, STOP_WORDS)) for name in names]
+    sets = [set(words_to_index(name, STOP_WORDS)) for name in names]
     every = set().union(*sets)
     windows = {}
     for i, first in enumerate(units):

@@ -264,7 +264,7 @@ def with_known(record: Record, entity: Entity | None) -> Record:
     A field that is missing (None, NaN) is not given; an empty one is. Keys of ``meta`` are given
     one by one.
 
-    entity: Of the same id; None where no entity has it.
+    entity: The one with the same id, or None.
     """
     if entity is None:
         return record
