@@ -73,7 +73,8 @@ class ContextFits:
     fit: The cosine of the context and the candidate's text.
     beyond: How much that is above the cosine with the title alone; 0 where that is all there is.
     shared: The cosine with the mean context of the mention's string in its document.
-    described: 1 where there is a description, 0 where the entity has none, -1 where nothing was compared.
+    described: 1 where there is a description, 0 where the entity has none, -1 where nothing was
+        compared.
     """
 
     fit: np.ndarray
