@@ -47,9 +47,9 @@ WAYS = 8
 # How much a mention counts for presence in a list that really lacks entities, and among made
 # namesakes, where it counts 1 as it is.
 HALF_LIST = 4.0
-NAMESAKES = 0.5
+NAMESAKES = 0.1
 # How much all names with siblings count, where all mentions of a corpus count 1.
-SIBLINGS = 2.0
+SIBLINGS = 0.05
 # The coverage that the weights of the package are for. A small list lacks most of what texts speak
 # of; whoever knows better sets it, or has it estimated.
 COVERAGE = 0.35
@@ -172,8 +172,8 @@ def scores_of(name: str, weights: RankerWeights, ways: list[Way]) -> dict[str, d
         for when, one in (("before", found), ("after", moved)):
             probabilities = probability(one.logits.max(axis=1))
             decided = np.where(probabilities >= THRESHOLD, right, is_nil)
-            row[f"decided {when}"] = float(decided.mean())
-            row[f"ECE {when}"] = float(reliability(probabilities, right).error)
+            row[f"decided_{when}"] = float(decided.mean())
+            row[f"ece_{when}"] = float(reliability(probabilities, right).error)
         scores[kind] = row
         print(f"{name}, {kind}:", ", ".join(f"{key} {value:.3f}" for key, value in row.items()))
     return scores

@@ -75,10 +75,10 @@ def coverage_command(
     find: str = FIND,
     code: Path | None = CODE,
 ) -> None:
-    """Estimate from texts without labels how many of their entities the list has.
+    """Estimate how many entities the list lacks.
 
-    The texts should be like those that are linked later. Links are probable in proportion. The
-    estimate is the linker's coverage from then on; null there undoes it.
+    Texts without labels tell, if they are like those that are linked later. The estimate is the
+    linker's coverage from then on; null there undoes it.
 
     \b
     Example:
