@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # The first of two candidates must be so many times as probable as the second to be linked.
 LEAST_RATIO = 1.1
+# The largest share that one of two equal candidates can have.
+MOST_OF_EQUALS = 0.6
 # From this probability on, the knowledge base has a mention's entity rather than not.
 LIKELY = 0.5
 SHOWN_EQUALS = 3
@@ -111,6 +113,8 @@ class Link:
         Empty for a link, and where the knowledge base probably lacks the entity.
         """
         if not self.is_nil or self.presence < LIKELY or not self.scores:
+            return []
+        if self.shares[0] >= MOST_OF_EQUALS:
             return []
         equals = [c for c in self.candidates if c.score * LEAST_RATIO > self.scores[0]]
         return equals if len(equals) > 1 else []

@@ -61,8 +61,7 @@ class StringIndex:
 
     Names are read when an entity is a candidate for the first time. So a knowledge base of millions
     costs no more than the entities that mentions are compared with. The weights of n-grams come
-    from the names that were counted. A surface form changes none, so that an exemplar of one name
-    does not move the similarities of others.
+    from surface forms, and from the names that were counted.
 
     An index that has been changed is equal to one that is built anew.
 
@@ -109,6 +108,8 @@ class StringIndex:
         distinct = [list(counts) for counts in counted]
         for entity, counts in zip(entities.tolist(), counted):
             old = self._surface_forms.of(entity)
+            if old:
+                self._reader.count(old, -1)
             for form in old:
                 del self._owners[form][entity]
                 if not self._owners[form]:
@@ -116,6 +117,7 @@ class StringIndex:
             for form, count in counts.items():
                 self._owners.setdefault(form, {})[entity] = count
         self._surface_forms.replace(entities, distinct)
+        self._reader.count([form for forms in distinct for form in forms])
 
     @property
     def garbage(self) -> float:

@@ -112,6 +112,7 @@ class CandidateBody(Body):
     kb_id: str
     title: str
     score: float
+    share: float = Field(description="Probability, given that the knowledge base has the entity")
 
 
 class LinkBody(Mention):
@@ -121,6 +122,8 @@ class LinkBody(Mention):
     kb_id: str
     title: str
     score: float = Field(description="Probability of the link; for NIL, of the best candidate")
+    presence: float = Field(description="Probability that the knowledge base has the entity")
+    undecided: list[str] = Field(description="Ids of entities that nothing tells apart, for NIL")
     new_entity: str
     candidates: list[CandidateBody]
 

@@ -1,5 +1,6 @@
 """What the default curves are fitted on."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+sys.path.insert(0, str(EXPERIMENTS))
 default_ranker = import_file("default_ranker", EXPERIMENTS / "default_ranker.py")
 
 

@@ -32,15 +32,15 @@ def linked_doc():
 
 
 ROWS = [
-    ("first", 0, 7, "Mercury", "STAR", "D1", "Mercury", 0.934, ""),
-    ("first", 12, 19, "Zorblat", "THING", "NIL", "", 0.123, "new-1"),
+    ("first", 0, 7, "Mercury", "STAR", "D1", "Mercury", 0.934, 0.0, "", ""),
+    ("first", 12, 19, "Zorblat", "THING", "NIL", "", 0.123, 0.0, "", "new-1"),
 ]
 
 
 def test_links_of_docs_are_rows():
     rows = links_to_dicts([linked_doc()])
     assert [tuple(row.values()) for row in rows] == ROWS
-    assert list(rows[0])[5:] == ["kb_id", "title", "score", "new_entity"]
+    assert list(rows[0])[5:] == ["kb_id", "title", "score", "presence", "undecided", "new_entity"]
     assert json.loads(json.dumps(rows)) == rows
     doc = linked_doc()
     doc.spans["none"] = []
@@ -88,7 +88,7 @@ def test_candidates_of_docs_are_rows():
 def test_a_link_as_a_dict_has_names_for_everything():
     data = LINK.to_dict()
     assert json.loads(json.dumps(data)) == data
-    assert data["candidates"][0] == {"kb_id": "D1", "score": 0.934, "title": "Mercury"}
+    assert data["candidates"][0] == {"kb_id": "D1", "score": 0.934, "title": "Mercury", "share": 0.0}
     assert data["evidence"][1]["kind"] == "mention" and data["title"] == "Mercury"
 
 
@@ -101,13 +101,13 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
         assert [one["kb_id"] or "" for one in record] == [ent.kb_id_ for ent in doc.ents]
         return rows, render_evidence([doc])
 
-    kept = ("Zorblat", "NEW", "NIL", "", 0.123, "new-1")
+    kept = ("Zorblat", "NEW", "NIL", "", 0.123, 0.0, "", "new-1")
     rows, page = edited((0, 1, "OTHER"), (2, 3, "NIL"))
-    assert rows == [("Mercury", "NEW", "OTHER", "OTHER", 1.0, ""), kept]
+    assert rows == [("Mercury", "NEW", "OTHER", "OTHER", 1.0, 0.0, "", ""), kept]
     assert "OTHER (OTHER)" in page and "D1 (Mercury), probability" not in page
-    assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "D2", 1.0, "")]
-    assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, "")]
-    assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, "")], "a new mention"
+    assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "D2", 1.0, 0.0, "", "")]
+    assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, 0.0, "", "")]
+    assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, 0.0, "", "")], "a new mention"
     assert edited((2, 3, ""))[0] == [], "no link any more"
     assert edited()[0] == []
 

@@ -5,7 +5,8 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_arbo_el.ranking.contexts import fits
+from spacy_arbo_el.ranking.contexts import fits_of
+from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 from spacy_arbo_el.training.contexts import ContextObjective
 from spacy_arbo_el.training.losses import SoftmaxPositiveNegative
 
@@ -44,10 +45,13 @@ def margin(linker):
     linker.refresh()
     ids = [record.kb_ids[0] for record in linker.exemplars.records]
     positions = linker.kb.entities.positions_of(["river", "poet", "dog"])
-    similarity, described = fits(
-        linker.datastore, linker.exemplars.records, np.tile(positions, (len(ids), 1))
-    )
-    assert described.all()
+    entities = np.tile(positions, (len(ids), 1))
+    features = np.zeros((*entities.shape, len(FEATURES)), dtype=np.float32)
+    none = np.full(entities.shape, -1)
+    candidates = CandidateFeatures(entities, features, none, np.zeros(entities.shape, np.float32))
+    found = fits_of(linker.exemplars.records, candidates, linker.datastore)
+    assert (found.described == 1).all()
+    similarity = found.fit
     own = np.eye(3, dtype=bool)[[["river", "poet", "dog"].index(one) for one in ids]]
     best_wrong = np.where(own, -np.inf, similarity).max(axis=1)
     return (similarity[own] - best_wrong).min()
