@@ -28,6 +28,7 @@ def schema() -> Any:
     """The schema of the rows, for pyarrow."""
     pa = import_pyarrow()
     types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
+    types["presence"] = pa.float64()
     types["evidence"] = pa.list_(pa.string())
     return pa.schema([(column, types.get(column, pa.string())) for column in COLUMNS])
 

@@ -42,7 +42,7 @@ def test_shards_of_jsonl_hold_each_line_once(tmp_path_factory, lines, size, end)
     raw = [json.dumps({"text": line}, ensure_ascii=False) if line else "" for line in lines]
     path.write_bytes(((end or "\n").join(raw) + end).encode("utf8"))
     docs = read_all(path, size)
-    expected = [(f"corpus.jsonl:{n}", line) for n, line in enumerate(lines, 1) if line]
+    expected = [(f"corpus.jsonl:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
     assert [(doc.user_data["doc_id"], doc.text) for doc in docs] == expected
     shards = list(cut(path, size))
     assert [shard.number for shard in shards] == list(range(len(shards)))

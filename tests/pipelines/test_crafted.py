@@ -364,7 +364,7 @@ def test_hostile_messages(world, folder, refused, name, data):
 def test_corrections_of_mentions_that_are_not_stored_are_left_out(world, folder):
     """As where a program has put parts of two pipelines together."""
     items = srsly.msgpack_loads((folder / "corrections").read_bytes())
-    orphan = [["0123456789abcdef", 0, 3], "planet", [], None]
+    orphan = [["0123456789abcdef", 0, 3, "THING"], "planet", [], None]
     put(folder, "corrections", srsly.msgpack_dumps([*items, orphan]))
     with pytest.warns(UserWarning, match="W515"):
         linker = load_component(folder, world[1])
