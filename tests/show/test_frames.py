@@ -88,7 +88,12 @@ def test_candidates_of_docs_are_rows():
 def test_a_link_as_a_dict_has_names_for_everything():
     data = LINK.to_dict()
     assert json.loads(json.dumps(data)) == data
-    assert data["candidates"][0] == {"kb_id": "D1", "score": 0.934, "title": "Mercury", "share": 0.0}
+    assert data["candidates"][0] == {
+        "kb_id": "D1",
+        "score": 0.934,
+        "title": "Mercury",
+        "share": 0.0,
+    }
     assert data["evidence"][1]["kind"] == "mention" and data["title"] == "Mercury"
 
 
@@ -107,7 +112,9 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
     assert "OTHER (OTHER)" in page and "D1 (Mercury), probability" not in page
     assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "D2", 1.0, 0.0, "", "")]
     assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, 0.0, "", "")]
-    assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, 0.0, "", "")], "a new mention"
+    assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, 0.0, "", "")], (
+        "a new mention"
+    )
     assert edited((2, 3, ""))[0] == [], "no link any more"
     assert edited()[0] == []
 
