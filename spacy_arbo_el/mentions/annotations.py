@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .explanation import Explanation
 
 # The first of two candidates must be so many times as probable as the second to be linked.
-LEAST_RATIO = 1.1
+LEAST_RATIO = 1.25
 # The largest share that one of two equal candidates can have.
 MOST_OF_EQUALS = 0.6
 # From this probability on, the knowledge base has a mention's entity rather than not.
