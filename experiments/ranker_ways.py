@@ -24,7 +24,12 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.mentions.record import MentionRecord
-from spacy_arbo_el.ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, fits_of, joined
+from spacy_arbo_el.ranking.contexts import (
+    DESCRIPTION_PIECES,
+    encode_contexts,
+    fits_of,
+    joined,
+)
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures, ContextFits
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
@@ -103,7 +108,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     fits = fits_of(records, features, stages.datastore, kept)
     read = features.with_contexts(fits)
     if (fits.described > 0).any():
-        brief = briefly_described(linker, records, features, fits)
+        brief = briefly_described(linker, records, features, fits, kept)
         correct = is_gold(features.entities, alone.gold)
         others = [
             read,
@@ -202,6 +207,7 @@ def briefly_described(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
     fits: ContextFits,
+    kept: KeptResults,
 ) -> ContextFits:
     """The same, but that descriptions have ``BRIEF`` words."""
     mentions, columns = np.nonzero(fits.described > 0)
@@ -213,7 +219,7 @@ def briefly_described(
         texts.append(joined(entities[position].title, " ".join(words)))
     encode = linker.encoder.encode_passages
     vectors = unit(encode("entity", texts, DESCRIPTION_PIECES))
-    contexts = unit(encode("mention", [record.passage for record in records], CONTEXT_PIECES))
+    contexts = encode_contexts(linker.encoder, [record.passage for record in records], kept)
     fit = fits.fit.copy()
     fit[mentions, columns] = np.einsum("nd,nd->n", contexts[mentions], vectors[place])
     change = fit - fits.fit

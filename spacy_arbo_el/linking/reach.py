@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.arrays import unit
 from ..encoders.kept_results import KeptResults
 from ..encoders.protocol import Encoder
 from ..mentions.record import MentionRecord
-from ..ranking.contexts import CONTEXT_PIECES, Descriptions
+from ..ranking.contexts import Descriptions, encode_contexts
 from ..retrieval.datastore import Datastore
 
 # Passages whose vectors have at least this cosine say the same. Two sentences on different things
@@ -120,22 +119,17 @@ class Reach:
         if encoder.reads_passages:
             corrected = [self.said[number].record for number in dict.fromkeys(numbers)]
             some = [records[mention] for mention in dict.fromkeys(mentions)]
-            vectors |= _encoded(some, encoder, self.kept or KeptResults())
+            vectors |= _encoded(some, encoder, self.kept)
             vectors |= _encoded(corrected, encoder, self.passages)
         return _Contexts(vectors, self.datastore)
 
 
 def _encoded(
-    records: Sequence[MentionRecord], encoder: Encoder, kept: KeptResults
+    records: Sequence[MentionRecord], encoder: Encoder, kept: KeptResults | None
 ) -> dict[str, np.ndarray]:
     """The vectors of mentions' passages, of length 1."""
     passages = list(dict.fromkeys(record.passage for record in records))
-
-    def encode(places: list[int]) -> np.ndarray:
-        texts = [passages[place] for place in places]
-        return unit(encoder.encode_passages("mention", texts, CONTEXT_PIECES))
-
-    return dict(zip(passages, kept.of("contexts", passages, encode)))
+    return dict(zip(passages, encode_contexts(encoder, passages, kept)))
 
 
 @dataclass(frozen=True)

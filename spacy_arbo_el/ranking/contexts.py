@@ -164,30 +164,27 @@ def fits_of(
 
     kept: As in ``read_contexts``.
     """
-    columns = candidates.worth_describing()
-    entities = np.take_along_axis(candidates.entities, columns, axis=1)
-    width = candidates.entities.shape[1]
-    mentions, places = np.nonzero(entities >= 0)
+    found = ContextFits.none(candidates.entities.shape)
+    mentions, columns = np.nonzero(candidates.worth_describing())
     if not len(mentions):
-        return ContextFits.none(candidates.entities.shape)
-    rows, vectors = Descriptions.of(datastore).of_entities(entities[mentions, places])
+        return found
+    rows, vectors = Descriptions.of(datastore).of_entities(candidates.entities[mentions, columns])
     has_description = rows[:, 0] != rows[:, 1]
     compared = np.unique(mentions[has_description])
     is_compared = np.isin(mentions, compared)
-    found = ContextFits.none(entities.shape)
     if len(compared):
         some = [records[row] for row in compared.tolist()]
-        contexts = _contexts(datastore.encoder, [record.passage for record in some], kept)
+        contexts = encode_contexts(datastore.encoder, [one.passage for one in some], kept)
         place = np.searchsorted(compared, mentions[is_compared])
         texts, titles = vectors[rows[is_compared].T]
-        cell = mentions[is_compared], places[is_compared]
+        cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
         shared = _of_same_string(some, contexts)
         found.fit[cell] = fit
         found.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
         found.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
         found.described[cell] = has_description[is_compared]
-    return found.at(columns, width)
+    return found
 
 
 def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:
@@ -203,8 +200,12 @@ def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> n
     return unit(sums)[group]
 
 
-def _contexts(encoder: Encoder, texts: list[str], kept: KeptResults | None) -> np.ndarray:
-    """(n, width) float32 of length 1. Equal contexts are encoded once."""
+def encode_contexts(
+    encoder: Encoder, texts: Sequence[str], kept: KeptResults | None = None
+) -> np.ndarray:
+    """The vectors of mentions' passages: (n, width) float32 of length 1. Equal ones are encoded
+    once.
+    """
 
     def encode(places: list[int]) -> np.ndarray:
         passages = [texts[place] for place in places]

@@ -1,7 +1,7 @@
 """The candidates of mentions, and their features: similarities of vectors and of strings."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,19 +87,6 @@ class ContextFits:
         """Those where nothing was compared."""
         zeros = np.zeros(shape, dtype=np.float32)
         return cls(zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32))
-
-    def at(self, columns: np.ndarray, width: int) -> "ContextFits":
-        """The same of more candidates.
-
-        columns: (m, c) int64, the columns of these among the others, each once.
-        width: How many candidates there are.
-        """
-        whole = ContextFits.none((len(columns), width))
-        for field in fields(self):
-            np.put_along_axis(
-                getattr(whole, field.name), columns, getattr(self, field.name), axis=1
-            )
-        return whole
 
 
 @dataclass(frozen=True)
@@ -198,14 +185,16 @@ class CandidateFeatures:
         return replace(self, features=features)
 
     def worth_describing(self) -> np.ndarray:
-        """Columns of the candidates whose descriptions are worth a look: (m, k) int64.
+        """(m, c) bool, the candidates whose descriptions are worth a look.
 
         They are those with the most similar names, and all that share the name.
         """
         score = np.where(self.valid, self.column("nearest") + self.column("ngrams"), -np.inf)
-        owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1).max(initial=0)
         order = np.argsort(-score, axis=1, kind="stable")
-        return order[:, : max(MAX_DESCRIBED, int(owners))]
+        rank = np.empty_like(order)
+        np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
+        owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1, keepdims=True)
+        return self.valid & (rank < np.maximum(owners, MAX_DESCRIBED))
 
     def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
         """The same with other features of some mentions.

@@ -14,6 +14,7 @@ from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
 from spacy_arbo_el.ranking.contexts import Descriptions, description_text, fits_of
 from spacy_arbo_el.ranking.features import (
     FEATURES,
+    MAX_DESCRIBED,
     MOST_LEAD,
     CandidateFeatures,
     ContextFits,
@@ -110,6 +111,16 @@ def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
     read = len(datastore.encoder.read)
     assert (fits(datastore, [one], [[2, -1]]).described == -1).all(), "nothing is described"
     assert len(datastore.encoder.read) == read, "no context is read where nothing is described"
+
+
+def test_a_mention_of_many_owners_has_no_part_in_what_others_are_compared_with():
+    ngrams = 0.9 * np.random.default_rng(0).random((2, 20), dtype=np.float32)
+    ngrams[1] = 1.0
+    alone = candidates_of(ngrams[:1], np.ones((1, 20), dtype=bool)).worth_describing()
+    both = candidates_of(ngrams, np.ones((2, 20), dtype=bool)).worth_describing()
+    assert alone.sum() == MAX_DESCRIBED
+    assert both[0].tolist() == alone[0].tolist()
+    assert both[1].all()
 
 
 def test_edits_and_other_weights_are_noticed(datastore):
