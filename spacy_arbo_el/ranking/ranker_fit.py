@@ -99,17 +99,16 @@ def fit_weights(
     shares: np.ndarray | None = None,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
-    prior: float = PRIOR,
 ) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
-    start, presence, prior: See ``cross_fit``.
+    start, presence: See ``cross_fit``.
     RETURNS: None where there is too little to learn from.
     """
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
-    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence, prior)
+    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence)
     return None if fitted is None else fitted.whole
 
 
@@ -128,7 +127,6 @@ def cross_fit(
     parts: int,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
-    prior: float = PRIOR,
 ) -> CrossFit | None:
     """Train a network without each part of the mentions, and fit probabilities on the part.
 
@@ -139,7 +137,6 @@ def cross_fit(
         it as by networks that were fitted from nothing.
     presence: (2, m) float, how much each mention counts for the probability that any candidate is
         right, as it is and as if the knowledge base lacked its entity; None for shares of both.
-    prior: The weight of the penalty for large weights, as so many mentions.
     RETURNS: None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
@@ -147,7 +144,7 @@ def cross_fit(
     gold = labelled.gold
     if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
-    way = _best_way(labelled, part_of, parts, start, prior)
+    way = _best_way(labelled, part_of, parts, start)
     if presence is None:
         presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
     whole = _with_curve(way.whole, way, labelled, presence, start)
@@ -164,17 +161,13 @@ def cross_fit(
 
 
 def _best_way(
-    labelled: Labelled,
-    part_of: np.ndarray,
-    parts: int,
-    start: RankerWeights | None,
-    prior: float,
+    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
 ) -> _Way:
     """The networks by which mentions that they did not see are most likely."""
-    way = _networks(labelled, part_of, parts, None, prior)
+    way = _networks(labelled, part_of, parts, None)
     if start is None:
         return way
-    moved = _networks(labelled, part_of, parts, start, prior)
+    moved = _networks(labelled, part_of, parts, start)
     kept = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
     # Each counts at its temperature: the one with the larger scores does not outvote the other.
     factors = [labelled.temperature(scores)[0] / 2 for scores in (kept, moved.scores)]
@@ -187,11 +180,7 @@ def _best_way(
 
 
 def _networks(
-    labelled: Labelled,
-    part_of: np.ndarray,
-    parts: int,
-    start: RankerWeights | None,
-    prior: float,
+    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
 ) -> _Way:
     """Train a network without each part, from other weights or from random ones."""
     standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
@@ -199,7 +188,7 @@ def _networks(
     for part in range(parts):
         begins = [part * STARTS + i for i in range(STARTS)] if start is None else [start]
         rest = labelled.take(part_of != part)
-        trained = [train_network(rest, standards, begin, prior) for begin in begins]
+        trained = [train_network(rest, standards, begin) for begin in begins]
         networks.append(sum_of_networks(trained, [1 / len(begins)] * len(begins)))
     return _way_of(networks, labelled, part_of)
 
@@ -252,15 +241,11 @@ def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]
 
 
 def train_network(
-    labelled: Labelled,
-    standards: tuple[np.ndarray, np.ndarray],
-    start: RankerWeights | int,
-    prior: float = PRIOR,
+    labelled: Labelled, standards: tuple[np.ndarray, np.ndarray], start: RankerWeights | int
 ) -> RankerWeights:
     """Fit all but the curve, from other weights or from a random start with this number.
 
     standards: Mean and standard deviation of the inputs.
-    prior: As in ``cross_fit``.
     """
     if torch is None:
         raise ArboError(Errors.E854)
@@ -276,7 +261,7 @@ def train_network(
         torch.from_numpy((shares / max(shares.sum(), 1e-9)).astype(np.float32)),
     )
     begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
-    penalty = prior / max(float(shares.sum()), 1.0)
+    penalty = PRIOR / max(float(shares.sum()), 1.0)
     linear, hidden, bias, out = _fitted(begin, data, penalty, centred=not isinstance(start, int))
     curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
