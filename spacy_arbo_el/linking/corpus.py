@@ -191,11 +191,11 @@ class CorpusLinker:
 
     def _estimated(self, mentions: CorpusMentions, threshold: float) -> CoverageSetting:
         """The coverage by the mentions of the corpus, where it is to be estimated."""
-        if self.stages.coverage != ESTIMATE or not self.stages.tells_presence:
+        if self.stages.coverage != ESTIMATE:
             return None
-        if (~mentions.ranked.corrected).sum() < MIN_MENTIONS:
+        fitted = self.stages.coverage_of_fit
+        if fitted is None or (~mentions.ranked.corrected).sum() < MIN_MENTIONS:
             return None
-        fitted = self.stages.fitted_coverage
         estimate = estimate_coverage(mentions.ranked, fitted, threshold, None)
         log.info("%s", estimate)
         return estimate.setting

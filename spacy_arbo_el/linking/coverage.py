@@ -53,15 +53,9 @@ def _share(value: Any) -> float:
     return float(value)
 
 
-def fitted_coverage(reranker: Reranker, context: RankingContext) -> float:
-    """The coverage that a reranker's presence is for.
-
-    Raises ValueError where its scores come without a presence.
-    """
-    fitted = reranker.coverage_in(context) if isinstance(reranker, TellsPresence) else None
-    if fitted is None:
-        raise ArboError(Errors.E404.format(reranker=type(reranker).__name__))
-    return fitted
+def coverage_of_fit(reranker: Reranker, context: RankingContext) -> float | None:
+    """The coverage that a reranker's presence is for. None where its scores come without one."""
+    return reranker.coverage_in(context) if isinstance(reranker, TellsPresence) else None
 
 
 def with_coverage(

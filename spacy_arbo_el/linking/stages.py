@@ -9,6 +9,7 @@ from spacy.tokens import Span
 
 from ..base.arrays import TopK
 from ..base.calibration import Calibration, log_odds, probability
+from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
 from ..encoders.inputs import SpanInputs
@@ -20,12 +21,12 @@ from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch, MentionRecord
 from ..ranking.decisions import Decisions, Inference, Step
-from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
+from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker
 from ..retrieval.datastore import Datastore
 from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
-from .coverage import ESTIMATE, CoverageSetting, fitted_coverage, with_coverage
+from .coverage import ESTIMATE, CoverageSetting, coverage_of_fit, with_coverage
 from .only import Only
 from .thresholds import LabelThresholds, least_threshold, thresholds_for
 
@@ -175,17 +176,17 @@ class LinkingStages:
         return replace(ranked, ranking=with_coverage(ranked.ranking, *arguments))
 
     @property
-    def tells_presence(self) -> bool:
-        """Return whether the reranker tells how probable it is that the list has an entity."""
-        reranker = self.reranker
-        if not isinstance(reranker, TellsPresence):
-            return False
-        return reranker.coverage_in(self.context) is not None
+    def coverage_of_fit(self) -> float | None:
+        """The coverage that the reranker was fitted for; None where it tells no presence."""
+        return coverage_of_fit(self.reranker, self.context)
 
     @property
     def fitted_coverage(self) -> float:
         """The coverage that the reranker was fitted for. Raises ValueError where it has none."""
-        return fitted_coverage(self.reranker, self.context)
+        fitted = self.coverage_of_fit
+        if fitted is None:
+            raise ArboError(Errors.E404.format(reranker=type(self.reranker).__name__))
+        return fitted
 
     def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:
         """The links of mentions. threshold: The probability that a link must have.

@@ -19,7 +19,7 @@ from ..mentions.annotations import Link, named
 from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
-from ..ranking.ranking import RankedMentions, RanksAnew, TellsPresence
+from ..ranking.ranking import RankedMentions, RanksAnew
 
 # Characters of a description's sentence that are shown.
 LONGEST_SENTENCE = 80
@@ -79,10 +79,7 @@ class Explainer:
 
     def _coverage(self) -> str:
         """Describe the coverage that presence is for; empty where the reranker has none."""
-        reranker = self.stages.reranker
-        if not isinstance(reranker, TellsPresence):
-            return ""
-        fitted = reranker.coverage_in(self.stages.context)
+        fitted = self.stages.coverage_of_fit
         if fitted is None:
             return ""
         setting = self.stages.coverage
