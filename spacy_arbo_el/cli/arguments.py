@@ -78,7 +78,9 @@ def is_list(path: Path) -> bool:
     """Return whether a path is that of entities, in a file or in the folder of a KB."""
     if path.is_file():
         return path.suffix.lower() not in (".spacy", ".txt")
-    return not is_pipeline(path) and (path / "entities.sqlite").is_file()
+    from ..kb.folder import DATABASE
+
+    return not is_pipeline(path) and (path / DATABASE).is_file()
 
 
 def check_data(path: Path) -> None:

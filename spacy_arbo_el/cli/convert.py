@@ -1,16 +1,13 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import errors_for_people, visible
 from .arguments import CODE, EXCLUDE
-
-if TYPE_CHECKING:
-    from ..storage.lines import OnBad
 
 # Not read from the registry: readers are not imported for help.
 FORMATS = (
@@ -60,51 +57,38 @@ def convert_command(
       python -m spacy arbo convert annotations.csv train.spacy --skip-bad
       python -m spacy arbo convert mine.xml train.spacy --format mine --code readers.py
     """
+    import spacy
+
+    from ..corpora.convert import convert_corpus
+    from ..corpora.read import read_ids
+    from ..storage.lines import throw
+
     problems: list[ValueError] = []
 
     def keep(problem: ValueError) -> None:
         problems.append(problem)
         msg.warn(visible(problem))
 
-    settings = {"format": format, "lang": lang, "offsets": offsets, "id_key": id_key}
-    from ..storage.lines import throw
-
     with errors_for_people():
-        bad = keep if skip_bad else throw
-        counts = _converted(source, output, labels, concepts, exclude, bad, settings)
+        counts = convert_corpus(
+            source,
+            output,
+            format=format,
+            nlp=spacy.blank(lang),
+            labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
+            concept_map=_concept_map(concepts) if concepts else None,
+            exclude_ids=read_ids(exclude) if exclude else None,
+            offsets=offsets,
+            id_key=id_key,
+            bad=keep if skip_bad else throw,
+        )
+    msg.good(f"{output}: {_summary(counts, problems)}")
+
+
+def _summary(counts: Mapping[str, int], problems: Sequence[ValueError]) -> str:
+    """What was written, and what was left out."""
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    if problems:
-        summary += f", {len(problems)} bad lines left out"
-    msg.good(f"{output}: {summary}")
-
-
-def _converted(
-    source: Path,
-    output: Path,
-    labels: str,
-    concepts: Path | None,
-    exclude: Path | None,
-    bad: "OnBad",
-    settings: dict[str, str],
-) -> dict[str, int]:
-    """Convert a corpus, and count what was written and left out. See ``convert_command``."""
-    import spacy
-
-    from ..corpora.convert import convert_corpus
-    from ..corpora.read import read_ids
-
-    return convert_corpus(
-        source,
-        output,
-        format=settings["format"],
-        nlp=spacy.blank(settings["lang"]),
-        labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
-        concept_map=_concept_map(concepts) if concepts else None,
-        exclude_ids=read_ids(exclude) if exclude else None,
-        offsets=settings["offsets"],
-        id_key=settings["id_key"],
-        bad=bad,
-    )
+    return summary + (f", {len(problems)} bad lines left out" if problems else "")
 
 
 def _concept_map(kb: Path) -> dict[str, str]:

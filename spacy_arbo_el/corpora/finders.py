@@ -150,7 +150,7 @@ def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     if find == "pipeline":
         return _finder_of_pipeline(nlp, linker)
     if find == "names":
-        names = NearNames.build(nlp, linker.kb.entities)
+        names = NearNames.of(nlp.vocab, nlp.Defaults.stop_words, linker.kb.entities)
         return lambda docs: (mark_names(doc, names, linker.mentions.getter) for doc in docs)
     return _finder_of_other(nlp, linker, find)
 

@@ -4,7 +4,6 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -36,11 +35,6 @@ class NearNames:
     index: WordIndex
     owners: np.ndarray
     bare: Sequence[str]
-
-    @classmethod
-    def build(cls, nlp: Language, entities: Iterable[Entity]) -> "NearNames":
-        """Build it for the names of these entities."""
-        return cls.of(nlp.vocab, nlp.Defaults.stop_words, entities)
 
     @classmethod
     def of(

@@ -26,7 +26,9 @@ ENTITIES = [Entity(f"E{n}", name, types=[f"T{n}"]) for n, name in enumerate(NAME
 
 
 def found(text, entities=ENTITIES):
-    doc = mark_names(EN.make_doc(text), NearNames.build(EN, entities), EntSpans())
+    doc = mark_names(
+        EN.make_doc(text), NearNames.of(EN.vocab, EN.Defaults.stop_words, entities), EntSpans()
+    )
     assert doc.text == text
     return [(span.text, span.label_) for span in doc.ents]
 
