@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
@@ -10,36 +9,18 @@ from spacy.tokens import Doc, Span
 from spacy_arbo_el.base.display import shown_probability
 from spacy_arbo_el.kb.entity import NIL, Entity
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.ranking.features import COMPARED, FEATURES
-from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 
 from ..linker.conftest import build
+from ..ranking.examples import weights_of
 
 NAMES = [f"{first}{last}" for first in ("bar", "kel", "tov") for last in ("mun", "dra", "sil")]
 ENTITIES = [Entity(name, name) for name in NAMES]
 FITTED = 0.4
 
 
-def weights(coverage=FITTED):
+def weights():
     """Weights by which a name that is in the list is surely present, and others hardly are."""
-    width = 2 * len(COMPARED)
-    linear = np.zeros(width, np.float32)
-    linear[COMPARED.index(FEATURES.index("ngrams"))] = 20.0
-    none = np.zeros((width, 1), np.float32)
-    curve = np.zeros(len(SIGNS) + 2, np.float32)
-    curve[0] = 1.0
-    curve[1 + list(SIGNS).index("ngrams")] = 20.0
-    curve[-1] = -14.0
-    return RankerWeights(
-        mean=np.zeros(width, np.float32),
-        spread=np.ones(width, np.float32),
-        linear=linear,
-        hidden=none,
-        bias=none[0],
-        out=none[0],
-        curve=curve,
-        coverage=coverage,
-    )
+    return weights_of({"ngrams": 20.0}, offset=-14.0, coverage=FITTED, ngrams=20.0)
 
 
 def pipeline(entities=ENTITIES, **config):

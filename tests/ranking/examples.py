@@ -5,8 +5,32 @@ import numpy as np
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
+from spacy_arbo_el.ranking.features import COMPARED, FEATURES
+from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights
 from spacy_arbo_el.ranking.ranking import RankedMentions, rank_by_best_evidence
 from spacy_arbo_el.retrieval.neighbours import Neighbours
+
+
+def weights_of(presence=None, offset=5.0, coverage=0.5, **weights):
+    """Weights that add up features, and leave log-odds as they are.
+
+    presence: Weights of the evidence that any candidate is right, by name.
+    """
+    presence = presence or {}
+    width = 2 * len(COMPARED)
+    linear = np.zeros(width, np.float32)
+    linear[: len(COMPARED)] = [weights.get(FEATURES[column], 0.0) for column in COMPARED]
+    none = np.zeros((width, 1), np.float32)
+    return RankerWeights(
+        mean=np.zeros(width, np.float32),
+        spread=np.ones(width, np.float32),
+        linear=linear,
+        hidden=none,
+        bias=none[0],
+        out=none[0],
+        curve=np.array([1.0, *(presence.get(name, 0.0) for name in SIGNS), offset], np.float32),
+        coverage=coverage,
+    )
 
 
 def top_k(ids, scores):

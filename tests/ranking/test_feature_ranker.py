@@ -16,7 +16,6 @@ from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker, feature_ranker
 from spacy_arbo_el.ranking.features import (
-    COMPARED,
     CONTEXT_FEATURES,
     FEATURES,
     MOST_BY_FREQUENCY,
@@ -29,7 +28,7 @@ from spacy_arbo_el.ranking.ranking import BestEvidence
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
-from .examples import ranked
+from .examples import ranked, weights_of
 from .strings import datastore_of, inputs
 
 # Two mentions; entities 0 to 3; exemplars 7 (of entity 2) and 9 (of entity 1).
@@ -81,23 +80,6 @@ def context_of(strings, n_candidates=64, allowed=None):
 def candidates():
     strings = strings_of(NAMES, SURFACE_FORMS)
     return gather_features(NEIGHBOURS, records_of("bb", "dd"), strings, None, 24)
-
-
-def weights_of(**weights):
-    """Weights that add up features, and leave log-odds as they are."""
-    width = 2 * len(COMPARED)
-    linear = np.zeros(width, np.float32)
-    linear[: len(COMPARED)] = [weights.get(FEATURES[column], 0.0) for column in COMPARED]
-    none = np.zeros((width, 1), np.float32)
-    return RankerWeights(
-        mean=np.zeros(width, np.float32),
-        spread=np.ones(width, np.float32),
-        linear=linear,
-        hidden=none,
-        bias=none[0],
-        out=none[0],
-        curve=np.array([1.0, *np.zeros(len(SIGNS)), 5.0], np.float32),
-    )
 
 
 def features_of(candidates, mention, entity):
