@@ -121,7 +121,7 @@ class Errors(metaclass=_Coded):
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
     E024 = (
         "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
-        "registered with @entity_formats in a file given by --code."
+        "registered by packages, or with @entity_formats in a file given by --code."
     )
     E026 = (
         "Encoding can't be part of a transaction, since vectors can't be rolled back. Call sync "
@@ -253,7 +253,7 @@ class Errors(metaclass=_Coded):
     )
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
-        "with @corpus_formats in a file given by --code."
+        "by packages, or with @corpus_formats in a file given by --code."
     )
     E113 = (
         "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions are "

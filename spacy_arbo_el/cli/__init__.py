@@ -6,6 +6,7 @@ Commands import what they need only when they run, so that spaCy's other command
 import typer
 from spacy.cli._util import app
 
+from .add_ons import add_commands
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
@@ -47,4 +48,5 @@ arbo_cli.command("serve")(serve_command)
 arbo_cli.add_typer(fit_cli)
 arbo_cli.add_typer(kb_cli)
 arbo_cli.add_typer(new_cli)
+add_commands(arbo_cli)
 app.add_typer(arbo_cli)

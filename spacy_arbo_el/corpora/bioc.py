@@ -1,10 +1,13 @@
 """BioC, in XML and JSON, as PubTator Central and many biomedical corpora are distributed."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from ..storage.formats import corpus_formats
+from ..storage.formats import certainty
 from ..storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
 from .annotated import LABEL, AnnotatedText
 from .id_fields import find_id
@@ -27,25 +30,44 @@ from .pubtator import ids_in
 TYPES = ("type", "label", "class")
 
 
-@corpus_formats("bioc")
-def read_bioc(
-    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file; errors name the number of a document.
+START = re.compile(
+    rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
+)
+
+
+@dataclass(frozen=True)
+class BiocReader:
+    """Reads the documents of a file; errors name the number of a document.
 
     The text is that of the passages at their offsets. A mention in several pieces is left out
     and counted.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
     """
-    path = check_exists(path)
-    source = Source(path, bad, offsets=offsets)
-    with OPENERS.get(path.suffix, open)(path, "rb") as file:
-        is_xml = file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
-    documents = _xml_documents(path) if is_xml else _json_documents(source)
 
-    def parse(document: Any, id_: str) -> AnnotatedText:
-        return _text_of(document, id_, offsets, id_key)
+    offsets: str = ""
+    id_key: str = ""
 
-    return read_each(source, parse, enumerate(documents, 1))
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name or their beginning."""
+        return certainty(name, start, (".xml", ".bioc"), START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        path = check_exists(path)
+        source = Source(path, bad, offsets=self.offsets)
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            is_xml = file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        documents = _xml_documents(path) if is_xml else _json_documents(source)
+
+        def parse(document: Any, id_: str) -> AnnotatedText:
+            return _text_of(document, id_, self.offsets, self.id_key)
+
+        return read_each(source, parse, enumerate(documents, 1))
 
 
 def _json_documents(source: Source) -> Iterator[Any]:

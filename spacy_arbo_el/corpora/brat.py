@@ -7,9 +7,12 @@ The id is that of a normalization (N); of a mention without any, that of an attr
 says so. A note (#) is read where ``id_key`` names its kind. Relations and events are not read.
 """
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ..storage.formats import corpus_formats
+from ..storage.formats import BY_START
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .id_fields import FoundId, find_id
@@ -17,22 +20,37 @@ from .json_documents import Problem, Source, placed_or_reported
 from .offsets import Given
 
 
-@corpus_formats("brat")
-def read_brat(
-    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a folder, or that of an ``.ann`` file.
+@dataclass(frozen=True)
+class BratReader:
+    """Reads the documents of a folder, or that of an ``.ann`` file.
 
     A mention in several pieces is left out and counted. Raises ValueError with
     file and line at an invalid line.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
     """
-    path = check_exists(path)
-    files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
-    for file in files:
-        text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
-        content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
-        name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
-        yield _document(Source(file, bad, offsets=offsets), name, content, id_key)
+
+    reads_folders: ClassVar[bool] = True
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name, which no other format has."""
+        return BY_START if name.endswith(".ann") else 0.0
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        path = check_exists(path)
+        files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+        for file in files:
+            text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
+            content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
+            name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+            yield _document(Source(file, bad, offsets=self.offsets), name, content, self.id_key)
 
 
 def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:

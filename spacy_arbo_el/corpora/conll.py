@@ -23,11 +23,12 @@ Or tags of tokens in ``NE``, with the id beside that of the first token::
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import unquote
 
-from ..storage.formats import corpus_formats
+from ..storage.formats import certainty
 from ..storage.lines import OnBad, PathLike, read_lines, throw
 from .annotated import LABEL, AnnotatedText, split_ids, unique
 from .id_fields import find_id
@@ -40,8 +41,10 @@ TAG = re.compile(r"([BI])(?:-(.+))?")
 # Some files have "\u00e9" for "é".
 ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 SPACE = re.compile(r"\s")
+AIDA_START = re.compile(rb"-DOCSTART- \(")
 AIDA = "a token, or token, B or I, mention and title, separated by tabs"
 
+CONLLU_START = re.compile(rb"# *(?:newdoc|sent_id|global\.|text) *[\w.]* *=")
 FIELDS = re.compile(r"#\s*global\.Entity\s*=\s*(\S+)")
 NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 # A number, those of a token of several words, or that of an empty node.
@@ -55,16 +58,24 @@ TAGS = ("NE", "NER", "Ne", "Ner", "ne", "ner")
 NE_TAG = re.compile(r"([BIESLU])-(.+)")
 
 
-@corpus_formats("aida")
-def read_aida(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
-    """Yield the documents of an AIDA-CoNLL file.
+@dataclass(frozen=True)
+class AidaReader:
+    """Reads the documents of an AIDA-CoNLL file. Those with invalid lines are left out whole.
 
     Raises ValueError with file, line and problem at an invalid line.
-
-    bad: Takes the errors of invalid lines. Their documents are then left out.
     """
-    source = Source(path, bad)
-    return read_parts(source, _articles(source), _article)
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their first line."""
+        return certainty(name, start, pattern=AIDA_START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        source = Source(path, bad)
+        return read_parts(source, _articles(source), _article)
 
 
 def _articles(source: Source) -> Iterator[NumberedLines]:
@@ -123,31 +134,39 @@ def _close(text: Growing, number: int, first: int, about: list[str]) -> None:
     text.annotate(text.length - len(found), text.length, label, ids)
 
 
-@corpus_formats("conllu")
-def read_conllu(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
-    """Yield the documents of a CoNLL-U file. It is one document without ``# newdoc``.
+@dataclass(frozen=True)
+class ConlluReader:
+    """Reads the documents of a CoNLL-U file. It is one document without ``# newdoc``.
 
-    Sentences are separated by spaces, and paragraphs by line breaks. Raises ValueError with file,
-    line and problem at an invalid line.
-
-    bad: Takes the errors of invalid lines. Their documents are then left out.
+    Sentences are separated by spaces, and paragraphs by line breaks. Documents with invalid lines
+    are left out whole. Raises ValueError with file, line and problem at an invalid line.
     """
-    source = Source(path, bad)
-    fields: list[str] = []
 
-    def documents() -> Iterator[NumberedLines]:
-        id_, lines = "", list[tuple[int, str]]()
-        for number, line in read_lines(source.path, source.on_error):
-            if declared := FIELDS.match(line):
-                fields[:] = declared[1].split("-")
-            if start := NEWDOC.fullmatch(line):
-                yield id_, _with_tokens(lines)
-                id_, lines = (start[1] or "").strip(), []
-            else:
-                lines.append((number, line))
-        yield id_, _with_tokens(lines)
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name or their first comment."""
+        return certainty(name, start, (".conllu",), CONLLU_START)
 
-    return read_parts(source, documents(), lambda lines: _grown(lines, fields))
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        source = Source(path, bad)
+        fields: list[str] = []
+
+        def documents() -> Iterator[NumberedLines]:
+            id_, lines = "", list[tuple[int, str]]()
+            for number, line in read_lines(source.path, source.on_error):
+                if declared := FIELDS.match(line):
+                    fields[:] = declared[1].split("-")
+                if start := NEWDOC.fullmatch(line):
+                    yield id_, _with_tokens(lines)
+                    id_, lines = (start[1] or "").strip(), []
+                else:
+                    lines.append((number, line))
+            yield id_, _with_tokens(lines)
+
+        return read_parts(source, documents(), lambda lines: _grown(lines, fields))
 
 
 def _with_tokens(lines: Numbered) -> Numbered:

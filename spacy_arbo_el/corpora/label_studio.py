@@ -11,12 +11,15 @@ region, that with the id is known by its name. Regions of a HyperText are read w
 tags, and an id in the note of a region where ``id_key`` is "meta".
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..storage.formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, throw
+from ..storage.formats import certainty, check_readable
+from ..storage.lines import OnBad, PathLike, check_exists, throw
 from .annotated import AnnotatedText
 from .id_fields import FoundId, find_id, is_known, written
 from .json_documents import (
@@ -46,14 +49,33 @@ LABELS = ("labels", "hypertextlabels")
 NOTE = "meta"
 
 
-@corpus_formats("label-studio")
-def read_label_studio(
-    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file; errors name the number of a task."""
-    source = Source(path, bad)
-    parse = partial(_annotated_text, offsets=offsets, id_key=id_key)
-    return read_each(source, parse, json_values(source))
+START = re.compile(rb"\[\s*\{.{0,2000}\"(?:annotations|data)\"\s*:", re.S)
+
+
+@dataclass(frozen=True)
+class LabelStudioReader:
+    """Reads the documents of a file; errors name the number of a task.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by the keys of the first task."""
+        return certainty(name, start, pattern=START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        source = Source(path, bad)
+        parse = partial(_annotated_text, offsets=self.offsets, id_key=self.id_key)
+        return read_each(source, parse, json_values(source))
 
 
 def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText | None:

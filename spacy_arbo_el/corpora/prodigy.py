@@ -8,13 +8,14 @@ whose answer is "accept" are read::
      "answer": "accept"}
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..storage.formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, throw
+from ..storage.formats import certainty, check_readable
+from ..storage.lines import OnBad, PathLike, check_exists, throw
 from .annotated import AnnotatedText, split_ids
 from .id_fields import find_id
 from .json_documents import (
@@ -30,30 +31,45 @@ from .json_documents import (
 NIL_CHOICE = "NIL_"
 
 
-@corpus_formats("prodigy")
-def read_prodigy(
-    path: PathLike,
-    bad: OnBad = throw,
-    counts: Counter | None = None,
-    offsets: str = "",
-    id_key: str = "",
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. Tasks that were rejected count as "excluded"."""
-    by_text: dict[str, AnnotatedText] = {}
+START = re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:")
 
-    def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
-        if record.get("answer", "accept") != "accept":
-            if counts is not None:
-                counts["excluded"] += 1
-            return None
-        text = _of_task(record, id_, offsets, id_key)
-        earlier = by_text.get(text.text)
-        by_text[text.text] = text if earlier is None else _joined(earlier, text)
-        return text if earlier is None else None
 
-    for _ in read_each(Source(path, bad), parse):
-        pass
-    yield from by_text.values()
+@dataclass(frozen=True)
+class ProdigyReader:
+    """Reads the documents of a file. Tasks that were rejected count as "excluded".
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by the keys of the first object."""
+        return certainty(name, start, pattern=START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        by_text: dict[str, AnnotatedText] = {}
+
+        def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
+            if record.get("answer", "accept") != "accept":
+                if counts is not None:
+                    counts["excluded"] += 1
+                return None
+            text = _of_task(record, id_, self.offsets, self.id_key)
+            earlier = by_text.get(text.text)
+            by_text[text.text] = text if earlier is None else _joined(earlier, text)
+            return text if earlier is None else None
+
+        for _ in read_each(Source(path, bad), parse):
+            pass
+        yield from by_text.values()
 
 
 def _of_task(record: dict[str, Any], id_: str, offsets: str, id_key: str) -> AnnotatedText:

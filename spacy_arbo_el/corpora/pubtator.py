@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..base.errors import Warnings
-from ..storage.formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, read_lines, throw
+from ..storage.formats import certainty, check_readable
+from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import About, Problem, Source, placed
 from .offsets import Given, Misplaced
@@ -28,11 +28,12 @@ REMARK = re.compile(r"\((?:Tax|taxid|species)[:_ ]?\d+\)|(?<=\w)\*(?=$|[|+;,\s])
 FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
 
 
-@corpus_formats("pubtator")
-def read_pubtator(
-    path: PathLike, bad: OnBad = throw, counts: Counter | None = None, offsets: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a PubTator file.
+START = re.compile(rb"[^|\s]+\|t\|")
+
+
+@dataclass(frozen=True)
+class PubTatorReader:
+    """Reads the documents of a PubTator file.
 
     Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``; in a variant of tmVar,
     ``;`` alone separates ids, and its bars become ``_``. An id of ``-1`` or an empty one becomes
@@ -41,26 +42,40 @@ def read_pubtator(
     is kept; the others are left out with a warning, and count as "duplicates".
 
     Raises ValueError with file, line and problem at the first invalid line, for example if the text
-    of an annotation differs from the text at its offsets.
+    of an annotation differs from the text at its offsets. Where such lines are left out, the rest
+    of their document is too.
 
-    bad: Takes the errors of invalid lines. The rest of the document is then left out.
+    offsets: How the file counts offsets, see ``Source``.
     """
-    seen: set[str] = set()
-    source = Source(path, bad, offsets=offsets)
-    for document in _documents(source):
-        if document.id in seen:
-            line = document.line
-            warnings.warn(Warnings.W100.format(path=path, line=line, id=document.id), stacklevel=2)
-            if counts is not None:
-                counts["duplicates"] += 1
-            continue
-        seen.add(document.id)
-        try:
-            mentions = placed(document.text, document.given, document.about, offsets)
-        except Misplaced as problem:
-            source.report(document.lines[problem.position], problem)
-            continue
-        yield AnnotatedText(document.id, document.text, mentions)
+
+    offsets: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name or the line of a title."""
+        return certainty(name, start, (".pubtator",), START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        seen: set[str] = set()
+        source = Source(path, bad, offsets=self.offsets)
+        for document in _documents(source):
+            if document.id in seen:
+                message = Warnings.W100.format(path=path, line=document.line, id=document.id)
+                warnings.warn(message, stacklevel=2)
+                if counts is not None:
+                    counts["duplicates"] += 1
+                continue
+            seen.add(document.id)
+            try:
+                mentions = placed(document.text, document.given, document.about, self.offsets)
+            except Misplaced as problem:
+                source.report(document.lines[problem.position], problem)
+                continue
+            yield AnnotatedText(document.id, document.text, mentions)
 
 
 @dataclass

@@ -12,9 +12,12 @@ mention. Ids of Wikidata lose their address.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
-from ..storage.formats import corpus_formats
+from ..storage.formats import certainty
 from ..storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 from .annotated import AnnotatedText, split_ids
 from .json_documents import Source
@@ -34,21 +37,34 @@ WIKIDATA = re.compile(r"https?://www\.wikidata\.org/(?:entity|wiki)/(?=Q[0-9]+$)
 FORM = "Expected '1-1<tab>0-3<tab>token' and the columns of the layers"
 
 
-@corpus_formats("webanno")
-def read_webanno(path: PathLike, bad: OnBad = throw) -> Iterator[AnnotatedText]:
-    """Yield the document of a file, or those of a folder.
+START = re.compile(rb"#FORMAT=WebAnno")
 
-    The id is the name of the file. Raises ValueError with file, line and problem at an invalid
-    line.
 
-    bad: Takes the errors of invalid lines. Their documents are then left out.
+@dataclass(frozen=True)
+class WebAnnoReader:
+    """Reads the document of a file, or those of a folder. The id is the name of the file.
+
+    Documents with invalid lines are left out whole. Raises ValueError with file, line and problem
+    at an invalid line.
     """
-    path = check_exists(path)
-    for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
-        # INCEpTION has a folder for each document.
-        name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
-        source = Source(file, bad)
-        yield from read_parts(source, [(name, list(read_lines(file, bad)))], _grown)
+
+    reads_folders: ClassVar[bool] = True
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their first line."""
+        return certainty(name, start, pattern=START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        path = check_exists(path)
+        for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+            # INCEpTION has a folder for each document.
+            name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+            source = Source(file, bad)
+            yield from read_parts(source, [(name, list(read_lines(file, bad)))], _grown)
 
 
 def _grown(lines: Numbered) -> Growing:

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention
-from spacy_arbo_el.corpora.read import read
-from spacy_arbo_el.storage.formats import corpus_format_of, entity_format_of
+from spacy_arbo_el.corpora.read import known_format_of, read
+from spacy_arbo_el.kb import loaders
 
 TEXT = "💩 Blue fever. He had blue fever in Port Veil."
 FEVER = AnnotatedMention(21, 31, "Disease", ("D1",))
@@ -125,7 +125,7 @@ def test_brat(tmp_path):
     ],
 )
 def test_formats_of_corpora_by_name_and_content(write, name, start, format):
-    assert corpus_format_of(write(start, name)) == format
+    assert known_format_of(write(start, name)) == format
 
 
 @pytest.mark.parametrize(
@@ -133,9 +133,9 @@ def test_formats_of_corpora_by_name_and_content(write, name, start, format):
     [
         ("a.xml", "<a/>", "XML file"),
         ("a.xmi", "<a/>", "UIMA CAS"),
-        ("a.conllu", "1\tx\n", "CoNLL-U file"),
+        ("a.tsv", "# text = x\n", "conllu"),
         ("a.yaml", "a: b\n", "YAML file"),
-        ("a.tsv", "#FORMAT=WebAnno TSV 3.2\n", "WebAnno TSV file"),
+        ("a.tsv", "#FORMAT=WebAnno TSV 3.2\n", "webanno"),
         ("a.jsonl", b"PK\x03\x04x", "zip archive or .xlsx"),
         ("a.csv", b"PK\x03\x04x", "zip archive or .xlsx"),
         ("a.parquet", b"PAR1x", "Parquet file"),
@@ -146,7 +146,7 @@ def test_files_of_other_kinds_are_named(write, name, content, kind):
     with pytest.raises(ValueError, match=f"E119.*{kind}"):
         list(read(path, "jsonl"))
     with pytest.raises(ValueError, match=f"E119.*{kind}"):
-        entity_format_of(path)
+        loaders.known_format_of(path)
 
 
 def test_json_over_several_lines_and_old_line_ends_are_said(write):

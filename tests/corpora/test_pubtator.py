@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from spacy_arbo_el.corpora.annotated import AnnotatedText
-from spacy_arbo_el.corpora.pubtator import read_pubtator
+from spacy_arbo_el.corpora.pubtator import PubTatorReader
 
 GOOD = "1|t|Skin tumour.\n1|a|A colon cancer.\n1\t0\t11\tSkin tumour\tDisease\tD012878\n"
 
@@ -22,7 +22,7 @@ def test_peculiarities_of_the_real_corpora(write):
         "2|t|No empty line before, a | pipe in it",
         "2|a|And|a|half.",
     ]
-    first, second = read_pubtator(write("\r\n".join(lines)))
+    first, second = PubTatorReader().read(write("\r\n".join(lines)))
     assert first.text == "Ocular and auditory toxicity "
     assert [mention.kb_ids for mention in first.mentions] == [
         ("D014786", "D006311"),
@@ -38,7 +38,7 @@ def test_peculiarities_of_the_real_corpora(write):
 def test_duplicate_document_is_left_out_with_a_warning(write):
     path, counts = write(f"{GOOD}\n{GOOD}\n2|t|T\n2|a|A\n"), Counter()
     with pytest.warns(UserWarning, match=r"input\.txt, line 5: document '1' came before"):
-        texts = list(read_pubtator(path, counts=counts))
+        texts = list(PubTatorReader().read(path, counts=counts))
     assert [text.id for text in texts] == ["1", "2"]
     assert counts == {"duplicates": 1}
 
@@ -75,13 +75,13 @@ HEAD = "1|t|Skin tumour.\n1|a|A colon cancer.\n"
 def test_invalid_line_is_an_error_with_file_line_and_problem(write, content, line, problem):
     path = write(content)
     with pytest.raises(ValueError) as caught:
-        list(read_pubtator(path))
+        list(PubTatorReader().read(path))
     assert f"{path}, line {line}: " in str(caught.value)
     assert problem in str(caught.value)
 
 
 def test_documents_before_an_invalid_line_are_read(write):
-    texts = read_pubtator(write(GOOD + "\ninvalid"))
+    texts = PubTatorReader().read(write(GOOD + "\ninvalid"))
     assert next(texts).id == "1"
     with pytest.raises(ValueError, match="line 5"):
         next(texts)
@@ -96,7 +96,7 @@ def test_files_of_today(write):
         "1\tPositive_Correlation\t672\t675\tNovel\n"
         "2|t|Skin\n2|a|\n2\t0\t4\tSkin\tX\tD1\n"
     )
-    first, second = read_pubtator(write(text))
+    first, second = PubTatorReader().read(write(text))
     assert first.text == "BRCA1 and BRCA2"
     assert [mention.kb_ids for mention in first.mentions] == [("672", "675"), ("675", "672")]
     assert (second.text, len(second.mentions)) == ("Skin ", 1)
@@ -104,7 +104,7 @@ def test_files_of_today(write):
 
 def test_empty_lines_within_a_document(write):
     path = write("1|t|Skin tumour.\n\n1|a|A colon cancer.\n\n1\t0\t4\tSkin\tX\tD1\n")
-    (text,) = read_pubtator(path)
+    (text,) = PubTatorReader().read(path)
     assert text.text == "Skin tumour. A colon cancer." and len(text.mentions) == 1
 
 
@@ -122,5 +122,5 @@ def test_empty_lines_within_a_document(write):
 )
 def test_bars_within_a_variant_separate_no_ids(write, ids, expected):
     path = write(f"1|t|A c.12G>A rose.\n1\t2\t9\tc.12G>A\tDNAMutation\t{ids}\n")
-    ((mention,),) = (text.mentions for text in read_pubtator(path))
+    ((mention,),) = (text.mentions for text in PubTatorReader().read(path))
     assert mention.kb_ids == expected

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.convert import convert_corpus
-from spacy_arbo_el.corpora.read import read
-from spacy_arbo_el.storage.formats import corpus_format_of
+from spacy_arbo_el.corpora.read import known_format_of, read
 
 AIDA = """-DOCSTART- (1 EU)
 He
@@ -169,7 +168,7 @@ def test_wrong_lines_are_errors_with_their_number_and_leave_out_their_document(w
     ],
 )
 def test_formats_are_known_by_name_and_content(write, name, content, format):
-    assert corpus_format_of(write(content, name)) == format
+    assert known_format_of(write(content, name)) == format
 
 
 @st.composite

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from ...storage.formats import entity_formats
-from ...storage.lines import OnBad, PathLike, line_error, read_lines, throw
+from ...storage.formats import certainty
+from ...storage.lines import OnBad, PathLike, line_error, read_lines
 from ..entity import Entity
 from .common import Entries, ImportReport, at_line
 
@@ -21,48 +22,58 @@ _MODIFIERS = re.compile(rf"\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(
 _TEXTS = ("name", "comment")
 _ESCAPED = re.compile(r"\\(.)")
 _ESCAPES = {"n": "\n", "t": "\t", "W": " "}
+START = re.compile(rb"format-version:\s")
 
 
-@entity_formats("obo")
-def read_obo(
-    path: PathLike,
-    report: ImportReport | None = None,
-    *,
-    scopes: tuple[str, ...] = ("EXACT",),
-    encoding: str = "utf8",
-    bad: OnBad = throw,
-) -> Iterator[Entity]:
-    """Yield the terms of an OBO file. Obsolete terms and those without a name are left out.
+@dataclass(frozen=True)
+class OboReader:
+    """Reads the terms of an OBO file. Obsolete terms and those without a name are left out.
 
     ``meta`` has "xrefs", "parents", "subsets" and "synonyms" (with their scopes) if there are any.
     Alternative ids lead to the term, and so do obsolete ids that it replaces.
 
     Raises ValueError with file, line and problem at an invalid line.
 
-    path: The file.
-    report: Gets the number of terms left out, and the ids that lead to others.
     scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
     encoding: That of the file.
-    bad: What to do with the error of an invalid line or term.
+    skip_bad: Whether invalid lines and terms are counted and left out.
     """
-    entries = Entries(path, report)
-    wrong = [scope for scope in scopes if scope not in SCOPES]
-    if wrong:
-        raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
-    namespace = ""
-    for number, kind, tags in _stanzas(path, encoding, bad):
-        if kind == "header":
-            namespace = _one(tags, "default-namespace")
-        if kind != "Term":
-            continue
-        try:
-            kind = _one(tags, "namespace") or namespace
-            term = _read_term(entries, number, tags, scopes, kind)
-        except ValueError as error:
-            bad(error)
-            continue
-        if term is not None:
-            yield term
+
+    scopes: tuple[str, ...] = ("EXACT",)
+    encoding: str = "utf8"
+    skip_bad: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name, or by the version of the format in the first line."""
+        return certainty(name, start, (".obo",), START)
+
+    def __post_init__(self) -> None:
+        wrong = [scope for scope in self.scopes if scope not in SCOPES]
+        if wrong:
+            raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the terms.
+
+        report: Gets the number of terms left out, and the ids that lead to others.
+        """
+        entries = Entries(path, report)
+        bad = entries.report.on_bad(self.skip_bad)
+        namespace = ""
+        for number, kind, tags in _stanzas(path, self.encoding, bad):
+            if kind == "header":
+                namespace = _one(tags, "default-namespace")
+            if kind != "Term":
+                continue
+            try:
+                kind = _one(tags, "namespace") or namespace
+                term = _read_term(entries, number, tags, self.scopes, kind)
+            except ValueError as error:
+                bad(error)
+                continue
+            if term is not None:
+                yield term
 
 
 def _read_term(

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import ArboError, Errors
-from ...storage.formats import entity_formats
+from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error
 from ..entity import Entity
 from .common import ImportReport
@@ -21,6 +22,8 @@ SYNTAXES = {
     ".jsonld": "json-ld",
     ".json": "json-ld",
 }
+# The ends of names that no other format has.
+SUFFIXES = (".ttl", ".rdf", ".owl", ".nt", ".jsonld")
 OBO = "http://www.geneontology.org/formats/oboInOwl#"
 IAO = "http://purl.obolibrary.org/obo/IAO_"
 
@@ -28,14 +31,11 @@ IAO = "http://purl.obolibrary.org/obo/IAO_"
 Texts = dict[str, list[str]]
 
 
-@entity_formats("skos")
-def read_skos(
-    path: PathLike,
-    report: ImportReport | None = None,
-    *,
-    languages: tuple[str, ...] = ("en",),
-) -> Iterator[Entity]:
-    """Yield the concepts of a SKOS file or the classes of an OWL file.
+@dataclass(frozen=True)
+class SkosReader:
+    """Reads the concepts of a SKOS file or the classes of an OWL file.
+
+    A file is Turtle, RDF/XML, N-Triples or JSON-LD.
 
     The title is the preferred label, or ``rdfs:label``. Aliases are its other labels, of SKOS-XL
     too, and exact synonyms, in all languages that are asked for. The description is the
@@ -44,30 +44,41 @@ def read_skos(
 
     Raises ValueError where the file is not valid, or rdflib is not installed.
 
-    path: The file: Turtle, RDF/XML, N-Triples or JSON-LD.
-    report: Gets the number of concepts left out, and the ids that lead to others.
     languages: The languages of labels, the preferred one first. "en" is "en-GB" too.
     """
-    try:
-        from rdflib import OWL, RDF, SKOS, URIRef
-    except ImportError:
-        raise ArboError(Errors.E107) from None
-    report = report or ImportReport()
-    thesaurus = _Thesaurus(_graph(path), languages)
-    kinds = (SKOS.Concept, OWL.Class)
-    concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
-    for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
-        if thesaurus.is_deprecated(concept):
-            report.skip("deprecated")
-            for other in thesaurus.replacements(concept):
-                report.redirect([str(concept)], other)
-            continue
-        names, about = thesaurus.names(concept), thesaurus.description(concept)
-        if not names:
-            report.skip(f"no label in {', '.join(languages)}")
-            continue
-        title, *aliases = names
-        yield Entity(str(concept), title, about, tuple(aliases))
+
+    languages: tuple[str, ...] = ("en",)
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
+        return BY_START if certainty(name, start, SUFFIXES) else 0.0
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the concepts.
+
+        report: Gets the number of concepts left out, and the ids that lead to others.
+        """
+        try:
+            from rdflib import OWL, RDF, SKOS, URIRef
+        except ImportError:
+            raise ArboError(Errors.E107) from None
+        report = report or ImportReport()
+        thesaurus = _Thesaurus(_graph(path), self.languages)
+        kinds = (SKOS.Concept, OWL.Class)
+        concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
+        for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
+            if thesaurus.is_deprecated(concept):
+                report.skip("deprecated")
+                for other in thesaurus.replacements(concept):
+                    report.redirect([str(concept)], other)
+                continue
+            names, about = thesaurus.names(concept), thesaurus.description(concept)
+            if not names:
+                report.skip(f"no label in {', '.join(self.languages)}")
+                continue
+            title, *aliases = names
+            yield Entity(str(concept), title, about, tuple(aliases))
 
 
 def _graph(path: PathLike) -> Any:

@@ -1,10 +1,12 @@
 """UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 
-from ...storage.formats import entity_formats
+from ...storage.formats import BY_START
 from ...storage.lines import PathLike, check_exists, line_error, read_lines
 from ..entity import Entity
 from .common import Entries, ImportReport
@@ -17,16 +19,9 @@ MRSTY = "CUI TUI STN STY ATUI CVF"
 Columns = dict[str, str]
 
 
-@entity_formats("umls")
-def read_umls(
-    folder: PathLike,
-    report: ImportReport | None = None,
-    *,
-    languages: tuple[str, ...] = ("ENG",),
-    sources: tuple[str, ...] = (),
-    type_names: bool = False,
-) -> Iterator[Entity]:
-    """Yield concepts of UMLS from a folder of its RRF files.
+@dataclass(frozen=True)
+class UmlsReader:
+    """Reads concepts of UMLS from a folder of its RRF files.
 
     MRCONSO.RRF must be there; MRDEF.RRF and MRSTY.RRF may be.
 
@@ -36,45 +31,57 @@ def read_umls(
 
     Raises ValueError with file, line and problem at an invalid line, or where a file is not sorted.
 
-    folder: The folder of the files.
-    report: Gets the number of concepts left out.
     languages: The languages (LAT) of names.
     sources: The vocabularies (SAB) of names and definitions; empty for all.
     type_names: Whether types are names ("Disease or Syndrome") instead of ids ("T047").
     """
-    folder = check_exists(folder)
-    entries = Entries(folder / "MRCONSO.RRF", report)
-    definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
-    types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
-    for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
-        definition_rows, type_rows = definitions.of(concept), types.of(concept)
-        names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
-        if not names:
-            entries.report.skip("all names suppressed")
-            continue
-        names = [row for row in names if row["LAT"] in languages]
-        if not names:
-            entries.report.skip(f"no name in {', '.join(languages)}")
-            continue
-        names = [row for row in names if not sources or row["SAB"] in sources]
-        if not names:
-            entries.report.skip(f"no name from {', '.join(sources)}")
-            continue
-        names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
-        descriptions = [
-            row["DEF"]
-            for row in definition_rows
-            if row["SUPPRESS"] not in ("O", "Y") and (not sources or row["SAB"] in sources)
-        ]
-        column = "STY" if type_names else "TUI"
-        yield entries.entity(
-            number,
-            [concept],
-            (row["STR"] for row in names),
-            descriptions[0] if descriptions else "",
-            (row[column] for row in type_rows),
-            meta={"sources": sorted({row["SAB"] for row in names})},
-        )
+
+    reads_folders: ClassVar[bool] = True
+    languages: tuple[str, ...] = ("ENG",)
+    sources: tuple[str, ...] = ()
+    type_names: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know folders by the file of names."""
+        return BY_START if name == "mrconso.rrf" else 0.0
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the concepts. report: Gets the number of concepts left out."""
+        folder = check_exists(path)
+        entries = Entries(folder / "MRCONSO.RRF", report)
+        definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
+        types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
+        for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
+            definition_rows, type_rows = definitions.of(concept), types.of(concept)
+            names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
+            if not names:
+                entries.report.skip("all names suppressed")
+                continue
+            names = [row for row in names if row["LAT"] in self.languages]
+            if not names:
+                entries.report.skip(f"no name in {', '.join(self.languages)}")
+                continue
+            names = [row for row in names if not self.sources or row["SAB"] in self.sources]
+            if not names:
+                entries.report.skip(f"no name from {', '.join(self.sources)}")
+                continue
+            names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
+            descriptions = [
+                row["DEF"]
+                for row in definition_rows
+                if row["SUPPRESS"] not in ("O", "Y")
+                and (not self.sources or row["SAB"] in self.sources)
+            ]
+            column = "STY" if self.type_names else "TUI"
+            yield entries.entity(
+                number,
+                [concept],
+                (row["STR"] for row in names),
+                descriptions[0] if descriptions else "",
+                (row[column] for row in type_rows),
+                meta={"sources": sorted({row["SAB"] for row in names})},
+            )
 
 
 class _OptionalFile:

@@ -1,31 +1,32 @@
 """Wikidata as JSON: a dump with an item in each line, or entity data."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...storage.formats import entity_formats
+from ...storage.formats import certainty
 from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
 from ..entity import Entity
 from .common import ImportReport, at_line
 
 # The code of names in all languages.
 ALL = "mul"
+# How files of wbgetentities and Special:EntityData begin; and a list of items, as dumps are.
+START = re.compile(
+    rb'\{\s*"entities"\s*:\s*\{'
+    rb'|\[\s*\{[^{}]{0,2000}"(?:labels"\s*:\s*\{|type"\s*:\s*"(?:item|property|lexeme)")',
+    re.S,
+)
 
 
-@entity_formats("wikidata")
-def read_wikidata(
-    path: PathLike,
-    report: ImportReport | None = None,
-    *,
-    languages: tuple[str, ...] = ("en",),
-    types: tuple[str, ...] = (),
-    type_names: bool = False,
-) -> Iterator[Entity]:
-    """Yield the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
+@dataclass(frozen=True)
+class WikidataReader:
+    """Reads the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
 
     Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
 
@@ -34,8 +35,6 @@ def read_wikidata(
 
     Raises ValueError with file, line and problem at an invalid line.
 
-    path: The dump, or the entity data.
-    report: Gets the number of items left out.
     languages: The languages of label, description and aliases. The first one that an item has
         counts. Names in ``mul``, which are for all languages, are joined with them.
     types: Only items of these types are imported; empty for all.
@@ -43,13 +42,26 @@ def read_wikidata(
         the file has, where these are subclasses of others. It is then read twice. Models can read
         names, ids say nothing to them.
     """
-    path, report = check_exists(path), report or ImportReport()
-    names = _names_of_classes(path, languages) if type_names else None
-    for number, item in _items(path):
-        with _as_item(path, number):
-            entity = _entity(item, report, languages, types, names)
-        if entity is not None:
-            yield entity
+
+    languages: tuple[str, ...] = ("en",)
+    types: tuple[str, ...] = ()
+    type_names: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their beginning."""
+        return certainty(name, start, pattern=START)
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the items. report: Gets the number of items left out."""
+        path = check_exists(path)
+        report = report or ImportReport()
+        names = _names_of_classes(path, self.languages) if self.type_names else None
+        for number, item in _items(path):
+            with _as_item(path, number):
+                entity = _entity(item, report, self.languages, self.types, names)
+            if entity is not None:
+                yield entity
 
 
 def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
