@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "reference.md"
 # What follows the generated part: errors, words, the Python API.
 END = ROOT / "docs" / "parts" / "reference_end.md"
 # Entry points that are no parts of a config.
-OTHER = ("spacy_cli", "spacy_arbo_el_entity_formats", "spacy_arbo_el_corpus_formats")
+OTHER = ("spacy_cli", "spacy_arbo_el_")
 # What the registry of an entry point is called in a config.
 REGISTRIES = {
     "thinc_losses": "losses",
@@ -153,7 +153,7 @@ def parts() -> list[Part]:
             load(place),
         )
         for kind, name, place in entry_points()
-        if kind not in OTHER
+        if not kind.startswith(OTHER)
     ]
 
 

@@ -94,10 +94,10 @@ def _links(
     """The links of an output or a pipeline, and the knowledge base that they are of."""
     from spacy.vocab import Vocab
 
-    from ..distributed.output import rows_of
     from ..evaluation.differences import by_mention, read_links
     from ..kb.knowledge_base import ArboKB
     from ..linker import find_linker
+    from ..show.frames import rows_of
 
     given = ArboKB(Vocab()).from_disk(kb) if kb is not None else None
     if texts is None:

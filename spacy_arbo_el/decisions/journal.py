@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from ..base.errors import ArboError, Errors, Warnings
 from ..discovery.decision_log import DecisionLog, Entry, now
+from ..pipelines import journal_path
 from ..storage.files import sync_folder, write_file
 
 
@@ -90,12 +91,6 @@ NEEDED: dict[str, Sequence[str]] = {
 }
 # Where a pipeline says how much of which journal is in it: a key of its meta.json.
 META = "review"
-
-
-def journal_path(model: Path) -> Path:
-    """The journal of a pipeline, beside its folder."""
-    model = Path(os.path.realpath(model))
-    return model.with_name(f"{model.name}.review.jsonl")
 
 
 def state_of(model: Path) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..base.errors import ArboError, Errors
 from ..base.extras import import_pyarrow
+from ..show.frames import LINKS
 from ..storage.files import write_file
 from ..storage.lines import PathLike
 from .identity import fingerprint, model_folder, versions
@@ -26,7 +27,8 @@ from .output import FORMATS, json_lines
 from .shards import SIZE, Shard, cut
 
 SUMMARY = "summary.json"
-LINKS, ERRORS, DONE = "links", "errors", "done"
+ERRORS = "errors"
+DONE = "done"
 # Endings of names that people mean as files.
 FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
 # Settings that say where things are, which may be somewhere else after a restart.

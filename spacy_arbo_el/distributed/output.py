@@ -2,26 +2,14 @@
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spacy.tokens import Doc, DocBin
 
 from ..base.extras import import_pyarrow
 from ..mentions.getters import SpanGetter
-from ..show.frames import LINK, link_row, linked_mentions
-
-LinkColumns = dict[str, Any]
-COLUMNS = (*LINK, "evidence")
-
-
-def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[LinkColumns]:
-    """The rows ``COLUMNS`` of linked documents, one per mention.
-
-    ``evidence`` has the ids of the steps of the path, from the entity to the mention.
-    """
-    for mention, link in linked_mentions(docs, get_spans, extension):
-        yield {**link_row(mention, link), "evidence": [step.id for step in link.evidence]}
+from ..show.frames import LINK_WITH_EVIDENCE, LinkColumns, rows_of
 
 
 def schema() -> Any:
@@ -30,7 +18,7 @@ def schema() -> Any:
     types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
     types["presence"] = pa.float64()
     types["evidence"] = pa.list_(pa.string())
-    return pa.schema([(column, types.get(column, pa.string())) for column in COLUMNS])
+    return pa.schema([(column, types.get(column, pa.string())) for column in LINK_WITH_EVIDENCE])
 
 
 def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:

@@ -15,11 +15,10 @@ from ..base.extras import import_pyarrow
 from ..base.pages import page
 from ..corpora.docbin import read_docs
 from ..corpora.table import csv_text, uncell
-from ..distributed.job import LINKS
-from ..distributed.output import rows_of
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import EntSpans
+from ..show.frames import LINKS, rows_of
 from ..storage.lines import check_exists
 
 # A mention: its document and offsets. Its label where several are over the same text, else "".

@@ -92,6 +92,16 @@ class CrossEncoder:
             return scored.before
         return self._reranked(scored, self._logits(scored, batch, neighbours, context))
 
+    def variants(self) -> "dict[str, Reranker]":
+        """Rerankers to compare a trained one with, by what their rows are called."""
+        if self.scorer is None:
+            return {}
+        by_scores = replace(self, as_feature=False)
+        return {
+            "without the cross-encoder": self.ranker,
+            "by the scores, not in the ranker": by_scores,
+        }
+
     def score(
         self,
         batch: MentionBatch,

@@ -12,7 +12,6 @@ from spacy.tokens import Doc, DocBin, Span
 
 from ..base.display import counted
 from ..base.errors import ArboError, Errors
-from ..corpora.label_studio import COUNTED
 from ..corpora.offsets import borders
 from ..corpora.read import read
 from ..decisions.decision_table import as_csv
@@ -23,6 +22,8 @@ from ..mentions.record import text_fingerprint
 from .links import LinkReview, LinkRow, gold_docs
 from .review import Review
 
+# How Label Studio counts offsets, one of ``READINGS``.
+COUNTED = "utf16-lf"
 # The formats of files that annotators make, by the end of their names.
 FORMATS = {".jsonl": "prodigy", ".json": "label-studio"}
 

@@ -12,7 +12,6 @@ from spacy.util import registry
 from thinc.api import Config
 
 from ..base.errors import ArboError, Errors
-from ..config_sources import FOLDER
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..mentions.record import MentionBatch
 from ..ranking.cross_encoder import CrossEncoder
@@ -26,7 +25,7 @@ from .reranker import (
     fit_weight,
 )
 
-_CONFIG = FOLDER / "reranker.cfg"
+_CONFIG = Path(__file__).with_name("reranker.cfg")
 
 
 @dataclass(frozen=True)

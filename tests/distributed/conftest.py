@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from spacy_arbo_el import Job
+from spacy_arbo_el.distributed.job import Job
 
 from ..linker.world import DEV, TRAIN, parse
 

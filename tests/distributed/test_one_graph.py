@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from spacy_arbo_el import Job, discover_in_shards, find_linker, link_in_shards, load_pipeline
+from spacy_arbo_el import find_linker, load_pipeline
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed import one_graph
 from spacy_arbo_el.distributed.corpus_files import (
@@ -14,7 +14,9 @@ from spacy_arbo_el.distributed.corpus_files import (
     write_decisions,
     write_mentions,
 )
+from spacy_arbo_el.distributed.job import Job
 from spacy_arbo_el.distributed.output import rows_of
+from spacy_arbo_el.distributed.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import corpus_search
 

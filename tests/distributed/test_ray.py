@@ -14,9 +14,9 @@ pytest.importorskip("ray", reason="the extra ray is not installed: pip install '
 import ray  # noqa: E402
 import ray.data  # noqa: E402
 
-from spacy_arbo_el import link_in_shards  # noqa: E402
 from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 from spacy_arbo_el.distributed.on_ray import RaySettings, coded_line  # noqa: E402
+from spacy_arbo_el.distributed.runs import link_in_shards  # noqa: E402
 
 from ..commands import run  # noqa: E402
 from .conftest import (  # noqa: E402
@@ -86,8 +86,9 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
 ):
     job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
-    arguments = ["link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
+    arguments = ["scale", "link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
     arguments += [
+        "--one-graph",
         "--shard",
         3,
         "--components.arbo_linker.threshold",
@@ -120,7 +121,8 @@ def test_workers_import_the_code_of_the_command(tmp_path, model, corpus):
     code = tmp_path / "code.py"
     code.write_text(REGISTERING)
     out = tmp_path / "out"
-    run("link", model, corpus, "--output", out, "--shard", 3, "--ray", "local", "--code", code)
+    options = ("--shard", 3, "--one-graph", "--ray", "local", "--code", code)
+    run("scale", "link", model, corpus, "--output", out, *options)
     processes = {int(path.suffix[1:]) for path in tmp_path.glob("code.*") if path != code}
     assert processes - {os.getpid()}
 

@@ -8,17 +8,12 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import (
-    discover_in_shards,
-    find_linker,
-    link_in_shards,
-    links_to_dicts,
-    load_pipeline,
-)
+from spacy_arbo_el import find_linker, links_to_dicts, load_pipeline
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.distributed.identity import fingerprint
 from spacy_arbo_el.distributed.job import part_of, summed
 from spacy_arbo_el.distributed.output import rows_of
+from spacy_arbo_el.distributed.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.distributed.shards import Shard
 from spacy_arbo_el.distributed.worker import ShardWorker
 
@@ -153,7 +148,7 @@ def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
 
 
 def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
-    arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each", "--shard", 3]
+    arguments = ["scale", "link", model, corpus, "--output", tmp_path / "out", "--shard", 3]
     arguments += ["--format", "jsonl", "--components.arbo_linker.threshold", THRESHOLD]
     assert "4 shards, 12 documents" in run(*arguments, "--part", "1/2")
     assert "E892" in run(*arguments, "--part", "3/2", code=1)
@@ -161,14 +156,14 @@ def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
     assert f"8 shards, {N_DOCUMENTS} documents, {len(expected)} mentions" in printed
     assert "documents a second" in printed
     assert rows_in(tmp_path / "out") == expected
-    arguments[4] = tmp_path / "new"
-    assert "E896" in run(*arguments[:5], "--part", "1/2", code=1)
+    arguments[5] = tmp_path / "new"
+    assert "E896" in run(*arguments, "--one-graph", "--part", "1/2", code=1)
     assert "E896" in run(*arguments, "--workers", 2, code=1)
 
 
 def test_mentions_are_found_by_names(model, corpus, tmp_path):
     out = tmp_path / "out"
-    arguments = ["link", model, corpus, "--output", out, "--each", "--format", "jsonl"]
+    arguments = ["scale", "link", model, corpus, "--output", out, "--format", "jsonl"]
     run(*arguments, "--find", "names")
     texts = {row["text"].lower() for row in rows_in(out)}
     assert {"mercury", "amazon", "jaguar"} <= texts
@@ -176,14 +171,14 @@ def test_mentions_are_found_by_names(model, corpus, tmp_path):
 
 def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    options = ["--output", tmp_path / "out", "--each", "--format", "jsonl"]
-    assert f"{N_DOCUMENTS} documents" in run("link", model, corpus, *options)
+    options = ["--output", tmp_path / "out", "--format", "jsonl"]
+    assert f"{N_DOCUMENTS} documents" in run("scale", "link", model, corpus, *options)
 
 
 @pytest.mark.parametrize(("module", "code"), [("ray", "E893"), ("pyarrow", "E895")])
 def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, module, code):
     monkeypatch.setitem(sys.modules, module, None)
-    arguments = ["link", model, corpus, "--output", tmp_path / "out", "--each"]
+    arguments = ["scale", "link", model, corpus, "--output", tmp_path / "out"]
     if module == "ray":
         arguments += ["--format", "jsonl", "--ray", "local"]
     printed = run(*arguments, code=1)
@@ -203,15 +198,11 @@ def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, c
         "--ray",
         "local",
     ]
-    printed = run("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options)
+    printed = run("scale", "discover", model, corpus, "--output", tmp_path / "new.jsonl", *options)
     assert f"{len(expected)} new entities" in printed
     lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
     assert [json.loads(line) for line in lines] == expected and expected
     assert (tmp_path / "new.html").is_file() and not job.folder.exists()
-    assert "E896" in run(
-        *("discover", model, corpus, "--output", tmp_path / "new.jsonl", *options, "--replace"),
-        code=1,
-    )
 
 
 def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):

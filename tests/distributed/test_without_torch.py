@@ -10,8 +10,10 @@ import pytest
 import spacy
 from thinc.api import fix_random_seed
 
-from spacy_arbo_el import Job, link_in_shards, links_to_dicts, save_pipeline
+from spacy_arbo_el import links_to_dicts, save_pipeline
 from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.distributed.job import Job
+from spacy_arbo_el.distributed.runs import link_in_shards
 from spacy_arbo_el.distributed.worker import ShardWorker
 
 from ..linker.conftest import build

@@ -44,9 +44,11 @@ def main() -> None:
     model, corpus, output = sys.argv[1:]
     import spacy
 
-    from spacy_arbo_el import Job, link_in_shards, links_to_dicts
+    from spacy_arbo_el import links_to_dicts
     from spacy_arbo_el.corpora.read import read_documents
+    from spacy_arbo_el.distributed.job import Job
     from spacy_arbo_el.distributed.on_ray import RaySettings, prepare
+    from spacy_arbo_el.distributed.runs import link_in_shards
 
     nlp = spacy.load(model)
     links = links_to_dicts(nlp.pipe(read_documents(corpus, nlp)))

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.encoders.document_encoder import build_document_encoder
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.passages import PassageReader, document_passages
 from spacy_arbo_el.encoders.pooling import ClsPooling, FirstLastPooling, SpanMeanPooling
-from spacy_arbo_el.encoders.transformer import build_document_encoder
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import END_PLACE, START_PLACE, WordPieceTokenizer
 

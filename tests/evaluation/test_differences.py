@@ -82,7 +82,7 @@ def test_two_pipelines_and_their_outputs_tell_the_same(night, tmp_path):
         outputs = []
         for name in ("old", "new"):
             outputs.append(tmp_path / f"{name}_{kind}")
-            command = ("link", night / name, night / "docs.spacy", "--each", "--format", kind)
+            command = ("scale", "link", night / name, night / "docs.spacy", "--format", kind)
             commands.run(*command, "--output", outputs[-1])
         kbs = ("--old-kb", night / "kb_old", "--new-kb", night / "kb_new")
         commands.run("diff", *outputs, *kbs, "-o", tmp_path / "again.csv")
