@@ -31,12 +31,10 @@ import pyarrow.parquet as pq
 import spacy
 
 from spacy_arbo_el import find_linker, load_pipeline
-from spacy_arbo_el.corpora.read import read_documents
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.distributed.job import Job
-from spacy_arbo_el.distributed.map_files import SHARDS
-from spacy_arbo_el.distributed.on_ray import RaySettings
-from spacy_arbo_el.distributed.one_graph import (
+from spacy_arbo_el.contrib.scale.job import Job
+from spacy_arbo_el.contrib.scale.map_files import SHARDS
+from spacy_arbo_el.contrib.scale.on_ray import RaySettings
+from spacy_arbo_el.contrib.scale.one_graph import (
     DECIDED,
     NEIGHBOURS,
     NEW_ENTITIES,
@@ -47,9 +45,11 @@ from spacy_arbo_el.distributed.one_graph import (
     reduce_mentions,
     reduce_shards,
 )
-from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.distributed.runs import link_in_shards
-from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
+from spacy_arbo_el.contrib.scale.output import rows_of
+from spacy_arbo_el.contrib.scale.runs import link_in_shards
+from spacy_arbo_el.contrib.scale.shards import Shard, read_shards, write_shards
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.storage.files import write_file
 
 

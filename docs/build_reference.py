@@ -51,7 +51,7 @@ SECTIONS = (
     ("Discovery: `discovery`", ("discovery",)),
     ("Training", ("training", "runs")),
     ("Evaluation", ("evaluation", "fitting")),
-    ("The five papers", ("papers",)),
+    ("The add-on of papers", ("contrib.papers",)),
 )
 INTRODUCTION = """# Reference
 
@@ -143,13 +143,19 @@ def entry_points() -> Iterator[tuple[str, str, str]]:
             yield kind, name, place
 
 
+def room_of(place: str) -> str:
+    """The room of the package that a place is in; for an add-on, its name too."""
+    rooms = place.partition(":")[0].split(".")[1:]
+    return ".".join(rooms[:2] if rooms[0] == "contrib" else rooms[:1])
+
+
 def parts() -> list[Part]:
     """All registered parts, in the order of setup.cfg."""
     return [
         Part(
             name,
             REGISTRIES.get(kind, kind.split("_")[1]),
-            place.split(":")[0].split(".")[1],
+            room_of(place),
             load(place),
         )
         for kind, name, place in entry_points()

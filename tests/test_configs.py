@@ -11,10 +11,10 @@ from spacy.util import load_config, registry
 from thinc.api import Config, ConfigValidationError
 
 from spacy_arbo_el.config_sources import default_training, in_order, read_partial
-from spacy_arbo_el.ranking.cross_encoder import cross_encoder
+from spacy_arbo_el.contrib.papers.cross_encoder import reranker_run
+from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encoder
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import RerankerTraining
 from spacy_arbo_el.ranking.feature_ranker import feature_ranker
-from spacy_arbo_el.runs import reranker_run
-from spacy_arbo_el.runs.reranker import RerankerTraining
 
 from .linker.world import write_corpus
 from .systems import SOURCES, load_system, text_of, write_system

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.contrib.formats.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.folding import fold
 from spacy_arbo_el.corpora.names import Dictionary, mark_names
-from spacy_arbo_el.corpora.pubtator import PubTatorReader
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 

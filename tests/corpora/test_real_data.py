@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 import spacy
 
+from spacy_arbo_el.contrib.formats.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.read import read_ids
 
 NCBI = {

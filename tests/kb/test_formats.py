@@ -8,6 +8,9 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.contrib.formats.obo import OboReader
+from spacy_arbo_el.contrib.formats.umls import UmlsReader
+from spacy_arbo_el.contrib.formats.wikidata import WikidataReader
 from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
@@ -16,9 +19,6 @@ from spacy_arbo_el.kb.importers import (
     SpacyKBReader,
     TableReader,
 )
-from spacy_arbo_el.kb.importers.obo import OboReader
-from spacy_arbo_el.kb.importers.umls import UmlsReader
-from spacy_arbo_el.kb.importers.wikidata import WikidataReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into
 from spacy_arbo_el.kb.verification import verify

@@ -6,10 +6,10 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.contrib.formats.obo import OboReader
+from spacy_arbo_el.contrib.formats.skos import SkosReader
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import ImportReport, TableReader
-from spacy_arbo_el.kb.importers.obo import OboReader
-from spacy_arbo_el.kb.importers.skos import SkosReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 
