@@ -8,7 +8,7 @@ links are compared with the gold ones: strict, with the same characters, and ove
 in common. SimString windows are found as QuickUMLS does (Soldaini and Goharian 2016): windows of up
 to five tokens whose character 3-grams are similar to those of a name (Jaccard), the most similar
 first, without overlaps; ``pip install simstring-fast``. They are linked by the same linker, and by
-the name itself. Seconds are of the processor; those of finding SimString windows are for all thresholds.
+the name itself. Seconds are of the processor; windows are found once for all thresholds.
 
 ``--foreign`` are texts that are not about the entities of the list. Links are counted for each
 thousand words, and the most frequent strings are printed: no gold says which are right.
@@ -146,9 +146,7 @@ class Counts:
     near_right: int = 0
     answered: int = 0
 
-    def add(
-        self, gold: dict[tuple[int, int], set[str]], found: dict[tuple[int, int], str]
-    ) -> None:
+    def add(self, gold: dict[tuple[int, int], set[str]], found: dict[tuple[int, int], str]) -> None:
         """Count a document: places in characters with the ids of their entities."""
         linked = {place: id_ for place, id_ in found.items() if id_ not in ("", "NIL")}
         self.gold += len(gold)
