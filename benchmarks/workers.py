@@ -3,7 +3,7 @@
     python benchmarks/workers.py [--kb KB] [--workers 1 2] [--seconds 30] [--documents 16]
     python benchmarks/workers.py --memory [--kb KB]
 
-Each server is a process of its own over the demo's entities, or another knowledge base; ``--texts``
+Each server is a separate process over the demo's entities, or another knowledge base; ``--texts``
 are then the lines of a file. Memory is the proportional set size: a page that several processes
 share counts once (``/proc``, Linux only). Eight clients ask at a time, on the same cores.
 ``--memory`` loads one step after the other in a new process, and prints what each adds.

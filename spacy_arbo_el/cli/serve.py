@@ -4,7 +4,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,17 +87,14 @@ def serve_command(
     Example:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
-      python -m spacy arbo serve MODEL --read-only --kb kb
-      python -m spacy arbo serve MODEL --read-only --workers 4
+      python -m spacy arbo serve MODEL --read-only --kb kb --workers 4
     """
     with errors_for_people(), ExitStack() as stack:
-        check_needs({"--kb": kb is not None and not read_only}, "--read-only", FOLLOWS)
-        check_needs({"--workers": workers > 1 and not read_only}, "--read-only", SEPARATE)
+        if not read_only:
+            check_needs({"--kb": kb is not None}, "--read-only", FOLLOWS)
+            check_needs({"--workers": workers > 1}, "--read-only", SEPARATE)
         _check(model, token, annotations, texts)
-        from ..review.review import Review
-        from ..serve.app import create_app
-        from ..serve.following import Following
-        from ..serve.running import listening, run
+        from ..serve.running import listening
         from ..serve.security import Rules, new_token
 
         bound = stack.enter_context(listening(host, port))
@@ -106,17 +103,29 @@ def serve_command(
             _check_workers({"--new": new, "--texts": texts, "--import": annotations})
             _serve_by_workers(model, kb, workers, bound, rules, space)
             return
+        from ..review.review import Review
+        from ..serve.app import create_app
+
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, new, read_only=read_only, save=save)
         _encode(review.linker, kb)
         app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
-        if kb is not None:
-            stack.enter_context(Following(app.state.service, kb).running())
-        # A server that is told to stop saves while it answers what was asked before.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        _serve_pages(app, review, bound, rules, kb, token)
+        _save(review, model, save is not None)
+
+
+def _serve_pages(
+    app: Any, review: "Review", bound: "socket", rules: "Rules", kb: Path | None, token: str
+) -> None:
+    """Serve pages and programs until a signal comes."""
+    from ..serve.following import Following
+    from ..serve.running import run
+
+    # A server that is told to stop saves while it answers what was asked before.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with nullcontext() if kb is None else Following(app.state.service, kb).running():
         with suppress(KeyboardInterrupt):
             run(app, bound, rules, lambda: _say(review, rules, token), review.save)
-        _save(review, model, save is not None)
 
 
 def _serve_by_workers(
@@ -136,9 +145,7 @@ def _serve_by_workers(
         app = create_workers_app(nlp, rules, model.resolve().name, space)
 
         def serve() -> None:
-            with ExitStack() as stack:
-                if kb is not None:
-                    stack.enter_context(Following(app.state.service, kb).running())
+            with nullcontext() if kb is None else Following(app.state.service, kb).running():
                 run(app, bound, rules)
 
         signal.signal(signal.SIGTERM, signal.default_int_handler)
