@@ -4,8 +4,8 @@
 
 The application of ``arbo serve`` answers by Uvicorn, one client keeps its connection, and the two
 take turns on the same texts: sentences with one mention of the demo's entities. Medians of pairs.
-Those of the processor have the client's too, and are what is judged: on a busy machine, each thread
-waits for its turn.
+Those of the processor have the client's too. They are judged: on a busy machine, each thread waits
+for its turn.
 """
 
 import argparse

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ..review.review import Review
     from ..serve.security import Rules
 
-SEPARATE = "an edit would reach one of them alone"
-FOLLOWS = "its entities are edited by other programs"
+READS = "without it, this server changes the entities itself, in one process"
 WHY = "the decisions are on the mentions of its documents"
 
 # A shorter token could be guessed.
@@ -91,9 +90,11 @@ def serve_command(
     """
     with errors_for_people(), ExitStack() as stack:
         if not read_only:
-            check_needs({"--kb": kb is not None}, "--read-only", FOLLOWS)
-            check_needs({"--workers": workers > 1}, "--read-only", SEPARATE)
+            needing = {"--kb": kb is not None, "--workers": workers > 1}
+            check_needs(needing, "--read-only", READS)
         _check(model, token, annotations, texts)
+        from ..review.review import Review
+        from ..serve.app import create_app
         from ..serve.running import listening
         from ..serve.security import Rules, new_token
 
@@ -103,15 +104,11 @@ def serve_command(
             _check_workers({"--new": new, "--texts": texts, "--import": annotations})
             _serve_by_workers(model, kb, workers, bound, rules, space)
             return
-        from ..review.review import Review
-        from ..serve.app import create_app
-
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, new, read_only=read_only, save=save)
         _encode(review.linker, kb)
         app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
         _serve_pages(app, review, bound, rules, kb, token)
-        _save(review, model, save is not None)
 
 
 def _serve_pages(
@@ -123,9 +120,10 @@ def _serve_pages(
 
     # A server that is told to stop saves while it answers what was asked before.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with nullcontext() if kb is None else Following(app.state.service, kb).running():
-        with suppress(KeyboardInterrupt):
-            run(app, bound, rules, lambda: _say(review, rules, token), review.save)
+    following = nullcontext() if kb is None else Following(app.state.service, kb).running()
+    with following, suppress(KeyboardInterrupt):
+        run(app, bound, rules, lambda: _say(review, rules, token), review.save)
+    _save(review)
 
 
 def _serve_by_workers(
@@ -174,12 +172,12 @@ def _encode(linker: "ArboLinker", kb: Path | None) -> None:
     linker.refresh()
 
 
-def _save(review: "Review", model: Path, is_owner: bool) -> None:
+def _save(review: "Review") -> None:
     """Save decisions that were made last, and say that all are saved."""
     if review.unsaved:
         review.save()
-    if is_owner and review.saved:
-        msg.good(visible(f"{model}: saved with all decisions"))
+    if review.saved:
+        msg.good(visible(f"{review.model}: saved with all decisions"))
 
 
 def _check(model: Path, token: str, annotations: Path | None, texts: Path | None) -> None:
