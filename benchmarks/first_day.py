@@ -211,8 +211,8 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
             "tuesday": (folder / "fresh", folder / "kb"),
         }
         for name, (model, _) in outputs.items():
-            find = ("--find", "names", "--each", "--format", "jsonl")
-            arbo("link", model, docs, "--output", folder / name, *find)
+            find = ("--find", "names", "--format", "jsonl")
+            arbo("scale", "link", model, docs, "--output", folder / name, *find)
         arbo("diff", *(folder / name for name in outputs), "--old-kb", folder / "yesterday",
              "--new-kb", folder / "kb", "--output", folder / "diff.html")  # fmt: skip
 

@@ -22,12 +22,12 @@ import spacy  # noqa: E402
 from spacy.tokens import Span  # noqa: E402
 
 from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
+from spacy_arbo_el.contrib.review.review import Review  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.app import create_app  # noqa: E402
 from spacy_arbo_el.corpora.read import read  # noqa: E402
 from spacy_arbo_el.kb.entity import Entity  # noqa: E402
 from spacy_arbo_el.mentions.record import text_fingerprint  # noqa: E402
-from spacy_arbo_el.review.review import Review  # noqa: E402
-from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from tests.serve.world import serving  # noqa: E402
+from tests.contrib.review.serve.world import serving  # noqa: E402
 
 ABSTRACTS, OTHERS, NAMES = 200, 400, 4
 SETTLED = (

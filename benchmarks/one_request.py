@@ -23,9 +23,9 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.service import demo  # noqa: E402
 from spacy_arbo_el import save_pipeline  # noqa: E402
-from spacy_arbo_el.review.review import Review  # noqa: E402
-from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from tests.serve.world import serving  # noqa: E402
+from spacy_arbo_el.contrib.review.review import Review  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.app import create_app  # noqa: E402
+from tests.contrib.review.serve.world import serving  # noqa: E402
 
 # Texts of a large request, the most that it may take beside nlp.pipe, milliseconds beyond it of one
 # text.

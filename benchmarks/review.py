@@ -19,16 +19,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.serve import pipeline  # noqa: E402
 from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
-from spacy_arbo_el.decisions.decision_table import (
+from spacy_arbo_el.contrib.review.decisions.decision_table import (
     apply_all,
     as_csv,
     read_decisions,
     write_decisions,
 )
+from spacy_arbo_el.contrib.review.review import Review  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.app import create_app  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
-from spacy_arbo_el.review.review import Review  # noqa: E402
-from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from tests.serve.world import serving  # noqa: E402
+from tests.contrib.review.serve.world import serving  # noqa: E402
 
 KEYS = "axa1axa1as"
 # The keystrokes in the table for each key, beside the id of the entity.

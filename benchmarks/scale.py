@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import spacy
 
-from spacy_arbo_el import Job, RaySettings, find_linker, link_in_shards, load_pipeline
-from spacy_arbo_el.corpora.read import read_documents
-from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.distributed.map_files import SHARDS
-from spacy_arbo_el.distributed.one_graph import (
+from spacy_arbo_el import find_linker, load_pipeline
+from spacy_arbo_el.contrib.scale.job import Job
+from spacy_arbo_el.contrib.scale.map_files import SHARDS
+from spacy_arbo_el.contrib.scale.on_ray import RaySettings
+from spacy_arbo_el.contrib.scale.one_graph import (
     DECIDED,
     NEIGHBOURS,
     NEW_ENTITIES,
@@ -45,8 +45,11 @@ from spacy_arbo_el.distributed.one_graph import (
     reduce_mentions,
     reduce_shards,
 )
-from spacy_arbo_el.distributed.output import rows_of
-from spacy_arbo_el.distributed.shards import Shard, read_shards, write_shards
+from spacy_arbo_el.contrib.scale.output import rows_of
+from spacy_arbo_el.contrib.scale.runs import link_in_shards
+from spacy_arbo_el.contrib.scale.shards import Shard, read_shards, write_shards
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.storage.files import write_file
 
 
@@ -263,9 +266,9 @@ def kill_a_node(job: Job) -> None:
 
 
 def kill_the_driver(job: Job) -> None:
-    """Run ``arbo link --ray``, kill it after three shards, and run it again."""
-    command = [sys.executable, "-m", "spacy", "arbo", "link", job.model, job.corpus]
-    command += ["--output", job.output, "--each", "--shard", str(job.size)]
+    """Run ``arbo scale link --ray``, kill it after three shards, and run it again."""
+    command = [sys.executable, "-m", "spacy", "arbo", "scale", "link", job.model, job.corpus]
+    command += ["--output", job.output, "--shard", str(job.size)]
     command += ["--ray", "local", "--workers", "2"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while len(job.done()) < 3 and process.poll() is None:

@@ -23,18 +23,18 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from spacy_arbo_el import save_pipeline  # noqa: E402
+from spacy_arbo_el.contrib.review.queue import Filters  # noqa: E402
+from spacy_arbo_el.contrib.review.review import Review  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.app import create_app  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.reconciliation import address  # noqa: E402
+from spacy_arbo_el.contrib.review.serve.security import Rules  # noqa: E402
 from spacy_arbo_el.discovery.entities import NearestEntity  # noqa: E402
 from spacy_arbo_el.discovery.new_entities import NewEntities  # noqa: E402
 from spacy_arbo_el.discovery.store import Unlinked  # noqa: E402
 from spacy_arbo_el.kb.entity import Entity  # noqa: E402
 from spacy_arbo_el.linker import find_linker  # noqa: E402
-from spacy_arbo_el.review.queue import Filters  # noqa: E402
-from spacy_arbo_el.review.review import Review  # noqa: E402
-from spacy_arbo_el.serve.app import create_app  # noqa: E402
-from spacy_arbo_el.serve.reconciliation import address  # noqa: E402
-from spacy_arbo_el.serve.security import Rules  # noqa: E402
+from tests.contrib.review.serve.world import serving  # noqa: E402
 from tests.linker.conftest import build  # noqa: E402
-from tests.serve.world import serving  # noqa: E402
 
 # Clusters, and mentions; milliseconds for the first page and for a decision; MB.
 SIZES = ((1221, 2830, 300, 100), (50_000, 116_000, 1000, 150))

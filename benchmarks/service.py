@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from spacy_arbo_el import save_pipeline  # noqa: E402
-from tests.serve.processes import Served, can_confine  # noqa: E402
+from tests.contrib.review.serve.processes import Served, can_confine  # noqa: E402
 
 # Clients, turns, the least share of nlp.pipe's speed, seconds to the first link.
 CLIENTS, ROUNDS, RATIO, START = 8, 6, 0.9, 10.0

@@ -30,15 +30,10 @@ BUDGETS = {
     "linking": 1270,
     "training": 1700,
     "show": 640,
-    "papers": 1190,
     "corpora": 2150,
-    "decisions": 200,
     "runs": 960,
-    "distributed": 1200,
-    "review": 450,
     "evaluation": 1150,
     "fitting": 550,
-    "serve": 1400,
     "cli": 2100,
 }
 
@@ -46,6 +41,8 @@ BUDGETS = {
 def part_of(path: Path) -> str:
     """The part of the package that a file counts for."""
     place = path.relative_to(PACKAGE)
+    if place.parts[0] == "contrib":
+        return "/".join(place.parts[:2]) if len(place.parts) > 2 else "contrib"
     return place.parts[0] if len(place.parts) > 1 else "component"
 
 

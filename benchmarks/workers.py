@@ -138,7 +138,7 @@ def print_memory(kb: str | None) -> None:
     note("this package, with scikit-learn, SciPy and Numba")
     import uvicorn  # noqa: F401
 
-    import spacy_arbo_el.serve.app  # noqa: F401
+    import spacy_arbo_el.contrib.review.serve.app  # noqa: F401
 
     note("FastAPI and Uvicorn")
     nlp = spacy.blank("en")

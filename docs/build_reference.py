@@ -25,7 +25,7 @@ PAGE = ROOT / "docs" / "reference.md"
 # What follows the generated part: errors, words, the Python API.
 END = ROOT / "docs" / "parts" / "reference_end.md"
 # Entry points that are no parts of a config.
-OTHER = ("spacy_cli",)
+OTHER = ("spacy_cli", "spacy_arbo_el_")
 # What the registry of an entry point is called in a config.
 REGISTRIES = {
     "thinc_losses": "losses",
@@ -51,7 +51,7 @@ SECTIONS = (
     ("Discovery: `discovery`", ("discovery",)),
     ("Training", ("training", "runs")),
     ("Evaluation", ("evaluation", "fitting")),
-    ("The five papers", ("papers",)),
+    ("The add-on of papers", ("contrib.papers",)),
 )
 INTRODUCTION = """# Reference
 
@@ -143,17 +143,23 @@ def entry_points() -> Iterator[tuple[str, str, str]]:
             yield kind, name, place
 
 
+def room_of(place: str) -> str:
+    """The room of the package that a place is in; for an add-on, its name too."""
+    rooms = place.partition(":")[0].split(".")[1:]
+    return ".".join(rooms[:2] if rooms[0] == "contrib" else rooms[:1])
+
+
 def parts() -> list[Part]:
     """All registered parts, in the order of setup.cfg."""
     return [
         Part(
             name,
             REGISTRIES.get(kind, kind.split("_")[1]),
-            place.split(":")[0].split(".")[1],
+            room_of(place),
             load(place),
         )
         for kind, name, place in entry_points()
-        if kind not in OTHER
+        if not kind.startswith(OTHER)
     ]
 
 

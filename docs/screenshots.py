@@ -20,18 +20,18 @@ from spacy import displacy
 from spacy.util import import_file
 
 from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.contrib.review.links import LinkReview
+from spacy_arbo_el.contrib.review.queue import Filters
+from spacy_arbo_el.contrib.review.review import Review
+from spacy_arbo_el.contrib.review.serve.app import create_app
+from spacy_arbo_el.contrib.review.serve.reconciliation import address
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.discovery.entities import to_html
-from spacy_arbo_el.review.links import LinkReview
-from spacy_arbo_el.review.queue import Filters
-from spacy_arbo_el.review.review import Review
-from spacy_arbo_el.serve.app import create_app
-from spacy_arbo_el.serve.reconciliation import address
 from spacy_arbo_el.show.html import render_evidence, to_displacy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from tests.serve.world import serving  # noqa: E402
+from tests.contrib.review.serve.world import serving  # noqa: E402
 
 DOCS = Path(__file__).resolve().parent
 README = DOCS.parent / "README.md"

@@ -16,8 +16,9 @@ file, or one per line::
     ["Ada met Bo.", {"entities": [[0, 3, "PERSON"]], "links": {"0,3": {"Q7259": 1.0}}}]
 """
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -39,9 +40,20 @@ from spacy_arbo_el.storage.lines import OnBad, PathLike, throw
 
 
 @corpus_formats("doccano")
-def read_doccano(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
-    """Yield the documents of a file."""
-    return read_each(Source(path, bad), partial(_of_doccano, offsets=offsets))
+@dataclass(frozen=True)
+class DoccanoReader:
+    """Reads the documents of a file.
+
+    offsets: How the file counts offsets; the option --offsets of arbo convert.
+    """
+
+    offsets: str = ""
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        return read_each(Source(path, bad), partial(_of_doccano, offsets=self.offsets))
 
 
 def _of_doccano(record: dict[str, Any], id_: str, offsets: str) -> AnnotatedText:
@@ -61,12 +73,21 @@ def _with_id(mention: AnnotatedMention) -> AnnotatedMention:
 
 
 @corpus_formats("spacy-json")
-def read_spacy_json(
-    path: PathLike, bad: OnBad = throw, offsets: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a file. Errors name the number of a document, or its line."""
-    source = Source(path, bad)
-    return read_each(source, partial(_of_spacy, offsets=offsets), json_values(source))
+@dataclass(frozen=True)
+class SpacyJsonReader:
+    """Reads the documents of a file. Errors name the number of a document, or its line.
+
+    offsets: How the file counts offsets; the option --offsets of arbo convert.
+    """
+
+    offsets: str = ""
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        source = Source(path, bad)
+        return read_each(source, partial(_of_spacy, offsets=self.offsets), json_values(source))
 
 
 def _of_spacy(value: Any, id_: str, offsets: str) -> AnnotatedText:

@@ -9,8 +9,8 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.serve.security import Rules
-from spacy_arbo_el.serve.service import create_service
+from spacy_arbo_el.contrib.review.serve.security import Rules
+from spacy_arbo_el.contrib.review.serve.service import create_service
 
 rules = Rules(token=os.environ["ARBO_TOKEN"])
 linker = create_service(load_pipeline(os.environ["ARBO_MODEL"]), rules)

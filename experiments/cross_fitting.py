@@ -18,17 +18,21 @@ from typing import Any
 import numpy as np
 
 from spacy_arbo_el.base.arrays import TopK
-from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
-from spacy_arbo_el.fitting.calibrate import calibrate_pipeline
-from spacy_arbo_el.linker import ArboLinker, find_linker
-from spacy_arbo_el.pipelines import load_pipeline, save_pipeline
-from spacy_arbo_el.runs.reranker import RerankerTraining, fit_weight
-from spacy_arbo_el.runs.reranker_run import RerankerRun, read_config, set_reranker
-from spacy_arbo_el.training.candidates import (
+from spacy_arbo_el.contrib.papers.cross_encoder.candidates import (
     TrainingCandidates,
     annotated_mentions,
     make_candidates,
 )
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import RerankerTraining, fit_weight
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker_run import (
+    RerankerRun,
+    read_config,
+    set_reranker,
+)
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.fitting.calibrate import calibrate_pipeline
+from spacy_arbo_el.linker import ArboLinker, find_linker
+from spacy_arbo_el.pipelines import load_pipeline, save_pipeline
 
 COUNT = RerankerTraining().n_candidates
 

@@ -18,14 +18,14 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_arbo_el.base.arrays import TopK
+from spacy_arbo_el.contrib.papers.cross_encoder.candidates import TrainingCandidates
+from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import CrossEncoder
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.mentions.labels import annotated_batches, gold_positions
 from spacy_arbo_el.mentions.record import MentionBatch
-from spacy_arbo_el.ranking.cross_encoder import CrossEncoder
 from spacy_arbo_el.ranking.ranking import log_odds_by_vectors
-from spacy_arbo_el.training.candidates import TrainingCandidates
 
 # Candidates of each retriever in a union (§3.4).
 UNION = 16

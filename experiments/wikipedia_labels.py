@@ -16,7 +16,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from readers import read_fb15k, read_zelda_titles
+from readers import Fb15k, ZeldaTitles
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -31,13 +31,13 @@ def main(data: Path, out: Path) -> None:
     titles: dict[str, None] = {}
     for split in SPLITS:
         entities = {
-            one.id: one for one in read_zelda_titles(data / "zelda" / f"test_{split}.jsonl")
+            one.id: one for one in ZeldaTitles().read(data / "zelda" / f"test_{split}.jsonl")
         }
         write_file(out / f"{split}.txt", "".join(f"{one}\n" for one in entities).encode("utf8"))
         titles.update(dict.fromkeys(entities))
         labels = {**entities, **labels}
     write_file(out / "splits.txt", "".join(f"{one}\n" for one in titles).encode("utf8"))
-    for entity in read_fb15k(data / "wikidata_fb15k" / "entity2wikidata.json"):
+    for entity in Fb15k().read(data / "wikidata_fb15k" / "entity2wikidata.json"):
         # The last of its ids is the title of its article, where it has one.
         if len(entity.meta["ids"]) > 2:
             title = entity.meta["ids"][-1]

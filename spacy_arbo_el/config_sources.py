@@ -1,11 +1,11 @@
 """Complete training configs, built from what distinguishes each system.
 
 ``default.cfg`` has the settings of the component, as ``nlp.add_pipe`` gives it, and
-``configs/training.cfg`` what only training needs. ``configs/<system>.cfg``, or
-``papers/<system>.cfg`` for that of a paper, has what differs from both and nothing else. A section
-that names another registered function replaces the section as a whole. Then the defaults of these
-functions are filled in, as ``spacy init fill-config`` does, so the result does not change with the
-defaults of the package.
+``configs/training.cfg`` what only training needs. ``<system>.cfg``, in that folder or in one that
+an add-on registers, has what differs from both and nothing else. A section that names another
+registered function replaces the section as a whole. Then the defaults of these functions are filled
+in, as ``spacy init fill-config`` does, so the result does not change with the defaults of the
+package.
 """
 
 import re
@@ -14,6 +14,7 @@ from configparser import Error as ParserError
 from pathlib import Path
 from typing import Any
 
+import catalogue
 from spacy.util import CONFIG_SECTION_ORDER, SimpleFrozenDict, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
@@ -22,9 +23,10 @@ from .base.errors import ArboError, Errors
 FOLDER = Path(__file__).parent / "configs"
 # The complete settings of the component.
 DEFAULT_CONFIG = FOLDER.with_name("default.cfg")
-# That of `arbo rerank` has no pipeline, so it is complete as it is.
-_NO_SYSTEMS = {"training", "reranker"}
-_FOLDERS = FOLDER, FOLDER.with_name("papers")
+_NO_SYSTEMS = {"training"}
+# Folders of systems, which packages register by the entry points ``spacy_arbo_el_systems``.
+systems = catalogue.create("spacy_arbo_el", "systems", entry_points=True)
+_FOLDERS = (FOLDER, *(folder for _, folder in sorted(systems.get_all().items())))
 SOURCES = {path.stem: path for folder in _FOLDERS for path in sorted(folder.glob("*.cfg"))}
 SYSTEMS = sorted(set(SOURCES) - _NO_SYSTEMS)
 

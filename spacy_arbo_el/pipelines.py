@@ -4,12 +4,15 @@ errors.
 
 import contextlib
 import json
+import os
 import re
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import spacy
 import srsly
 from filelock import FileLock
@@ -18,8 +21,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList, load_config
 from spacy.vocab import Vocab
 
-from .base.errors import ArboError, Errors, code_of
-from .decisions.journal import journal_path
+from .base.errors import ArboError, Errors, Warnings, code_of
 from .kb import folder as kb_folder
 from .linker import find_linker
 from .storage.files import CAN_LOCK, remove_abandoned
@@ -37,6 +39,11 @@ from .storage.lines import read_start
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0
 CONFIG = "config.cfg"
+# Functions of a pipeline that has been loaded and of its folder, by name. Packages register them by
+# the entry points ``spacy_arbo_el_after_load``.
+after_load = catalogue.create("spacy_arbo_el", "after_load", entry_points=True)
+# The one that makes the decisions of a review.
+REVIEW = "review"
 
 
 def _names_in_pipeline(folder: Path) -> str | None:
@@ -172,16 +179,24 @@ def _databases_in(path: Path) -> list[Path]:
 def load_pipeline(path: str | Path, **settings: Any) -> Language:
     """Load a pipeline, naming any unreadable file. Otherwise as ``spacy.load``.
 
-    Decisions of a review that came after the pipeline was saved are made.
+    Then all functions of ``after_load`` are called, by name. That of a review makes the decisions
+    that came after the pipeline was saved; a warning says where it is missing.
 
     settings: For ``spacy.load``.
     """
     nlp = _load(path, **settings)
-    if journal_path(Path(path)).is_file():
-        from .decisions.deciding import replay
-
-        replay(nlp, Path(path))
+    hooks = after_load.get_all()
+    for name in sorted(hooks):
+        hooks[name](nlp, Path(path))
+    if REVIEW not in hooks and journal_path(Path(path)).is_file():
+        warnings.warn(Warnings.W051.format(path=journal_path(Path(path))), stacklevel=2)
     return nlp
+
+
+def journal_path(model: Path) -> Path:
+    """The file of a review's decisions on a pipeline, beside its folder."""
+    model = Path(os.path.realpath(model))
+    return model.with_name(f"{model.name}.{REVIEW}.jsonl")
 
 
 def _load(path: str | Path, **settings: Any) -> Language:

@@ -121,7 +121,7 @@ class Errors(metaclass=_Coded):
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
     E024 = (
         "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
-        "registered with @entity_formats in a file given by --code."
+        "registered by packages, or with @entity_formats in a file given by --code."
     )
     E026 = (
         "Encoding can't be part of a transaction, since vectors can't be rolled back. Call sync "
@@ -253,7 +253,7 @@ class Errors(metaclass=_Coded):
     )
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
-        "with @corpus_formats in a file given by --code."
+        "by packages, or with @corpus_formats in a file given by --code."
     )
     E113 = (
         "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions are "
@@ -732,7 +732,7 @@ class Errors(metaclass=_Coded):
         "same command to resume."
     )
     E900 = "{name} must be {least} or more, got {value!r}."
-    E901 = "The output of --each and --ray is a folder, but {path} is, or ends like, a file."
+    E901 = "The output of a linking in shards is a folder, but {path} is, or ends like, a file."
     E902 = (
         "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
         "or an empty folder."
@@ -805,6 +805,10 @@ class Warnings(metaclass=_Coded):
     W104 = (
         "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
         "show. They were converted to characters."
+    )
+    W051 = (
+        "{path} has decisions on the pipeline beside it, which may lack some of them: the package "
+        "that makes them is not installed. Install spacy_arbo_el with its entry points."
     )
     W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
     W107 = (

@@ -6,45 +6,37 @@ Commands import what they need only when they run, so that spaCy's other command
 import typer
 from spacy.cli._util import app
 
+from .add_ons import CommandsByAddOn, add_commands
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
-from .diff import diff_command
 from .discover import discover_command, link_command
-from .distill import distill_command
 from .evaluate import evaluate_command
 from .fit import fit_cli
 from .init import init_command
 from .init_config import init_config_command
 from .kb import kb_cli
 from .learn import learn_command
-from .new import new_cli
-from .rerank import rerank_command
-from .serve import serve_command
 from .show import show_command
-from .silver import silver_command
 from .train import train_command
 
-arbo_cli = typer.Typer(name="arbo", help="Entity linking and discovery.", no_args_is_help=True)
+arbo_cli = typer.Typer(
+    name="arbo", help="Entity linking and discovery.", no_args_is_help=True, cls=CommandsByAddOn
+)
 arbo_cli.callback()(prepare_console)
 # Settings of the config are overridden by options of their names, see ``config_overrides``.
 OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 arbo_cli.command("convert")(convert_command)
 arbo_cli.command("check")(check_command)
-arbo_cli.command("silver")(silver_command)
 arbo_cli.command("init")(init_command)
 arbo_cli.command("init-config", context_settings=OVERRIDES)(init_config_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
-arbo_cli.command("distill", context_settings=OVERRIDES)(distill_command)
-arbo_cli.command("rerank", context_settings=OVERRIDES)(rerank_command)
 arbo_cli.command("learn")(learn_command)
 arbo_cli.command("evaluate", context_settings=OVERRIDES)(evaluate_command)
 arbo_cli.command("link", context_settings=OVERRIDES)(link_command)
-arbo_cli.command("diff")(diff_command)
 arbo_cli.command("discover", context_settings=OVERRIDES)(discover_command)
 arbo_cli.command("show")(show_command)
-arbo_cli.command("serve")(serve_command)
 arbo_cli.add_typer(fit_cli)
 arbo_cli.add_typer(kb_cli)
-arbo_cli.add_typer(new_cli)
+add_commands(arbo_cli)
 app.add_typer(arbo_cli)

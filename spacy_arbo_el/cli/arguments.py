@@ -13,7 +13,6 @@ from ._util import errors_for_people
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..distributed.on_ray import RaySettings
     from ..linker import ArboLinker
 
 
@@ -45,16 +44,6 @@ OUTPUT = Opt(
     None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
 )
 RESUME = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint")
-
-RAY = Opt(
-    None,
-    "--ray",
-    help="Run on Ray: local for this machine, auto for the cluster that it belongs to, or the "
-    "address of a cluster",
-)
-WORKERS = Opt(1, "--workers", help="Number of Ray workers")
-CPUS = Opt(1, "--cpus-per-worker", help="CPUs of each worker, which has as many threads")
-GPUS = Opt(0.0, "--gpus-per-worker", help="GPUs of each worker; 0.5 for two workers on one")
 
 MODEL_OR_LIST = Arg(
     ..., help="Pipeline with a linker; or a list of entities: a file, or a knowledge base"
@@ -174,18 +163,3 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
     for option, is_given in given.items():
         if is_given:
             raise ArboError(Errors.E896.format(option=option, other=other, why=why))
-
-
-def ray_settings(
-    address: str | None, workers: int, cpus: int, gpus: float, code: Path | None
-) -> "RaySettings | None":
-    """The cluster and its workers. None where the command does not use Ray."""
-    if address is None:
-        options = "--workers, --cpus-per-worker and --gpus-per-worker"
-        given = {options: (workers, cpus, gpus) != (1, 1, 0.0)}
-        check_needs(given, "--ray", "without it, one process does all work")
-        return None
-    from ..distributed.on_ray import RaySettings
-
-    path = "" if code is None else str(code.resolve())
-    return RaySettings(address, workers, cpus, gpus, path)

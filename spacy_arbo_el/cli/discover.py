@@ -1,10 +1,10 @@
 """The commands ``arbo link`` and ``arbo discover``. They link a corpus, most often in one graph."""
 
 import json
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +13,14 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
 from ._util import config_overrides, errors_for_people, visible
 from .arguments import (
     CODE,
-    CPUS,
-    GPUS,
     MODEL,
     MODEL_OR_LIST,
-    RAY,
-    WORKERS,
     check_data,
-    check_needs,
     open_model,
     open_model_or_list,
-    ray_settings,
 )
 from .documents import (
     DOCUMENTS,
@@ -38,24 +31,12 @@ from .documents import (
     document_reader,
     hint_at_empty_kb,
 )
-from .shards import (
-    DEFAULT_SHARD,
-    EACH,
-    FORMAT,
-    PART,
-    SHARD,
-    check_options,
-    link_shards,
-    make_job,
-)
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
-    from ..distributed.job import Job
-    from ..distributed.on_ray import RaySettings
     from ..linker import ArboLinker
 
 LINKED = Opt(
@@ -71,14 +52,6 @@ def link_command(
     find: str = FIND,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
-    each: bool = EACH,
-    format: str = FORMAT,
-    shard: int = SHARD,
-    part: str = PART,
-    ray: str | None = RAY,
-    workers: int = WORKERS,
-    cpus_per_worker: int = CPUS,
-    gpus_per_worker: float = GPUS,
     code: Path | None = CODE,
 ) -> None:
     """Link all documents in one graph.
@@ -87,10 +60,8 @@ def link_command(
     written with their links: as .spacy, as JSONL with one document per line, or
     as CSV with one mention per line.
 
-    With --each, each document is linked for itself. With --each or --ray, the output is a folder of
-    shards with one row per mention, and the command resumes. All machines must reach the pipeline,
-    the documents and the output by the same paths. Settings of the pipeline are overridden as in
-    spacy train.
+    Settings of the pipeline are overridden as in spacy train. "arbo scale link" links each document
+    for itself, in shards, and resumes.
 
     \b
     Example:
@@ -98,20 +69,8 @@ def link_command(
       python -m spacy arbo link out/model-best corpus.spacy --output linked.spacy
       python -m spacy arbo link MODEL texts/ -o out.csv --components.arbo_linker.threshold 0.4
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
-      python -m spacy arbo link out/model-best texts/ --output links --each --part 3/16
-      python -m spacy arbo link out/model-best texts/ --output links --each --ray local --workers 4
     """
-    how, overrides = Reading(find, encoding, skip_bad), config_overrides(ctx)
-    with errors_for_people():
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
-        check_options(each, part, format, shard, settings is not None)
-        if each or settings is not None:
-            how.check_at_once()
-            options = {"one_graph": not each, "format": format, "size": shard}
-            options.update(find=find, overrides=overrides)
-            link_shards(make_job(model, data, output, **options), part, settings)
-            return
-    link_at_once(model, data, output, overrides, how)
+    link_at_once(model, data, output, config_overrides(ctx), Reading(find, encoding, skip_bad))
 
 
 def link_at_once(
@@ -190,17 +149,12 @@ def discover_command(
     min_mentions: int = MIN_MENTIONS,
     keep: Path | None = KEEP,
     replace: bool = REPLACE,
-    ray: str | None = RAY,
-    workers: int = WORKERS,
-    cpus_per_worker: int = CPUS,
-    gpus_per_worker: float = GPUS,
-    shard: int = SHARD,
     code: Path | None = CODE,
 ) -> None:
     """Group unlinked mentions into new entities.
 
-    They are written as JSONL and HTML. Earlier decisions hold. With --ray, the command resumes.
-    Settings of the pipeline are overridden as in spacy train; --keep saves it without these.
+    They are written as JSONL and HTML. Earlier decisions hold. Settings of the pipeline are
+    overridden as in spacy train; --keep saves it without these.
 
     \b
     Example:
@@ -208,59 +162,65 @@ def discover_command(
     """
     from ..pipelines import changing_pipeline
 
-    page, how = page or output.with_suffix(".html"), Reading(find, encoding, skip_bad)
+    how = Reading(find, encoding, skip_bad)
     overrides = config_overrides(ctx)
-    if page == output:
-        msg.fail(f"{output} is the JSONL file: name it .jsonl, or choose another --page.", exits=1)
     with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
         check_data(data)
-        settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
-        _check_shards(settings is not None, replace, shard)
-        if settings is not None:
-            options = {"find": find, "overrides": overrides, "size": shard, "format": "jsonl"}
-            job = make_job(model, data, output.with_suffix(".run"), one_graph=True, **options)
-            found = _discovered_in_shards(job, settings, how)
-        else:
-            found = discover_at_once(open_model(model, config=overrides), data, how, replace)
-        written = _write_new(found, output, page, min_mentions)
-        _keep(model, found, keep, replace)
-        if settings is not None:
-            shutil.rmtree(job.folder)
-    _say(found, written, f"{output}, {page}", min_mentions)
+        written = NewFiles.of(output, page, min_mentions)
+        found = discover_at_once(open_model(model, config=overrides), data, how, replace)
+        written.write(found)
+        keep_new(model, found, keep, replace)
+    written.say(found)
 
 
-def _check_shards(on_ray: bool, replace: bool, shard: int) -> None:
-    """Raise ValueError for options that Ray does not have, or that only Ray has."""
-    if on_ray and replace:
-        why = "workers read the pipeline as it is in its folder"
-        raise ArboError(Errors.E896.format(option="--ray", other="no --replace", why=why))
-    if not on_ray:
-        why = "without it, documents are not read in shards"
-        check_needs({"--shard": shard != DEFAULT_SHARD}, "--ray", why)
+@dataclass(frozen=True)
+class NewFiles:
+    """Where new entities are written: as JSONL, and as an HTML page.
+
+    output: The JSONL file.
+    page: The page.
+    least: The fewest mentions of a new entity that is written.
+    """
+
+    output: Path
+    page: Path
+    least: int
+
+    @classmethod
+    def of(cls, output: Path, page: Path | None, least: int) -> "NewFiles":
+        """The files of a command's options. ValueError where they are one file."""
+        page = page or output.with_suffix(".html")
+        if page == output:
+            raise ValueError(
+                f"{output} is the JSONL file: name it .jsonl, or choose another --page."
+            )
+        return cls(output, page, least)
+
+    def chosen(self, found: "NewEntities") -> "list[NewEntity]":
+        """Those with enough mentions."""
+        return [one for one in found if len(one.members) >= self.least]
+
+    def write(self, found: "NewEntities") -> None:
+        """Write those with enough mentions."""
+        from ..discovery.entities import to_html
+        from ..storage.files import write_file
+
+        written = self.chosen(found)
+        lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
+        write_file(self.output, "".join(lines).encode("utf8"))
+        write_file(self.page, to_html(written).encode("utf8"))
+
+    def say(self, found: "NewEntities") -> None:
+        """Print what was written."""
+        written = self.chosen(found)
+        mentions = sum(len(one.members) for one in written)
+        msg.good(f"{self.output}, {self.page}: {len(written)} new entities, {mentions} mentions")
+        if len(written) < len(found):
+            smaller = len(found) - len(written)
+            msg.info(f"Left out: {smaller} new entities with fewer than {self.least} mentions")
 
 
-def _discovered_in_shards(job: "Job", ray: "RaySettings", how: Reading) -> "NewEntities":
-    from ..distributed.runs import discover_in_shards
-
-    how.check_at_once()
-    return discover_in_shards(job, ray)
-
-
-def _write_new(
-    found: "NewEntities", output: Path, page: Path, min_mentions: int
-) -> "list[NewEntity]":
-    """Write those with enough mentions, which are returned."""
-    from ..discovery.entities import to_html
-    from ..storage.files import write_file
-
-    written = [one for one in found if len(one.members) >= min_mentions]
-    lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
-    write_file(output, "".join(lines).encode("utf8"))
-    write_file(page, to_html(written).encode("utf8"))
-    return written
-
-
-def _keep(model: Path, found: "NewEntities", keep: Path | None, replace: bool) -> None:
+def keep_new(model: Path, found: "NewEntities", keep: Path | None, replace: bool) -> None:
     """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
     from ..discovery.new_entities import NewEntities
     from ..linker import find_linker
@@ -274,14 +234,6 @@ def _keep(model: Path, found: "NewEntities", keep: Path | None, replace: bool) -
         linker.new_entities = NewEntities()
     linker.new_entities.update(found)
     save_pipeline(nlp, keep)
-
-
-def _say(found: "NewEntities", written: "list[NewEntity]", paths: str, min_mentions: int) -> None:
-    mentions = sum(len(one.members) for one in written)
-    msg.good(f"{paths}: {len(written)} new entities, {mentions} mentions")
-    if len(written) < len(found):
-        smaller = len(found) - len(written)
-        msg.info(f"Left out: {smaller} new entities with fewer than {min_mentions} mentions")
 
 
 def discover_at_once(nlp: "Language", data: Path, how: Reading, replace: bool) -> "NewEntities":

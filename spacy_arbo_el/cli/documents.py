@@ -17,7 +17,7 @@ from wasabi import msg
 from ..base.errors import ArboError, Errors
 from ..storage.lines import throw
 from ._util import visible
-from .arguments import check_data, check_model, check_needs
+from .arguments import check_data, check_model
 
 if TYPE_CHECKING:
     from ..linker import ArboLinker
@@ -44,12 +44,6 @@ class Reading:
     find: str
     encoding: str
     skip_bad: bool
-
-    def check_at_once(self) -> None:
-        """Raise ValueError for options without effect when reading in shards."""
-        given = self.encoding != ENCODING.default
-        why = "workers read UTF-8"
-        check_needs({"--encoding": given}, "one process, without --each and --ray", why)
 
 
 @contextmanager

@@ -1,9 +1,12 @@
 """Annotated text as the readers return it, before tokenization."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from ..base.errors import ArboError, Errors
+from ..storage.lines import OnBad, PathLike
 
 NIL = "NIL"
 JOINER = "|"
@@ -67,6 +70,30 @@ class AnnotatedText:
             if not 0 <= mention.start < mention.end <= len(self.text):
                 problem = offsets_problem(mention.start, mention.end, len(self.text))
                 raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
+
+
+class CorpusFormat(Protocol):
+    """A reader of annotated text, registered as a format: a frozen dataclass of its options.
+
+    Where it has the fields ``offsets`` and ``id_key``, ``arbo convert`` has these options for it.
+    A class attribute ``reads_folders = True`` says that it reads folders.
+    A reader without ``sniff`` reads what ``--format`` names it for.
+    """
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Say how sure it is, from 0 to 1, that a file is in the format; see ``certainty``.
+
+        name: The name of the file, in small letters and without ".gz" and ".bz2".
+        start: Its first bytes, without white space before them.
+        """
+
+    def read(self, path: PathLike, bad: OnBad, counts: Counter) -> Iterator[AnnotatedText]:
+        """Yield the documents of a file. Raises ValueError where it is not valid.
+
+        bad: Takes the errors of invalid lines, which are then left out.
+        counts: Counts documents that are left out, under "duplicates" and "excluded".
+        """
 
 
 def _trimmed(mention: AnnotatedMention, text: str) -> AnnotatedMention:

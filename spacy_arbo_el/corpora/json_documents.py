@@ -13,18 +13,21 @@ So is ``text``, with which the offsets are compared. Other keys are ignored.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..storage.formats import corpus_formats
+from ..storage.formats import certainty, check_readable
 from ..storage.lines import (
     WHOLE,
     Lines,
     OnBad,
     PathLike,
+    check_exists,
     is_text,
     json_kind,
     line_error,
@@ -131,10 +134,36 @@ def json_values(source: Source) -> Iterator[tuple[int, Any]]:
     yield from enumerate([whole] if is_pair or not isinstance(whole, list) else whole, 1)
 
 
-@corpus_formats("jsonl")
-def read_jsonl(path: PathLike, bad: OnBad = throw, offsets: str = "") -> Iterator[AnnotatedText]:
-    """Yield the documents of a file of this project's format."""
-    return read_each(Source(path, bad), partial(text_of_record, strict=True, offsets=offsets))
+# How files of this project's format begin.
+OWN_KEY = re.compile(rb'\{[^\n]*"mentions"\s*:')
+# How sure a bracket at the beginning is, where no other format knows the file by more.
+BY_BRACKET = 0.2
+
+
+@dataclass(frozen=True)
+class JsonlReader:
+    """Reads the documents of a file of this project's format.
+
+    offsets: How the file counts offsets, see ``Source``.
+    """
+
+    offsets: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by the key of mentions; then by name, or as JSON of no other format."""
+        if OWN_KEY.match(start):
+            return 1.0
+        by_name = certainty(name, start, (".jsonl", ".json", ".ndjson"))
+        return by_name or (BY_BRACKET if start[:1] in (b"{", b"[") else 0.0)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        parse = partial(text_of_record, strict=True, offsets=self.offsets)
+        return read_each(Source(path, bad), parse)
 
 
 def text_of_record(

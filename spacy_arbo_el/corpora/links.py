@@ -44,7 +44,7 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-# Columns of ``write_table``: those of the rows of ``arbo link --each``, but for the evidence.
+# Columns of ``write_table``: those of the rows of ``arbo scale link``, but for the evidence.
 COLUMNS = LINK
 
 

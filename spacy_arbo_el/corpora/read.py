@@ -4,8 +4,6 @@
 that a ``.spacy`` file has. All commands read with these.
 """
 
-import codecs
-import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +15,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
-from ..storage.formats import check_readable, corpus_format_of, corpus_formats
+from ..storage.formats import check_readable, corpus_formats, format_of, option_names
 from ..storage.lines import (
     OTHER_ENCODING,
     OnBad,
@@ -30,21 +28,16 @@ from ..storage.lines import (
     read_start,
     throw,
 )
-
-# Importing a reader registers its format.
-from . import bioc, brat, conll, label_studio, prodigy, pubtator, webanno  # noqa: F401
-from .annotated import AnnotatedText
+from .annotated import AnnotatedText, CorpusFormat
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
-from .json_documents import Source, read_each, text_of_record
+from .json_documents import JsonlReader, Source, read_each, text_of_record
 from .offsets import CHARACTERS, READINGS, is_within_word, within_words
 from .parquet import SUFFIX as PARQUET
 from .parquet import read_parquet
 from .table import read_table
 
 SUFFIXES = (SUFFIX, ".txt", ".jsonl", ".csv", ".tsv", PARQUET)
-# Formats of plain text or JSON, for which other files are taken by mistake.
-OF_TEXT = ("jsonl", "csv", "pubtator", "prodigy", "label-studio")
 # Whether a document is wanted, by its id.
 Keep = Callable[[str], bool]
 
@@ -75,30 +68,34 @@ def read(
         raise ArboError(Errors.E112.format(format=format, formats=formats))
     if offsets and offsets not in READINGS:
         raise ArboError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
-    if format in OF_TEXT:
-        check_readable(Path(path))
+    reader = _reader(format, offsets, id_key)
+    texts = reader.read(path, on_error, Counter() if counts is None else counts)
+    return checked(texts, path, is_known=bool(offsets))
+
+
+def _reader(format: str, offsets: str, id_key: str) -> CorpusFormat:
+    """The reader of a format. ValueError for an option that it does not have."""
     reader = corpus_formats.get(format)
-    known = inspect.signature(reader).parameters
+    known = option_names(reader)
     if offsets and "offsets" not in known:
         raise ArboError(Errors.E118.format(format=format))
     if id_key and "id_key" not in known:
         raise ArboError(Errors.E124.format(format=format))
-    options = {"counts": counts, "offsets": offsets, "id_key": id_key}
-    texts = reader(path, on_error, **{name: options[name] for name in options if name in known})
-    return checked(texts, path, is_known=bool(offsets))
+    given = {"offsets": offsets, "id_key": id_key}
+    return reader(**{name: value for name, value in given.items() if value})
 
 
 def known_format_of(path: Path) -> str:
     """The format that name and content of a file say. ValueError where they say nothing."""
-    format = corpus_format_of(path)
-    is_named = any(suffix in (".jsonl", ".json", ".ndjson") for suffix in path.suffixes)
-    start = b"{" if path.is_dir() or format != "jsonl" or is_named else read_start(path, 64)
-    start = start.removeprefix(codecs.BOM_UTF8).lstrip()
-    if start and start[:1] not in (b"{", b"["):
-        check_readable(path)
-        formats = ", ".join(sorted(corpus_formats.get_all()))
-        raise ArboError(Errors.E120.format(path=path, formats=formats))
-    return format
+    format = format_of(corpus_formats, path)
+    if format:
+        return format
+    if not path.is_dir():
+        check_readable(path, JsonlReader)
+        if not read_start(path, 1):
+            return "jsonl"  # an empty file, or a pipe, whose beginning is not taken
+    formats = ", ".join(sorted(corpus_formats.get_all()))
+    raise ArboError(Errors.E120.format(path=path, formats=formats))
 
 
 def checked(

@@ -12,12 +12,22 @@ without offsets and words adds no mention.
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..storage.formats import corpus_formats
-from ..storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
+from ..storage.formats import certainty, check_readable
+from ..storage.lines import (
+    OnBad,
+    PathLike,
+    check_exists,
+    ignore,
+    line_error,
+    read_cells,
+    read_lines,
+    throw,
+)
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
 from .id_fields import FoundId, find_id
 from .json_documents import About, Problem, Source, placed_or_reported
@@ -26,12 +36,28 @@ from .offsets import CHARACTERS, Given
 COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
 
-@corpus_formats("csv")
-def read_csv(
-    path: PathLike, bad: OnBad = throw, offsets: str = "", id_key: str = ""
-) -> Iterator[AnnotatedText]:
-    """Yield the documents of a table; see ``read_table``."""
-    return read_table(Source(path, bad, offsets=offsets, id_key=id_key))
+@dataclass(frozen=True)
+class CsvReader:
+    """Reads the documents of a table; see ``read_table``.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
+        return certainty(name, start, (".csv", ".tsv", ".tab"))
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        return read_table(Source(path, bad, offsets=self.offsets, id_key=self.id_key))
 
 
 def read_table(source: Source) -> Iterator[AnnotatedText]:

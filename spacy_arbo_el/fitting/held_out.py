@@ -11,9 +11,8 @@ from ..evaluation.outcomes import Outcome
 from ..evaluation.report import CONFIGURED, linked_outcomes
 from ..linker import find_linker
 from ..linking.stages import LinkingStages
-from ..ranking.cross_encoder import CrossEncoder
 from ..ranking.decisions import Independent, Inference
-from ..ranking.ranking import BestEvidence
+from ..ranking.ranking import BestEvidence, Reranker
 from .calibrate import divided, fit_in_parts
 from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
 
@@ -35,7 +34,7 @@ def inference_outcomes(
 ) -> dict[str, list[Outcome]]:
     """Outcomes on gold mentions for several inference procedures.
 
-    ``ROWS`` says what they are. For a linker with a cross-encoder, there are rows without it too.
+    ``ROWS`` says what they are. There is a row for each of the ``variants`` of the reranker too.
 
     examples: Only the linker of the pipeline is run on them.
     folds: As in ``outcomes_of_stages``.
@@ -45,16 +44,14 @@ def inference_outcomes(
 
 
 def _inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
-    """The rows of ``ROWS``, and two for a trained cross-encoder."""
+    """The rows of ``ROWS``, and those of the variants that a reranker has."""
     rows = {
         "names alone": with_inference(stages, Independent(n_exemplars=0)),
         "without the graph": with_inference(stages, Independent(n_exemplars=8)),
     }
-    reranker = stages.reranker
-    if isinstance(reranker, CrossEncoder) and reranker.scorer is not None:
-        rows["without the cross-encoder"] = replace(stages, reranker=reranker.ranker)
-        by_scores = replace(reranker, as_feature=False)
-        rows["by the scores, not in the ranker"] = replace(stages, reranker=by_scores)
+    if hasattr(stages.reranker, "variants"):
+        variants: dict[str, Reranker] = stages.reranker.variants()
+        rows.update({name: replace(stages, reranker=one) for name, one in variants.items()})
     return {**rows, CONFIGURED: stages}
 
 

@@ -1,6 +1,5 @@
 """Creation of knowledge bases from files and configs."""
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -12,11 +11,11 @@ from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
 from ..storage.folders import restore
-from ..storage.formats import entity_format_of, entity_formats
+from ..storage.formats import check_readable, entity_formats, format_of, option_names
 from ..storage.lines import check_exists
 from .entity import Entity
 from .folder import DATABASE, LOCK, is_of_spacy, replacing_kb
-from .importers import ImportReport, entities_of, read_spacy_kb
+from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
 from .redirects import carried_over, usable
@@ -43,23 +42,22 @@ def import_into(
     replace: Whether to replace entities with the same ids, which are an error otherwise.
     watch: Function that entities pass through, such as a progress bar.
     skip_bad: Whether invalid lines are counted and left out, by readers that can.
-    options: Arguments of the reader.
+    options: Options of the reader.
     RETURNS: The number of entities, and what was left out.
     """
-    format = format or entity_format_of(source)
+    format = format or known_format_of(source)
     if format not in entity_formats:
         choices = ", ".join(sorted(entity_formats.get_all()))
         raise ArboError(Errors.E024.format(value=format, choices=choices))
-    report = ImportReport()
-    read = entity_formats.get(format)
-    _check_options(read, format, [*options, *(["skip_bad"] if skip_bad else [])])
     if skip_bad:
-        options["bad"] = report.skip_bad
+        options["skip_bad"] = True
     elif format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
+    reader = _reader(format, options)
+    report = ImportReport()
     with kb.transaction():
         try:
-            entities = watch(read(source, report, **options))
+            entities = watch(reader.read(source, report))
             report.count = kb.upsert(entities) if replace else kb.add(entities)
         except DuplicateId as error:
             if format != "jsonl":
@@ -72,14 +70,26 @@ def import_into(
     return report
 
 
-def _check_options(read: Callable[..., Any], format: str, given: Iterable[str]) -> None:
-    """ValueError for an option that a reader does not have."""
-    parameters = inspect.signature(read).parameters.values()
-    known = [p.name.replace("bad", "skip_bad") for p in parameters if p.kind is p.KEYWORD_ONLY]
-    unknown = [name for name in given if name not in known]
-    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+def known_format_of(path: Path) -> str:
+    """Infer the format of a file of entities; "jsonl" where nothing says it.
+
+    ValueError for a file of another kind.
+    """
+    format = format_of(entity_formats, path) or "jsonl"
+    if not path.is_dir():
+        check_readable(path, entity_formats.get(format))
+    return format
+
+
+def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
+    """The reader of a format. ValueError for an option that it does not have."""
+    reader = entity_formats.get(format)
+    known = option_names(reader)
+    unknown = [name for name in options if name not in known]
+    if unknown:
         choices = ", ".join(known) or "none"
         raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
+    return reader(**options)
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
@@ -187,7 +197,7 @@ class KBFromPath:
         restore(path)
         hint = "Give the folder of a saved knowledge base, or a file of entities."
         if is_of_spacy(check_exists(path, hint)):
-            return ArboKB(vocab, read_spacy_kb(path))
+            return ArboKB(vocab, SpacyKBReader().read(path))
         if path.is_dir():
             return ArboKB(vocab).from_disk(path)
         kb = ArboKB(vocab)

@@ -16,8 +16,7 @@ from spacy.training.loop import create_evaluation_callback
 from ..base.arrays import concat_tables
 from ..base.errors import Warnings
 from ..linker import ArboLinker, find_linker, linkers_of
-from ..mentions.labels import gold_positions
-from ..training.candidates import annotated_mentions
+from ..mentions.labels import annotated_batches, gold_positions
 from ..training.memory import release_memory
 from .checkpoint import Evaluation
 
@@ -97,7 +96,8 @@ def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> n
         if names.sum() <= count:
             return None
         parts = []
-        for batch in map(stages.encode, annotated_mentions(stages, docs)):
+        batches = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+        for batch in map(stages.encode, batches):
             ids = [record.kb_ids for record in batch.records]
             near = retriever.entities.nearest(batch.encoded, NEAREST).ids
             parts.append(np.concatenate([gold_positions(linker.kb, ids), near], axis=1))

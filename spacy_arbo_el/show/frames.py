@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 MENTION = ("document", "start", "end", "text", "label")
 LINK = (*MENTION, "kb_id", "title", "score", "presence", "undecided", "new_entity")
+LINK_WITH_EVIDENCE = (*LINK, "evidence")
+# The folder of such rows in the output of a linking in shards.
+LINKS = "links"
+LinkColumns = dict[str, Any]
 CANDIDATE = (*MENTION, "rank", "kb_id", "title", "score", "is_linked")
 
 
@@ -53,6 +57,15 @@ def link_row(mention: dict[str, Any], link: Link) -> dict[str, Any]:
         "undecided": " ".join(one.kb_id for one in link.undecided),
         "new_entity": link.cluster,
     }
+
+
+def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Iterator[LinkColumns]:
+    """The rows ``LINK_WITH_EVIDENCE`` of linked documents, one per mention.
+
+    ``evidence`` has the ids of the steps of the path, from the entity to the mention.
+    """
+    for mention, link in linked_mentions(docs, get_spans, extension):
+        yield {**link_row(mention, link), "evidence": [step.id for step in link.evidence]}
 
 
 def links_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":

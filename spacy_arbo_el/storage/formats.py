@@ -1,111 +1,117 @@
-"""The formats of ``--format``, by name. A file given by ``--code`` may register others."""
+"""The formats of ``--format`` by name, and the one that a file is in.
+
+The reader of a format is a frozen dataclass whose fields are its options. Packages register theirs
+by the entry points ``spacy_arbo_el_entity_formats`` and ``spacy_arbo_el_corpus_formats``, a file
+given by ``--code`` by these registries as decorators.
+"""
 
 import codecs
+import dataclasses
 import re
 from pathlib import Path
+from typing import Any
 
 import catalogue
 
 from ..base.errors import ArboError, Errors
 from .lines import read_start
 
-# Readers of entities: path and report to entities. See docs/knowledge_base.md.
-entity_formats = catalogue.create("spacy_arbo_el", "entity_formats")
-# Readers of annotated corpora: path and bad to documents. See docs/training.md.
-corpus_formats = catalogue.create("spacy_arbo_el", "corpus_formats")
+# Readers of entities, see ``EntityFormat`` in kb/importers/common.py.
+entity_formats = catalogue.create("spacy_arbo_el", "entity_formats", entry_points=True)
+# Readers of annotated corpora, see ``CorpusFormat`` in corpora/annotated.py.
+corpus_formats = catalogue.create("spacy_arbo_el", "corpus_formats", entry_points=True)
 
-# The formats of entities by the end of a file's name.
-SUFFIXES = {
-    ".csv": "table",
-    ".tsv": "table",
-    ".tab": "table",
-    ".txt": "table",
-    ".json": "json",
-    ".obo": "obo",
-    ".ttl": "skos",
-    ".rdf": "skos",
-    ".owl": "skos",
-    ".nt": "skos",
-    ".jsonld": "skos",
-}
-# How files of wbgetentities and Special:EntityData begin.
-ENTITY_DATA = re.compile(rb'\{\s*"entities"\s*:\s*\{')
-# How a list of its items begins, as its dumps are.
-ITEMS = re.compile(
-    rb'\[\s*\{[^{}]{0,2000}"(?:labels"\s*:\s*\{|type"\s*:\s*"(?:item|property|lexeme)")', re.S
-)
-
-
-def entity_format_of(path: Path) -> str:
-    """Infer the format of an entity file from its name. "jsonl" where it says nothing.
-
-    A file whose first line is an object is JSONL whatever its name, or entity data of Wikidata.
-    """
-    name = path.name.removesuffix(".gz").removesuffix(".bz2")
-    format = SUFFIXES.get(Path(name).suffix.lower(), "jsonl")
-    start = read_start(path, 2000).removeprefix(codecs.BOM_UTF8).lstrip()
-    if format in ("json", "table") and start.startswith(b"{"):
-        return "wikidata" if ENTITY_DATA.match(start) else "jsonl"
-    if format == "json" and ITEMS.match(start):
-        return "wikidata"
-    if format != "skos":
-        check_readable(path)
-    return format
-
-
-# The formats of corpora by the end of a file's name.
-CORPUS_SUFFIXES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".pubtator": "pubtator",
-    ".ann": "brat",
-    ".xml": "bioc",
-    ".bioc": "bioc",
-    ".conllu": "conllu",
-}
-# How files of some formats begin.
-CORPUS_STARTS = {
-    "aida": re.compile(rb"-DOCSTART- \("),
-    "conllu": re.compile(rb"# *(?:newdoc|sent_id|global\.|text) *[\w.]* *="),
-    "webanno": re.compile(rb"#FORMAT=WebAnno"),
-    "pubtator": re.compile(rb"[^|\s]+\|t\|"),
-    "bioc": re.compile(
-        rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
-    ),
-    "label-studio": re.compile(rb"\[\s*\{.{0,2000}\"(?:annotations|data)\"\s*:", re.S),
-    "prodigy": re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:"),
-}
+# How sure ``sniff`` is, from 0 to 1: by the end of the file's name, and by its beginning.
+BY_NAME, BY_START = 0.5, 0.9
+# Bytes of a file's beginning that ``sniff`` gets.
+START = 4096
 # Kinds of files that no reader reads, by their beginning or the end of their names.
 UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",
                  b"\xfd7zXZ": ".xz archive", b"\x28\xb5\x2f\xfd": ".zst archive",
                  b"\x80\x04": "pickle", b"\x80\x05": "pickle"}  # fmt: skip
-UNREAD_SUFFIXES = {".owl": "OWL file", ".xmi": "UIMA CAS in XMI", ".conllu": "CoNLL-U file",
-                   ".conll": "CoNLL file", ".yaml": "YAML file", ".yml": "YAML file",
-                   ".xlsx": ".xlsx file", ".html": "HTML page"}  # fmt: skip
+UNREAD_SUFFIXES = {".xmi": "UIMA CAS in XMI", ".conll": "CoNLL file", ".yaml": "YAML file",
+                   ".yml": "YAML file", ".xlsx": ".xlsx file",
+                   ".html": "HTML page"}  # fmt: skip
 
 
-def corpus_format_of(path: Path) -> str:
-    """Infer the format of a corpus from its name and first characters; "jsonl" by default."""
-    if path.is_dir():
-        return "brat" if any(path.rglob("*.ann")) or not any(path.rglob("*.tsv")) else "webanno"
-    start = read_start(path, 4096).removeprefix(codecs.BOM_UTF8).lstrip()
-    for format, pattern in CORPUS_STARTS.items():
-        # The keys of the package's own format come first.
-        if pattern.match(start) and not re.match(rb'\{[^\n]*"mentions"\s*:', start):
-            return format
-    name = path.name.removesuffix(".gz").removesuffix(".bz2")
-    return CORPUS_SUFFIXES.get(Path(name).suffix.lower(), "jsonl")
+def certainty(
+    name: str,
+    start: bytes,
+    suffixes: tuple[str, ...] = (),
+    pattern: re.Pattern[bytes] | None = None,
+) -> float:
+    """Say how sure it is that a file is in a format, for ``sniff``.
+
+    name: The name of the file.
+    start: Its first bytes.
+    suffixes: How the names of such files end.
+    pattern: How such files begin.
+    """
+    if pattern is not None and pattern.match(start):
+        return BY_START
+    return BY_NAME if name.endswith(suffixes) else 0.0
 
 
-def check_readable(path: Path) -> None:
-    """Raise ValueError with the kind of a file that no reader reads."""
-    start = read_start(path, 64)
-    kind = next((kind for mark, kind in UNREAD_STARTS.items() if start.startswith(mark)), None)
-    text = start.removeprefix(codecs.BOM_UTF8).lstrip()
-    if text.startswith(b"#FORMAT=WebAnno"):
-        kind = "WebAnno TSV file"
-    elif kind is None and text[:1] not in (b"{", b"["):
-        kind = UNREAD_SUFFIXES.get(path.suffix.lower(), "XML file" if text[:1] == b"<" else None)
+def option_names(reader: Any) -> list[str]:
+    """The options of a reader: the fields of its class."""
+    return [field.name for field in dataclasses.fields(reader)]
+
+
+def format_of(formats: catalogue.Registry, path: Path) -> str:
+    """Infer the format of a file or folder; "" where no reader knows it.
+
+    The reader that is most certain counts, of equally certain ones the first by name. A folder is
+    known by its first file of each suffix.
+    """
+    best, found = 0.0, ""
+    samples = list(map(_sample, _files(path)))
+    for format, reader in sorted(formats.get_all().items()):
+        if path.is_dir() and not getattr(reader, "reads_folders", False):
+            continue
+        sure = max((_sure(reader, name, start) for name, start in samples), default=0.0)
+        if sure > best:
+            best, found = sure, format
+    return found
+
+
+def _sure(reader: Any, name: str, start: bytes) -> float:
+    """How sure a reader is of a file; 0 for one without ``sniff``, which must be named."""
+    return float(reader.sniff(name, start)) if hasattr(reader, "sniff") else 0.0
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or the first file of each suffix in a folder."""
+    if not path.is_dir():
+        return [path]
+    files = sorted((file for file in path.rglob("*") if file.is_file()), reverse=True)
+    return list({file.suffix.lower(): file for file in files}.values())
+
+
+def _sample(path: Path) -> tuple[str, bytes]:
+    """What ``sniff`` gets: the name in small letters without ".gz" or ".bz2", and the beginning."""
+    start = read_start(path, START).removeprefix(codecs.BOM_UTF8).lstrip()
+    return path.name.lower().removesuffix(".gz").removesuffix(".bz2"), start
+
+
+def check_readable(path: Path, reader: Any) -> None:
+    """Raise ValueError with the kind of a file that is in another format than a reader's.
+
+    reader: The class of the reader, or a reader.
+    """
+    name, start = _sample(path)
+    # White space at the beginning may be a part of the mark.
+    raw = read_start(path, 64)
+    kind = next((kind for mark, kind in UNREAD_STARTS.items() if raw.startswith(mark)), None)
+    own = _sure(reader, name, start)
+    if kind is None and own < BY_START and start[:1] not in (b"{", b"["):
+        kind = UNREAD_SUFFIXES.get(path.suffix.lower()) or _other_format(name, start)
+        if kind is None and start[:1] == b"<":
+            kind = "XML file"
     if kind is not None:
         raise ArboError(Errors.E119.format(path=path, kind=kind))
+
+
+def _other_format(name: str, start: bytes) -> str | None:
+    """The format that a file begins like, of entities or corpora; None for none."""
+    readers = {**entity_formats.get_all(), **corpus_formats.get_all()}
+    return next((one for one in readers if _sure(readers[one], name, start) >= BY_START), None)

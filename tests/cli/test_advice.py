@@ -9,7 +9,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.importers.tables import read_table
+from spacy_arbo_el.kb.importers.tables import TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .. import commands
@@ -74,7 +74,7 @@ def test_convert_names_the_option_where_a_format_is_not_known(tmp_path, name):
 
 def test_names_of_a_dictionary_are_read_one_by_one(tmp_path):
     (tmp_path / "dictionary.txt").write_text("E1|A1|A2||apple|apples| red apple\nE2||pear\n")
-    one, two = read_table(tmp_path / "dictionary.txt")
+    one, two = TableReader().read(tmp_path / "dictionary.txt")
     assert list(one.names) == ["apple", "apples", "red apple"] and list(two.names) == ["pear"]
     commands.run("kb", "build", tmp_path / "dictionary.txt", tmp_path / "kb", "--format", "table")
     assert ArboKB.for_reading(tmp_path / "kb").get("A2").id == "E1"

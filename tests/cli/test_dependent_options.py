@@ -12,9 +12,7 @@ SILVER = "silver texts --kb kb -o silver.spacy"
     [
         ("show model dev.spacy --mention Amazon", "--mention", "--text"),
         ("show model dev.spacy --page out.html", "--page", "--text"),
-        ("link model texts -o out --format jsonl", "--format", "--each or --ray"),
-        ("link model texts -o out --shard 7", "--shard", "--each or --ray"),
-        ("link model texts -o out --part 1/2", "--part", "--each"),
+        ("scale link model texts -o out --one-graph --part 1/2", "--one-graph", "no --part"),
         (f"{SILVER} --hide 0.1", "--hide", "--dev and --hidden-kb"),
         (f"{SILVER} --dev-share 0.1", "--dev-share", "--dev and --hidden-kb"),
         (f"{SILVER} --replace", "--replace", "--dev and --hidden-kb"),

@@ -2,16 +2,20 @@
 
 import configparser
 from functools import partial
+from pathlib import Path
 
 import pytest
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
+import spacy_arbo_el
 from spacy_arbo_el.config_sources import SOURCES, SYSTEMS
 
 from .. import commands
 from ..linker.world import write_corpus
 from ..systems import ROOT, text_of
+
+PACKAGE = Path(spacy_arbo_el.__file__).parent
 
 run = partial(commands.run, "init-config")
 
@@ -29,7 +33,8 @@ def test_sources_are_package_data():
     settings = configparser.ConfigParser()
     settings.read(ROOT / "setup.cfg")
     data = settings["options.package_data"]["spacy_arbo_el"].split()
-    assert {f"{path.parent.name}/*.cfg" for path in SOURCES.values()} <= set(data)
+    folders = {path.parent.relative_to(PACKAGE) for path in SOURCES.values()}
+    assert {(folder / "*.cfg").as_posix() for folder in folders} <= set(data)
 
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):

@@ -51,7 +51,7 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert [row["document"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
     assert {row["text"] for row in rows} == {"planet Mercury", "Quicksilver"}
     assert all(TEXT[int(r["start"]) : int(r["end"])] == r["text"] for r in rows)
-    assert tuple(rows[0]) == frames.LINK, "the columns of --each and of links_to_dicts"
+    assert tuple(rows[0]) == frames.LINK, "the columns of shards and of links_to_dicts"
     assert sum(row["kb_id"] != "NIL" for row in rows) == linked
     assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
 
@@ -71,7 +71,6 @@ def test_other_encodings_and_invalid_files(folder, tmp_path):
     assert counts(printed)[:2] == [3, 6] and "2 bad lines or files left out" in printed
     assert "Café. The probe" in (tmp_path / "l.jsonl").read_text(encoding="utf8")
     assert "E108" in run(*command, "--encoding", "no", code=1)
-    assert "--encoding" in run(*command, "--each", "--encoding", "cp1252", code=1)
 
 
 @pytest.mark.parametrize("name", ["links.jsonl", "links.spacy", "folder"])

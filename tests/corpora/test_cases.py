@@ -8,6 +8,8 @@ import pytest
 
 from spacy_arbo_el.corpora import convert
 from spacy_arbo_el.corpora.read import read
+from spacy_arbo_el.kb import importers
+from spacy_arbo_el.storage.formats import entity_formats
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
 CASES = Path(os.environ.get("ARBO_DATA_DIR", DATA)).resolve().parent / "cases"
@@ -34,11 +36,17 @@ pytestmark = [
 ]
 
 
+def as_function(reader):
+    return lambda path, report, **options: reader(**options).read(path, report)
+
+
 def run(name, monkeypatch):
     monkeypatch.chdir(CASES)
     monkeypatch.syspath_prepend(str(CASES))
-    # A case was written when the function had this name.
+    # A case was written when the function had this name, and readers were functions.
     monkeypatch.setattr(convert, "read_corpus", read, raising=False)
+    readers = {name: as_function(reader) for name, reader in entity_formats.get_all().items()}
+    monkeypatch.setattr(importers, "READERS", readers, raising=False)
     runpy.run_path(str(CASES / f"{name}.py"), run_name="__main__")
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.json_documents import read_jsonl
+from spacy_arbo_el.corpora.json_documents import JsonlReader
 
 from .strategies import annotated_texts
 
@@ -32,7 +32,7 @@ def test_read_jsonl(write):
         document(id="d3", mentions=[{**MENTION, "kb_id": "B|A"}, {**MENTION, "kb_id": "NIL"}]),
         document(id="d4", text="", mentions=[]),
     ]
-    first, second, third, fourth = read_jsonl(write("\n\n".join(map(json.dumps, records))))
+    first, second, third, fourth = JsonlReader().read(write("\n\n".join(map(json.dumps, records))))
     assert first == AnnotatedText(
         "d1", "Ada met Ada.", (AnnotatedMention(0, 3, "PERSON", ("ada",)),)
     )
@@ -72,7 +72,7 @@ INVALID = [
 def test_invalid_line_is_an_error_with_file_line_and_problem(write, record, problem):
     line = record if isinstance(record, str) else json.dumps(record)
     path = write(f"{json.dumps(document(id='d0'))}\n\n{line}\n", "invalid.jsonl")
-    texts = read_jsonl(path)
+    texts = JsonlReader().read(path)
     assert next(texts).id == "d0"
     with pytest.raises(ValueError) as caught:
         next(texts)
@@ -83,7 +83,7 @@ def test_invalid_line_is_an_error_with_file_line_and_problem(write, record, prob
 def test_duplicate_id_is_an_error_that_names_both_lines(write):
     path = write("\n".join(json.dumps(document()) for _ in range(2)))
     with pytest.raises(ValueError, match="line 2: the document id 'd1' was used before, in line 1"):
-        list(read_jsonl(path))
+        list(JsonlReader().read(path))
 
 
 @given(st.lists(annotated_texts(), max_size=4, unique_by=lambda text: text.id))
@@ -94,4 +94,4 @@ def test_every_annotated_text_is_read_as_it_was(tmp_path, texts):
         mentions = [{**asdict(mention), "kb_id": mention.kb_id} for mention in text.mentions]
         lines.append(json.dumps({"id": text.id, "text": text.text, "mentions": mentions}))
     path.write_text("\n".join(lines), encoding="utf8")
-    assert list(read_jsonl(path)) == texts
+    assert list(JsonlReader().read(path)) == texts

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.contrib.formats.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.folding import fold
 from spacy_arbo_el.corpora.names import Dictionary, mark_names
-from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
@@ -160,7 +160,7 @@ def test_as_many_names_are_found_in_wrapped_abstracts(data_dir):
     dictionary = Dictionary.build(EN, [Entity(f"x{n}", name) for n, name in enumerate(names)])
     counts = []
     for width in (0, 72, 40):
-        texts = read_pubtator(data_dir / "ncbi_disease" / "NCBIdevelopset_corpus.txt")
+        texts = PubTatorReader().read(data_dir / "ncbi_disease" / "NCBIdevelopset_corpus.txt")
         plain = [text.text for text in texts]
         wrapped = [textwrap.fill(t, width, break_long_words=False) if width else t for t in plain]
         counts.append(sum(len(dictionary.hits(EN.make_doc(text))) for text in wrapped))

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 import spacy
 
+from spacy_arbo_el.contrib.formats.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.convert import convert_corpus
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.pubtator import read_pubtator
 from spacy_arbo_el.corpora.read import read_ids
 
 NCBI = {
@@ -34,7 +34,7 @@ CDR = {
 )
 def test_numbers_of_documents_and_mentions(data_dir, file, docs, mentions, composite, duplicates):
     counts = Counter()
-    texts = list(read_pubtator(data_dir / file, counts=counts))
+    texts = list(PubTatorReader().read(data_dir / file, counts=counts))
     assert len(texts) == docs
     assert sum(len(text.mentions) for text in texts) == mentions
     assert sum(len(m.kb_ids) > 1 for text in texts for m in text.mentions) == composite
@@ -56,7 +56,7 @@ def test_converted_mentions_keep_their_offsets(data_dir, nlp, tmp_path, file, re
     counts = convert_corpus(data_dir / file, path, format="pubtator", nlp=nlp)
     assert counts["retokenised"] == retokenised
     assert counts["overlapping"] == 0
-    texts = {text.id: text for text in read_pubtator(data_dir / file)}
+    texts = {text.id: text for text in PubTatorReader().read(data_dir / file)}
     for doc in read_docs(path, spacy.blank("en").vocab):
         text = texts.pop(doc.user_data["doc_id"])
         assert doc.text == text.text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy.tokens import Span
 
 from spacy_arbo_el.corpora.annotated import LABEL
-from spacy_arbo_el.corpora.json_documents import read_jsonl
+from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.table import cell, uncell
 from spacy_arbo_el.mentions.annotations import Link
@@ -36,7 +36,7 @@ def test_written_links_are_read_again_without_a_label_or_a_link(tmp_path):
     doc = nlp("Ada met Bo")
     doc.spans["sc"] = [Span(doc, 0, 1), Span(doc, 2, 3, label="PERSON")]
     write_links([doc], tmp_path / "links.jsonl", GroupSpans("sc"), "arbo")
-    (read,) = read_jsonl(tmp_path / "links.jsonl")
+    (read,) = JsonlReader().read(tmp_path / "links.jsonl")
     assert [(m.label, m.kb_ids) for m in read.mentions] == [(LABEL, ()), ("PERSON", ())]
 
 

@@ -13,7 +13,7 @@ from spacy.tokens import DocBin
 
 from spacy_arbo_el import edit_pipeline
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
-from spacy_arbo_el.corpora.json_documents import read_jsonl
+from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.record import text_fingerprint
@@ -205,7 +205,7 @@ def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
     assert len(lines) == len(NEW) and [line["text"] for line in lines][0].startswith("The Zorblat")
     (mention,) = lines[0]["mentions"]
     assert mention["kb_id"] == "NIL" and mention["cluster"].startswith("NEW-")
-    assert [text.mentions[0].start for text in read_jsonl(output)][:2] == [4, 8]
+    assert [text.mentions[0].start for text in JsonlReader().read(output)][:2] == [4, 8]
     wrong = fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "o.html")
     assert ".html is not" in wrong
     (tmp_path / "mine").mkdir()

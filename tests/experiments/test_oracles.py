@@ -8,8 +8,8 @@ from spacy.util import import_file
 
 from spacy_arbo_el.linker import find_linker
 
+from ..contrib.papers.test_cross_encoder import IN_RANKER, with_scorer
 from ..linker.world import DEV, ENTITIES, annotated
-from ..ranking.test_cross_encoder import IN_RANKER, with_scorer
 
 oracles = import_file("oracles", Path(__file__).parents[2] / "experiments" / "oracles.py")
 

@@ -40,7 +40,7 @@ def test_tokens_of_medmentions_are_joined_by_spaces(tmp_path):
         {"tokens": ["Pa", "infects", "."], "mentions": [[0, 1, "C2", "Pa"], [1, 2, "C3", "x"]]},
     ]
     (tmp_path / "a").write_text(json.dumps({"pmid": "7", "sents": sentences}))
-    (text,) = readers.read_medmentions(tmp_path / "a")
+    (text,) = readers.MedMentions().read(tmp_path / "a")
     mentions = [(text.text[m.start : m.end], m.kb_id) for m in text.mentions]
     assert mentions == [("Cystic fibrosis", "C1"), ("Pa", "C2"), ("infects", "C3")]
 
@@ -55,23 +55,23 @@ def test_titles_of_addresses_are_decoded_once(page, title):
 
 @real
 @pytest.mark.parametrize(
-    "read, place, count, skipped",
+    "reader, place, count, skipped",
     [
-        (readers.read_medic_half, "medic_half", 13_063, 0),
-        (readers.read_medic_2012, "medic_2012", 11_915, 0),
-        (readers.read_fb15k, "wikidata_fb15k/entity2wikidata.json", 14_509, 6),
-        (readers.read_zelda_titles, "zelda", 6_293, 0),
+        (readers.MedicHalf, "medic_half", 13_063, 0),
+        (readers.Medic2012, "medic_2012", 11_915, 0),
+        (readers.Fb15k, "wikidata_fb15k/entity2wikidata.json", 14_509, 6),
+        (readers.ZeldaTitles, "zelda", 6_293, 0),
     ],
 )
-def test_numbers_of_real_entities(read, place, count, skipped):
+def test_numbers_of_real_entities(reader, place, count, skipped):
     report = ImportReport()
-    entities = list(read(DATA / place, report))
+    entities = list(reader().read(DATA / place, report))
     assert (len({entity.id for entity in entities}), report.skipped.total()) == (count, skipped)
 
 
 @real
 def test_ids_of_medic_half_lead_to_its_concepts():
-    entities = list(readers.read_medic_half(DATA / "medic_half"))
+    entities = list(readers.MedicHalf().read(DATA / "medic_half"))
     assert sum(len(entity.names) for entity in entities) == 39_960
     concepts = json.loads((DATA / "medic_half" / "concept_map.json").read_text())
     ids = {id_: concept for concept, ids in concepts.items() for id_ in ids}
@@ -80,15 +80,15 @@ def test_ids_of_medic_half_lead_to_its_concepts():
 
 @real
 @pytest.mark.parametrize(
-    "read, file, docs, mentions",
+    "reader, file, docs, mentions",
     [
-        (readers.read_zelda, "zelda/test_tweeki.jsonl", 500, 860),
-        (readers.read_zelda, "zelda/test_wned-wiki.jsonl", 319, 6_764),
-        (readers.read_medmentions, "medmentions/st21pv_dev.jsonl", 377, 17_720),
+        (readers.Zelda, "zelda/test_tweeki.jsonl", 500, 860),
+        (readers.Zelda, "zelda/test_wned-wiki.jsonl", 319, 6_764),
+        (readers.MedMentions, "medmentions/st21pv_dev.jsonl", 377, 17_720),
     ],
 )
-def test_numbers_of_real_mentions(read, file, docs, mentions):
-    texts = list(read(DATA / file))
+def test_numbers_of_real_mentions(reader, file, docs, mentions):
+    texts = list(reader().read(DATA / file))
     assert (len(texts), sum(len(text.mentions) for text in texts)) == (docs, mentions)
 
 
@@ -100,7 +100,7 @@ def test_ctd_diseases_become_entities(tmp_path):
     path = tmp_path / "ctd.tsv"
     path.write_text(text)
     report = ImportReport()
-    (fever,) = readers.read_medic(path, report)
+    (fever,) = readers.Medic().read(path, report)
     assert fever == Entity(
         "D1",
         "Fever",

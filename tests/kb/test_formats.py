@@ -8,16 +8,16 @@ import pytest
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.contrib.formats.obo import OboReader
+from spacy_arbo_el.contrib.formats.umls import UmlsReader
+from spacy_arbo_el.contrib.formats.wikidata import WikidataReader
 from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import (
+    EntityJsonlReader,
     ImportReport,
-    read_entities_jsonl,
-    read_obo,
-    read_spacy_kb,
-    read_table,
-    read_umls,
-    read_wikidata,
+    SpacyKBReader,
+    TableReader,
 )
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into
@@ -68,7 +68,7 @@ def test_lines_of_jsonl_become_entities(write):
         "born": 1815,
         "meta": {"source": "demo"},
     }
-    first, second = read_entities_jsonl(write(json.dumps(full) + '\n\n{"id": "Q1"}\n'))
+    first, second = EntityJsonlReader().read(write(json.dumps(full) + '\n\n{"id": "Q1"}\n'))
     assert first == Entity(
         id="Q7259",
         title="Ada Lovelace",
@@ -106,7 +106,7 @@ def test_an_upsert_adds_each_id_once_in_whatever_batches(monkeypatch):
 
 def test_obo_terms_become_entities(write):
     report = ImportReport()
-    oak, tree = read_obo(write(OBO, "plants.obo"), report)
+    oak, tree = OboReader().read(write(OBO, "plants.obo"), report)
     assert oak == Entity(
         "P:1",
         "common oak {tree}",
@@ -127,7 +127,7 @@ def test_obo_terms_become_entities(write):
     assert tree == Entity("P:3", "tree", types=("plants",))
     assert report.skipped == {"obsolete": 1, "no name": 1}
     assert report.redirects == {"P:01": "P:1", "P:2": "P:1"}
-    wide = list(read_obo(write(OBO, "p.obo"), scopes=("EXACT", "BROAD")))
+    wide = list(OboReader(scopes=("EXACT", "BROAD")).read(write(OBO, "p.obo")))
     assert wide[0].aliases == ("Quercus robur", "tree")
 
 
@@ -165,29 +165,29 @@ def umls(tmp_path):
 
 def test_umls_concepts_become_entities(umls):
     report = ImportReport()
-    fever, cold = read_umls(umls, report)
+    fever, cold = UmlsReader().read(umls, report)
     meta = {"sources": ["MSH"]}
     assert fever == Entity(
         "C01", "Fever", "A rise in temperature.", ("Pyrexia",), ("T184",), meta=meta
     )
     assert cold == Entity("C05", "Cold", "", ("colds",), ("T047",), meta={"sources": ["SRC"]})
     assert report.skipped == {"no name in ENG": 1, "all names suppressed": 1}
-    (fever, cough) = read_umls(umls, languages=("GER",))
+    (fever, cough) = UmlsReader(languages=("GER",)).read(umls)
     assert (fever.title, cough.title) == ("Fieber", "Husten")
-    (fever,) = read_umls(umls, sources=("MSH",), type_names=True)
+    (fever,) = UmlsReader(sources=("MSH",), type_names=True).read(umls)
     assert fever.types == ("Sign or Symptom",)
     (umls / "MRDEF.RRF").unlink()
-    assert [entity.description for entity in read_umls(umls)] == ["", ""]
+    assert [entity.description for entity in UmlsReader().read(umls)] == ["", ""]
 
 
 def test_invalid_or_unsorted_umls_lines_are_named(umls):
     lines = UMLS["MRCONSO.RRF"].splitlines(True)
     (umls / "MRCONSO.RRF").write_text("".join(lines[4:] + lines[:4]))
     with pytest.raises(ValueError, match="MRCONSO.RRF, line 5: C01 comes after C05. Sort"):
-        list(read_umls(umls))
+        list(UmlsReader().read(umls))
     (umls / "MRCONSO.RRF").write_text("C01|ENG|P\n")
     with pytest.raises(ValueError, match="line 1: expected 18 values"):
-        list(read_umls(umls))
+        list(UmlsReader().read(umls))
 
 
 def item(id_, **parts):
@@ -224,11 +224,11 @@ def test_wikidata_items_become_entities(tmp_path, pack):
     path = tmp_path / f"dump.{pack}"
     path.write_bytes(data)
     report = ImportReport()
-    ada, other = read_wikidata(path, report)
+    ada, other = WikidataReader().read(path, report)
     assert ada == Entity("Q1", "Ada", "mathematician", ("Ada L.",), ("Q5",), 2.0)
     assert other == Entity("Q3", "Q3", types=("Q7",))
     assert report.skipped == {"no label in en": 1, "a property, not an item": 1}
-    assert [e.id for e in read_wikidata(path, types=("Q7",))] == ["Q3"]
+    assert [e.id for e in WikidataReader(types=("Q7",)).read(path)] == ["Q3"]
 
 
 def test_types_of_wikidata_are_names_where_these_are_wanted(write):
@@ -238,9 +238,9 @@ def test_types_of_wikidata_are_names_where_these_are_wanted(write):
 
     lines = [*WIKIDATA[:1], subclass("Q5", "human", "Q9"), subclass("Q8", "poet", "Q5")]
     path = write("\n".join(lines), "dump.json")
-    found = {entity.id: entity.types for entity in read_wikidata(path, type_names=True)}
+    found = {entity.id: entity.types for entity in WikidataReader(type_names=True).read(path)}
     assert found == {"Q1": ("human",), "Q5": (), "Q8": ("human",)}
-    (ada,) = read_wikidata(path, types=("Q5",), type_names=True)
+    (ada,) = WikidataReader(types=("Q5",), type_names=True).read(path)
     assert ada.types == ("human",)
 
 
@@ -259,7 +259,7 @@ NAMES_FOR_ALL = {
 def test_wikidata_names_for_all_languages_in_entity_data(write, indent):
     report = ImportReport()
     path = write(json.dumps({"entities": NAMES_FOR_ALL}, indent=indent), "Q1.json")
-    ada, port = read_wikidata(path, report)
+    ada, port = WikidataReader().read(path, report)
     assert (ada.title, ada.aliases) == ("Ada", ("A.",))
     assert (port.title, port.aliases) == ("Port Veil", ("Veil", "PV"))
     assert report.skipped == {"not in Wikidata": 1}
@@ -269,13 +269,13 @@ def test_rows_of_tables_become_entities(write):
     head = "Key,Name,Synonyms,Kind,n,extra\n"
     text = head + 'c1,"Acme, Inc.",Acme|The Acme ,COMPANY,3,x\n\nc2,Apex,,,,\n'
     columns = {"id": "Key", "title": "Name", "aliases": "Synonyms", "types": "Kind"}
-    first, second = read_table(write(text, "c.csv"), columns={**columns, "frequency": "n"})
+    first, second = TableReader(columns={**columns, "frequency": "n"}).read(write(text, "c.csv"))
     assert first == Entity(
         "c1", "Acme, Inc.", "", ("Acme", "The Acme"), ("COMPANY",), 3.0, {"extra": "x"}
     )
     assert second == Entity("c2", "Apex")
     plain = "id\ttitle\taliases\na\tA\tx;y\n"
-    (only,) = read_table(write(plain, "c.tsv"), separator=";")
+    (only,) = TableReader(separator=";").read(write(plain, "c.tsv"))
     assert only == Entity("a", "A", aliases=("x", "y"))
 
 
@@ -286,14 +286,14 @@ def test_entities_of_spacys_knowledge_base(tmp_path):
     kb.add_alias("Douglas", ["Q1", "Q2"], [0.25, 0.5])
     kb.add_alias("DA", ["Q1"], [0.9])
     kb.to_disk(tmp_path / "kb")
-    entities = sorted(read_spacy_kb(tmp_path / "kb"), key=lambda entity: entity.id)
+    entities = sorted(SpacyKBReader().read(tmp_path / "kb"), key=lambda entity: entity.id)
     assert entities == [
         Entity("Q1", "DA", aliases=("Douglas",), frequency=0.25, meta={"count": 7}),
         Entity("Q2", "Douglas", frequency=0.5, meta={"count": 3}),
     ]
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="contents.*missing"):
-        list(read_spacy_kb(tmp_path / "empty"))
+        list(SpacyKBReader().read(tmp_path / "empty"))
 
 
 FIRST = '{"id": "Q1"}\n\n'
@@ -349,12 +349,12 @@ def test_invalid_lines_are_named(write, format):
     for text, problem in INVALID[format]:
         path = write(text, f"kb.{format}")
         with pytest.raises(ValueError) as error:
-            list(entity_formats.get(format)(path))
+            list(entity_formats.get(format)().read(path))
         assert f"{path}, line " in str(error.value) and problem in str(error.value)
     with pytest.raises(ValueError, match="line 2: no Wikidata item"):
-        list(read_wikidata(write(ITEM + "[1]", "dump.json"), type_names=True))
+        list(WikidataReader(type_names=True).read(write(ITEM + "[1]", "dump.json")))
     with pytest.raises(ValueError, match="no field 'nam'"):
-        list(read_table(write("id\n", "d.csv"), columns={"nam": "id"}))
+        list(TableReader(columns={"nam": "id"}).read(write("id\n", "d.csv")))
 
 
 def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):

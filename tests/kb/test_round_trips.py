@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import DEEPEST, Entity
-from spacy_arbo_el.kb.importers import read_entities_jsonl, write_entities_jsonl
+from spacy_arbo_el.kb.importers import EntityJsonlReader, write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import load_kb
 from spacy_arbo_el.kb.verbalizations import Names
@@ -79,7 +79,7 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
     kb.to_disk(folder / "kb")
     assert verify(folder / "kb") == []
     write_entities_jsonl(kb, folder / "kb.jsonl")
-    assert list(read_entities_jsonl(folder / "kb.jsonl")) == added
+    assert list(EntityJsonlReader().read(folder / "kb.jsonl")) == added
     for again in (ArboKB.for_reading(folder / "kb"), ArboKB(Vocab()).from_bytes(kb.to_bytes())):
         assert list(again) == added and again.in_sync == kb.in_sync
         assert np.array_equal(again.vectors.owners(), kb.vectors.owners())

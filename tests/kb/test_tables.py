@@ -6,8 +6,10 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.contrib.formats.obo import OboReader
+from spacy_arbo_el.contrib.formats.skos import SkosReader
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import ImportReport, read_obo, read_skos, read_table
+from spacy_arbo_el.kb.importers import ImportReport, TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 
@@ -38,16 +40,20 @@ UTF_16 = {"encoding": "utf-16"}
 def test_shapes_of_tables(write, name, text, settings):
     data = text.encode(settings.get("encoding", "utf8"))
     path = write(gzip.compress(data) if name.endswith(".gz") else data, name)
-    assert names_of(read_table(path, **settings)) == {"a": ("Alpha", "AL"), "b": ("Beta",)}
+    assert names_of(TableReader(**settings).read(path)) == {"a": ("Alpha", "AL"), "b": ("Beta",)}
 
 
 def test_quotes_that_are_text(write):
     lone = write('id\ttitle\na\t6" nail\nb\t"quoted" word\n', "omop.csv")
-    assert names_of(read_table(lone)) == {"a": ('6" nail',), "b": ('"quoted" word',)}
+    assert names_of(TableReader().read(lone)) == {"a": ('6" nail',), "b": ('"quoted" word',)}
     late = write("id\ttitle\n" + "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n', "omop.csv")
-    assert names_of(read_table(late)) == {"x": ("X",), "a": ('"quoted" word',), "b": ('"open',)}
+    assert names_of(TableReader().read(late)) == {
+        "x": ("X",),
+        "a": ('"quoted" word',),
+        "b": ('"open',),
+    }
     enclosing = write('id\ttitle\na\t"two\tcells"\n', "excel.tsv")
-    assert names_of(read_table(enclosing)) == {"a": ("two\tcells",)}
+    assert names_of(TableReader().read(enclosing)) == {"a": ("two\tcells",)}
 
 
 def test_quotes_are_read_cell_by_cell(write):
@@ -60,7 +66,7 @@ def test_quotes_are_read_cell_by_cell(write):
         "HGNC:6\tx6\t\t",
     ]
     text = "id\ttitle\taliases\tother\n" + "\n".join(rows) + "\n"
-    found = {one.id: one for one in read_table(write(text, "genes.tsv"))}
+    found = {one.id: one for one in TableReader().read(write(text, "genes.tsv"))}
     assert names_of(found.values()) == {
         "HGNC:1": ("ZELB5", "ZB5", "KZ55"),
         "HGNC:2": ('"hook" kinase 1', "MZ1", "MZA"),
@@ -79,31 +85,31 @@ def test_several_columns_of_a_field_are_joined(write):
     path, columns = write(text, "t.csv"), {"id": "lei", "title": "legal_name"}
     both = {**columns, "aliases": ["other_1", "other_2"]}
     joined = {"L1": ("Velmar AG", "Velmar Alt", "VA", "VB"), "L2": ("Tarn",)}
-    assert names_of(read_table(path, columns=both)) == joined
+    assert names_of(TableReader(columns=both).read(path)) == joined
     titles = {**columns, "title": ["legal_name", "other_1"]}
-    assert names_of(read_table(path, columns=titles))["L1"] == ("Velmar AG", "Velmar Alt")
+    assert names_of(TableReader(columns=titles).read(path))["L1"] == ("Velmar AG", "Velmar Alt")
     with pytest.raises(ValueError, match="line 1: 'id' is one column"):
-        list(read_table(path, columns={"id": ["lei", "other_1"]}))
+        list(TableReader(columns={"id": ["lei", "other_1"]}).read(path))
     for header in ("id,title,name,prefLabel", "id,name,title,title", "id,title,aliases,synonyms"):
         text = f"{header}\na,A,B,C\nb,,B,\n"
-        names = {one.id: set(one.names) for one in read_table(write(text, "t.csv"))}
+        names = {one.id: set(one.names) for one in TableReader().read(write(text, "t.csv"))}
         assert names["a"] == {"A", "B", "C"} and "B" in names["b"]
 
 
 def test_rows_are_filtered(write):
     text = "id,name,active,lang\na,A,1,en\na,Old,0,en\na,Ä,1,de\nb,B,1,fr\nc,C,0,en\n"
     path, report = write(text, "t.csv"), ImportReport()
-    found = read_table(path, report, where={"active": "1", "lang": ["en", "de"]})
+    found = TableReader(where={"active": "1", "lang": ["en", "de"]}).read(path, report)
     assert names_of(found) == {"a": ("A", "Ä")}
     assert report.skipped == {"another value in 'active'": 2, "another value in 'lang'": 1}
     with pytest.raises(ValueError, match="line 1: there is no column 'x'"):
-        list(read_table(path, where={"x": "1"}))
+        list(TableReader(where={"x": "1"}).read(path))
 
 
 def test_an_annotated_corpus_is_no_dictionary(write):
     corpus = "id,text,mention,label,kb_id\n1,He had blue fever.,blue fever,DISEASE,D1\n"
     with pytest.raises(ValueError, match="t.csv, line 1: .*'mention' .*arbo convert"):
-        list(read_table(write(corpus, "t.csv")))
+        list(TableReader().read(write(corpus, "t.csv")))
     task = {"text": "He had blue fever.", "spans": [{"start": 7, "end": 17, "label": "DIS"}]}
     with pytest.raises(ValueError, match="kb.jsonl, line 1: .*'spans' .*arbo convert"):
         load_kb(write(json.dumps(task) + "\n", "kb.jsonl"), Vocab())
@@ -145,7 +151,7 @@ def test_further_ids_of_a_dictionary_lead_to_the_first(write):
 
 def test_rows_of_an_entity_are_joined(write):
     text = "id,name,type,definition,x\na,A,T,,1\nb,B,T,,2\na,B,U,about,3\na,A,T,about,4\n"
-    b, a = read_table(write(text, "t.csv"))
+    b, a = TableReader().read(write(text, "t.csv"))
     assert a == Entity("a", "A", "about", ("B",), ("T", "U"), meta={"x": "1"})
     assert b == Entity("b", "B", types=("T",), meta={"x": "2"})
 
@@ -153,19 +159,19 @@ def test_rows_of_an_entity_are_joined(write):
 def test_other_encodings_and_invalid_lines(write):
     text = "id,title\na,Müller\nb\nNIL,x\nc,Ça\n"
     path, report = write(text.encode("cp1252"), "t.csv"), ImportReport()
-    found = names_of(read_table(path, encoding="cp1252", bad=report.skip_bad))
+    found = names_of(TableReader(encoding="cp1252", skip_bad=True).read(path, report))
     assert found == {"a": ("Müller",), "c": ("Ça",)}
     assert report.skipped == {"invalid": 2}
     assert [f"line {number}" in place for number, place in zip((3, 4), report.places)] == [True] * 2
     with pytest.raises(ValueError, match="line 2: the file isn't UTF-8 here"):
-        list(read_table(path))
+        list(TableReader().read(path))
     report = ImportReport()
-    assert names_of(read_table(path, bad=report.skip_bad)) == {}
+    assert names_of(TableReader(skip_bad=True).read(path, report)) == {}
     assert ", line 2: the file isn't UTF-8" in report.places[0] and "line 3" in report.places[1]
     with pytest.raises(ValueError, match="E108.*no encoding 'cp12520'"):
-        list(read_table(path, encoding="cp12520"))
+        list(TableReader(encoding="cp12520").read(path))
     with pytest.raises(ValueError, match="t.csv, line 1: the file isn't utf-16 behind this line"):
-        list(read_table(write(b"\xff\xfei\0d\0\n\0\0", "t.csv"), encoding="utf-16"))
+        list(TableReader(encoding="utf-16").read(write(b"\xff\xfei\0d\0\n\0\0", "t.csv")))
     lines = write('{"id": "a"}\n{"id": \n{"id": "a"}\n{"id": "b"}\n', "kb.jsonl")
     with ArboKB.create(lines.parent / "kb") as kb:
         report = import_into(kb, lines, skip_bad=True)
@@ -206,7 +212,7 @@ def test_escapes_and_quotes_in_obo(write):
         'def: "A mass of \\"salt\\".\\nNew line" [x:"y"]\n'
         'synonym: "3,3\',3"-acid" EXACT IUPAC [I:]\nsynonym: "second" EXACT []\n'
     )
-    (term,) = read_obo(write(text, "t.obo"))
+    (term,) = OboReader().read(write(text, "t.obo"))
     assert term.description == 'A mass of "salt".\nNew line'
     assert term.aliases == ("3,3',3\"-acid", "second")
 
@@ -224,7 +230,7 @@ NAMES_IN_OBO = {
 @pytest.mark.parametrize("name", NAMES_IN_OBO)
 def test_braces_and_exclamation_marks_in_names_of_obo(write, name):
     text = f'[Term]\nid: a ! b\nname: {name}\nis_a: c {{source="x"}} ! d\n'
-    (term,) = read_obo(write(text, "t.obo"))
+    (term,) = OboReader().read(write(text, "t.obo"))
     assert (term.id, term.title, term.meta["parents"]) == ("a", NAMES_IN_OBO[name], ["c"])
 
 
@@ -256,12 +262,12 @@ TURTLE = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 def test_concepts_of_skos(write):
     pytest.importorskip("rdflib")
     path, report = write(TURTLE, "kb.ttl"), ImportReport()
-    (alder,) = read_skos(path, report)
+    (alder,) = SkosReader().read(path, report)
     assert alder == Entity("http://x.org/1", "Alder", "a tree", ("alder tree",))
     assert report.skipped == {"no label in en": 1}
-    assert names_of(read_skos(path, languages=("de", "en")))["http://x.org/2"] == ("Buche",)
+    assert names_of(SkosReader(languages=("de", "en")).read(path))["http://x.org/2"] == ("Buche",)
     with pytest.raises(ValueError, match="kb.ttl, line 1: no valid SKOS"):
-        list(read_skos(write("<", "kb.ttl")))
+        list(SkosReader().read(write("<", "kb.ttl")))
 
 
 XL = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -295,11 +301,11 @@ def test_labels_of_skos_as_people_have_them(write):
         "x:1": ("blue fever", "cyan pyrexia")
     }
     path, report = write(LABELS, "kb.ttl"), ImportReport()
-    one, two, three = read_skos(path, report)
+    one, two, three = SkosReader().read(path, report)
     assert (one.description, two.names) == ("A port town.", ["color harbor", "colour harbour"])
     assert three.names == ["marsh cough"]
     assert (report.skipped, report.redirects) == ({"deprecated": 1}, {"x:4": "x:1"})
-    _, _, both = read_skos(path, languages=("en", "de"))
+    _, _, both = SkosReader(languages=("en", "de")).read(path)
     assert both.names == ["Marschhusten", "marsh cough"]
     with pytest.warns(UserWarning, match="W106.*1 deprecated"):
         assert load_kb(path, Vocab())["x:4"].id == "x:1"
@@ -319,7 +325,7 @@ def test_other_syntaxes_of_skos_by_suffix(write, name, syntax):
 
 def test_classes_of_owl(write):
     pytest.importorskip("rdflib")
-    (entity,) = read_skos(write(OWL, "kb.owl"), report := ImportReport())
+    (entity,) = SkosReader().read(write(OWL, "kb.owl"), report := ImportReport())
     assert entity == Entity("x:5", "blue fever", "It is blue.", ("cyan pyrexia",))
     assert (report.skipped, report.redirects) == ({"deprecated": 1}, {"x:6": "x:5"})
 
@@ -327,7 +333,7 @@ def test_classes_of_owl(write):
 def test_skos_without_rdflib(write, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "rdflib", None)
     with pytest.raises(ValueError, match="E107.*pip install rdflib"):
-        list(read_skos(write(TURTLE, "kb.ttl")))
+        list(SkosReader().read(write(TURTLE, "kb.ttl")))
 
 
 def test_invalid_terms_of_obo_are_left_out(write):
@@ -336,7 +342,7 @@ def test_invalid_terms_of_obo_are_left_out(write):
         "[Term]\nid: a\nname: C\n[Term]\nid: NIL\nname: N\n[Term]\nid: d\nname: D\n"
     )
     path, report = write(text, "t.obo"), ImportReport()
-    assert names_of(read_obo(path, report, bad=report.skip_bad)) == {"a": ("A",), "d": ("D",)}
+    assert names_of(OboReader(skip_bad=True).read(path, report)) == {"a": ("A",), "d": ("D",)}
     lines = [place.split(": ")[0].rsplit(" ", 1)[1] for place in report.places]
     assert lines == ["4", "5", "7", "9", "12"] and report.skipped == {"invalid": 5}
     for options in ({"skip_bad": True}, {"encoding": "cp1252"}):

@@ -6,7 +6,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_arbo_el import links_to_dicts
-from spacy_arbo_el.evaluation.differences import by_mention, differences
+from spacy_arbo_el.contrib.review.differences import by_mention, differences
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.mentions.getters import GroupSpans
 

@@ -9,9 +9,9 @@ from spacy.tokens import Span
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
 from spacy_arbo_el.corpora.read import read, read_documents
+from spacy_arbo_el.kb.loaders import known_format_of
 from spacy_arbo_el.mentions.getters import GroupSpans
 from spacy_arbo_el.show.frames import links_to_dicts
-from spacy_arbo_el.storage.formats import entity_format_of
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_dict_is_no_list_of_entities(entities):
 def test_lists_of_items_of_wikidata_are_known_by_their_beginning(tmp_path, items, format):
     path = tmp_path / "items.json"
     path.write_text(json.dumps(items), "utf8")
-    assert entity_format_of(path) == format
+    assert known_format_of(path) == format
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")

@@ -1,4 +1,6 @@
-"""The rooms of the package: each imports only those that stand before it."""
+"""The rooms of the package: each imports only those that stand before it, and add-ons none of each
+other.
+"""
 
 import ast
 import re
@@ -24,21 +26,18 @@ ROOMS = [
     "linking",
     "training",
     "show",
-    "papers",
     "config_sources",
     "linker",
     "corpora",
     "factory",
-    "decisions",
     "pipelines",
     "runs",
-    "distributed",
-    "review",
     "evaluation",
     "fitting",
-    "serve",
     "cli",
+    "contrib",
 ]
+REVIEW = PACKAGE / "contrib" / "review"
 WEB = {"fastapi", "starlette", "uvicorn", "prometheus_client"}
 
 
@@ -74,19 +73,39 @@ def test_a_room_imports_none_that_stands_above_it(room):
             assert not above & {one[1] for one in own}, path
 
 
+ADD_ONS = {"papers", "formats", "review", "scale"}
+
+
+def test_add_ons_import_nothing_of_each_other():
+    folders = {path.name for path in (PACKAGE / "contrib").iterdir() if path.is_dir()}
+    assert folders - {"__pycache__"} == ADD_ONS
+    for path in (PACKAGE / "contrib").glob("*/**/*.py"):
+        own = path.relative_to(PACKAGE).parts[1]
+        others = {one[2] for one in imports_of(path) if one[1:2] == ("contrib",) and len(one) > 2}
+        assert others <= {own}, path
+
+
+PAPERS = {"biocom", "deer", "moleman", "verbalized", "verbalized_links"}
+
+
 def test_papers_import_no_other_paper():
-    for path in FILES:
-        if room_of(path) == "papers":
-            papers = {
-                one[2] for one in imports_of(path) if one[1:2] == ("papers",) and len(one) > 2
-            }
-            # A paper may have several files, whose names begin with its own.
-            assert all(one.startswith(path.stem.split("_")[0]) for one in papers), path
+    for name in PAPERS:
+        path = PACKAGE / "contrib" / "papers" / f"{name}.py"
+        papers = {part for one in imports_of(path) for part in one} & PAPERS
+        # A paper may have several files, whose names begin with its own.
+        assert all(one.startswith(name.split("_")[0]) for one in papers), path
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_each_paper_says_in_ten_lines_what_it_has(name):
+    lines = (PACKAGE / "contrib" / "papers" / f"{name}.py").read_text("utf8").splitlines()
+    end = next(i for i, line in enumerate(lines) if line.endswith('"""'))
+    assert lines[0].startswith('"""') and end <= 10
 
 
 def test_the_web_framework_is_imported_for_http_alone():
     for path in FILES:
-        is_http = room_of(path) == "serve" or path == PACKAGE / "cli" / "serve.py"
+        is_http = path.is_relative_to(REVIEW / "serve") or path == REVIEW / "commands" / "serve.py"
         assert is_http or not WEB & {one[0] for one in imports_of(path)}, path
 
 

@@ -12,8 +12,8 @@ from spacy.tokens import Span
 from spacy.training import Example
 from spacy.util import registry
 
+from spacy_arbo_el.contrib.papers.biocom import batch_by_concept
 from spacy_arbo_el.mentions.record import gold_ids
-from spacy_arbo_el.papers.biocom import batch_by_concept
 from spacy_arbo_el.training.batchers import batch_by_mention, chosen_mentions
 
 from ..linker.conftest import build

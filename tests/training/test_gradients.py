@@ -7,11 +7,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from thinc.api import Adam, Linear, chain, with_debug
 
+from spacy_arbo_el.contrib.papers.biocom import MultiSimilarity
+from spacy_arbo_el.contrib.papers.deer import NODE, LearnedScale, Logistic
+from spacy_arbo_el.contrib.papers.verbalized import OverDistances
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
-from spacy_arbo_el.papers.biocom import MultiSimilarity
-from spacy_arbo_el.papers.deer import NODE, LearnedScale, Logistic
-from spacy_arbo_el.papers.verbalized import OverDistances
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 from spacy_arbo_el.training.losses import (
     CrossEntropy,

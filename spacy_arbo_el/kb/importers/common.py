@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
@@ -167,6 +167,10 @@ class ImportReport:
         """The entries left out by reason, for people."""
         return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
 
+    def on_bad(self, skip: bool) -> OnBad:
+        """What a reader does with the error of an invalid line: raise it, or count it."""
+        return self.skip_bad if skip else throw
+
     def skip_bad(self, error: ValueError) -> None:
         """Count an invalid line, keeping the first errors."""
         self.skip("invalid")
@@ -183,6 +187,28 @@ class ImportReport:
                 if not is_storable(other):
                     raise ArboError(Errors.E037.format(id=entity_id, value=other))
                 self.redirects.setdefault(other, entity_id)
+
+
+class EntityFormat(Protocol):
+    """A reader of entities, registered as a format: a frozen dataclass of its options.
+
+    A class attribute ``reads_folders = True`` says that it reads folders.
+    A reader without ``sniff`` reads what ``--format`` names it for.
+    """
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Say how sure it is, from 0 to 1, that a file is in the format; see ``certainty``.
+
+        name: The name of the file, in small letters and without ".gz" and ".bz2".
+        start: Its first bytes, without white space before them.
+        """
+
+    def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
+        """Yield the entities of a file. Raises ValueError where it is not valid.
+
+        report: Counts entries that are left out, and gets further ids of entities.
+        """
 
 
 @contextmanager

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from ...storage.files import replacing
-from ...storage.formats import entity_formats
+from ...storage.formats import certainty
 from ...storage.lines import (
     OnBad,
     PathLike,
     line_error,
     read_records,
     read_text,
-    throw,
 )
 from ..entity import Entity
 from ..redirects import by_entity
@@ -20,17 +20,13 @@ from ..store import EntityStore
 from .common import Entries, ImportReport, RecordReader
 from .fields import ALT_IDS
 
+# How sure a "{" at the beginning is, where no other format knows the file by more.
+BY_BRACE = 0.6
 
-@entity_formats("jsonl")
-def read_entities_jsonl(
-    path: PathLike,
-    report: ImportReport | None = None,
-    *,
-    unique: bool = True,
-    encoding: str = "utf8",
-    bad: OnBad = throw,
-) -> Iterator[Entity]:
-    """Yield the entities of a JSONL file, one by one. Empty lines are skipped.
+
+@dataclass(frozen=True)
+class EntityJsonlReader:
+    """Reads the entities of a JSONL file, one by one. Empty lines are skipped.
 
     A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
     (lists of strings), "frequency" and "meta". Usual names of these, such as "name" and "synonyms",
@@ -40,31 +36,56 @@ def read_entities_jsonl(
     Raises ValueError with file, line and problem at the first invalid line. The error for an id
     that occurs twice names both lines.
 
-    path: The file.
-    report: Gets the ids under "alt_ids".
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
     encoding: That of the file.
-    bad: What to do with the error of an invalid line.
+    skip_bad: Whether invalid lines are counted and left out.
     """
-    yield from _entities(read_records(path, bad, encoding=encoding), path, report, unique, bad)
+
+    unique: bool = True
+    encoding: str = "utf8"
+    skip_bad: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files of JSONL, and all that begin with an object."""
+        return BY_BRACE if start[:1] == b"{" else certainty(name, start, (".jsonl", ".ndjson"))
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the entities. report: Gets the ids under "alt_ids"."""
+        report = report or ImportReport()
+        bad = report.on_bad(self.skip_bad)
+        records = read_records(path, bad, encoding=self.encoding)
+        yield from _entities(records, path, report, self.unique, bad)
 
 
-@entity_formats("json")
-def read_entities_json(
-    path: PathLike, report: ImportReport | None = None, *, bad: OnBad = throw
-) -> Iterator[Entity]:
-    """Yield the entities of a JSON file. A list of objects as in ``read_entities_jsonl``.
+@dataclass(frozen=True)
+class EntityJsonReader:
+    """Reads the entities of a JSON file: a list of objects as in ``EntityJsonlReader``.
 
     Raises ValueError with file, number of the entry (as its line) and problem.
+
+    skip_bad: Whether invalid entries are counted and left out.
     """
-    try:
-        records = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise line_error(path, 1, f"no valid JSON: {error}.") from None
-    if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
-        problem = "expected a list of objects. For Wikidata, give --format wikidata."
-        raise line_error(path, 1, problem)
-    yield from _entities(enumerate(records, 1), path, report, True, bad)
+
+    skip_bad: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
+        return certainty(name, start, (".json",))
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the entities. report: Gets the ids under "alt_ids"."""
+        try:
+            records = json.loads(read_text(path))
+        except (ValueError, RecursionError) as error:
+            raise line_error(path, 1, f"no valid JSON: {error}.") from None
+        if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+            problem = "expected a list of objects. For Wikidata, give --format wikidata."
+            raise line_error(path, 1, problem)
+        report = report or ImportReport()
+        bad = report.on_bad(self.skip_bad)
+        yield from _entities(enumerate(records, 1), path, report, True, bad)
 
 
 def _entities(
@@ -74,7 +95,7 @@ def _entities(
     unique: bool,
     bad: OnBad,
 ) -> Iterator[Entity]:
-    """The entities of records with their line numbers, see ``read_entities_jsonl``."""
+    """The entities of records with their line numbers, see ``EntityJsonlReader``."""
     entries = Entries(path, None)
     reader = RecordReader(path, bad, report=report)
     for number, entity in reader.entities(records, lambda _, one: reader.read_dict(one)):
@@ -99,7 +120,7 @@ def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
 
 
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
-    """Write entities in the format that ``read_entities_jsonl`` reads.
+    """Write entities in the format that ``EntityJsonlReader`` reads.
 
     If writing fails, the previous file stays. ValueError where ``meta`` can't be written as JSON.
 

@@ -3,38 +3,47 @@
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
 from ...base.errors import ArboError, Errors
-from ...storage.formats import entity_formats
+from ...storage.formats import BY_NAME
 from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
 from ..folder import SPACY_FILES
 from .common import ImportReport
 
 
-@entity_formats("spacy")
-def read_spacy_kb(path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
-    """Yield the entities of a folder that ``InMemoryLookupKB.to_disk`` wrote.
+@dataclass(frozen=True)
+class SpacyKBReader:
+    """Reads the entities of a folder that ``InMemoryLookupKB.to_disk`` wrote."""
 
-    ValueError where it is incomplete or damaged.
-    """
-    path = check_exists(path)
-    missing = [name for name in SPACY_FILES if not (path / name).is_file()]
-    if missing:
-        raise ArboError(Errors.E010.format(path=path, missing=", ".join(missing)))
-    _check_contents(path)
-    kb = InMemoryLookupKB(Vocab(), entity_vector_length=1)
-    try:
-        kb.from_disk(path)
-        entities = list(entities_of(kb))
-    except (ValueError, OSError, KeyError, TypeError, MemoryError) as error:
-        problem = f"strings.json does not fit to contents: {error}"
-        raise ArboError(Errors.E013.format(where=path, problem=problem)) from None
-    yield from entities
+    reads_folders: ClassVar[bool] = True
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know folders by the names of their files."""
+        return BY_NAME if name in SPACY_FILES else 0.0
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the entities. ValueError where the folder is incomplete or damaged."""
+        path = check_exists(path)
+        missing = [name for name in SPACY_FILES if not (path / name).is_file()]
+        if missing:
+            raise ArboError(Errors.E010.format(path=path, missing=", ".join(missing)))
+        _check_contents(path)
+        kb = InMemoryLookupKB(Vocab(), entity_vector_length=1)
+        try:
+            kb.from_disk(path)
+            entities = list(entities_of(kb))
+        except (ValueError, OSError, KeyError, TypeError, MemoryError) as error:
+            problem = f"strings.json does not fit to contents: {error}"
+            raise ArboError(Errors.E013.format(where=path, problem=problem)) from None
+        yield from entities
 
 
 def _check_contents(path: Path) -> None:

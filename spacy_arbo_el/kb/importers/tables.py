@@ -1,12 +1,13 @@
 """Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from ...storage.formats import entity_formats
+from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
@@ -29,20 +30,9 @@ FURTHER_IDS = (ALT_IDS, "alt_id", "other_ids", "further_ids", "equivalent_ids")
 EXCEL = re.compile(r"sep=([,;|\t])")
 
 
-@entity_formats("table")
-def read_table(
-    path: PathLike,
-    report: ImportReport | None = None,
-    *,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    where: Mapping[str, str | Sequence[str]] | None = None,
-    header: Sequence[str] = (),
-    separator: str = "|",
-    delimiter: str = "",
-    encoding: str = "utf8",
-    bad: OnBad = throw,
-) -> Iterator[Entity]:
-    """Yield entities of CSV, TSV or ``id||name`` files.
+@dataclasses.dataclass(frozen=True)
+class TableReader:
+    """Reads entities of CSV, TSV or ``id||name`` files.
 
     An entity may have a row per name. The first one is its title, the others are aliases. Such
     entities come last.
@@ -52,8 +42,6 @@ def read_table(
 
     Raises ValueError with file, line and problem at an invalid line.
 
-    path: The file.
-    report: Gets the further ids of a dictionary, and how many rows were left out.
     columns: From field to column, or to several, whose names are joined. Fields are "id", "title",
         "description", "aliases", "types" and "frequency"; by default a column has the name of its
         field, or a usual other one, such as "name" and "synonyms". Other columns go to ``meta``.
@@ -62,27 +50,49 @@ def read_table(
     separator: Separates aliases and types.
     delimiter: Separates columns; by default what the name of the file or its first line says.
     encoding: That of the file.
-    bad: What to do with the error of an invalid line.
+    skip_bad: Whether invalid lines are counted and left out.
     """
-    report = report or ImportReport()
-    table = _TableFile(path, delimiter, encoding, list(header), _lists(where or {}))
-    with at_line(path, 1):
-        fields = _fields(table.header, _lists(columns or {}))
-    reader, several = RecordReader(path, bad, separator, fields), _repeated(table, fields)
-    merged: dict[str, tuple[int, Record]] = {}
 
-    def read(number: int, row: list[str]) -> Record | None:
-        record = _record(table, fields, reader, row, report)
-        id_ = record[0]["id"]
-        if id_ not in several:
-            return record
-        entity_of(record)
-        _merge(*merged.setdefault(id_, (number, record)), record)
-        return None
+    columns: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
+    where: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
+    header: Sequence[str] = ()
+    separator: str = "|"
+    delimiter: str = ""
+    encoding: str = "utf8"
+    skip_bad: bool = False
 
-    yield from (entity for _, entity in reader.entities(table.rows(bad, report), read))
-    yield from (reader.entity(record) for _, record in merged.values())
-    reader.warn()
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
+        return certainty(name, start, (".csv", ".tsv", ".tab", ".txt"))
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the entities.
+
+        report: Gets the further ids of a dictionary, and how many rows were left out.
+        """
+        report = report or ImportReport()
+        bad = report.on_bad(self.skip_bad)
+        where = _lists(self.where)
+        table = _TableFile(path, self.delimiter, self.encoding, list(self.header), where)
+        with at_line(path, 1):
+            fields = _fields(table.header, _lists(self.columns))
+        reader = RecordReader(path, bad, self.separator, fields)
+        several = _repeated(table, fields)
+        merged: dict[str, tuple[int, Record]] = {}
+
+        def read(number: int, row: list[str]) -> Record | None:
+            record = _record(table, fields, reader, row, report)
+            id_ = record[0]["id"]
+            if id_ not in several:
+                return record
+            entity_of(record)
+            _merge(*merged.setdefault(id_, (number, record)), record)
+            return None
+
+        yield from (entity for _, entity in reader.entities(table.rows(bad, report), read))
+        yield from (reader.entity(record) for _, record in merged.values())
+        reader.warn()
 
 
 class _TableFile:

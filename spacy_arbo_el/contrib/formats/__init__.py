@@ -1,0 +1,1 @@
+"""Readers of formats of others: of annotated corpora, and of entities."""

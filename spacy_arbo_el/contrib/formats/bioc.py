@@ -1,0 +1,185 @@
+"""BioC, in XML and JSON, as PubTator Central and many biomedical corpora are distributed."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree
+
+from ...corpora.annotated import LABEL, AnnotatedText
+from ...corpora.id_fields import find_id
+from ...corpora.json_documents import (
+    About,
+    Problem,
+    Source,
+    check_object,
+    id_in,
+    integer,
+    items,
+    json_values,
+    placed,
+    read_each,
+)
+from ...corpora.offsets import Given, Misplaced
+from ...storage.formats import certainty
+from ...storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
+from .pubtator import ids_in
+
+# Keys of infons that hold the type of a mention.
+TYPES = ("type", "label", "class")
+
+
+START = re.compile(
+    rb"(?:<\?xml[^>]*>\s*)?(?:<!DOCTYPE[^>]*>\s*)?<collection|\{.{0,2000}\"passages\"", re.S
+)
+
+
+@dataclass(frozen=True)
+class BiocReader:
+    """Reads the documents of a file; errors name the number of a document.
+
+    The text is that of the passages at their offsets. A mention in several pieces is left out
+    and counted.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name or their beginning."""
+        return certainty(name, start, (".xml", ".bioc"), START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        path = check_exists(path)
+        source = Source(path, bad, offsets=self.offsets)
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            is_xml = file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        documents = _xml_documents(path) if is_xml else _json_documents(source)
+
+        def parse(document: Any, id_: str) -> AnnotatedText:
+            return _text_of(document, id_, self.offsets, self.id_key)
+
+        return read_each(source, parse, enumerate(documents, 1))
+
+
+def _json_documents(source: Source) -> Iterator[Any]:
+    for _, value in json_values(source):
+        inner = value if isinstance(value, dict) else {}
+        nested = next((inner[key] for key in ("documents", "PubTator3") if key in inner), None)
+        yield from nested if isinstance(nested, list) else [value]
+
+
+def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
+    """Documents in the form that they have in JSON."""
+    path = check_exists(path)
+    try:
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            for _, element in ElementTree.iterparse(file):
+                if element.tag == "document":
+                    passages = [_passage(one) for one in element.iter("passage")]
+                    yield {"id": element.findtext("id"), "passages": passages}
+                    element.clear()
+    except ElementTree.ParseError as error:
+        raise line_error(path, error.position[0], f"no valid XML: {error}.") from None
+
+
+def _passage(element: ElementTree.Element) -> dict[str, Any]:
+    return {
+        "offset": _number(element.findtext("offset")),
+        "text": element.findtext("text"),
+        "sentences": [_passage(one) for one in element.findall("sentence")],
+        "annotations": [_annotation(one) for one in element.findall("annotation")],
+    }
+
+
+def _annotation(element: ElementTree.Element) -> dict[str, Any]:
+    locations = [
+        {key: _number(one.get(key)) for key in ("offset", "length")}
+        for one in element.findall("location")
+    ]
+    infons = {one.get("key", ""): one.text or "" for one in element.findall("infon")}
+    return {"text": element.findtext("text"), "infons": infons, "locations": locations}
+
+
+def _number(value: Any) -> Any:
+    """A whole number; the value itself where it is none."""
+    return int(value) if isinstance(value, str) and value.strip().isdecimal() else value
+
+
+def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText:
+    check_object(document)
+    text, mentions, in_pieces = "", [], 0
+    unread: list[str] = []
+    for passage in _parts(items(document.get("passages") or [], "passages")):
+        start, words = integer(passage, "offset"), passage.get("text") or ""
+        # Offsets in other units can lie within the text so far.
+        text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
+        given, about, several, keys = _mentions(passage, start, id_key)
+        in_pieces += several
+        unread += keys
+        try:
+            found = placed(words, given, about, offsets)
+        except Misplaced as problem:
+            raise Problem(f"mention {problem.position + 1} of a passage: {problem}") from None
+        for one in found:
+            at = (one.start + len(text), one.end + len(text))
+            mentions.append(one.__class__(*at, one.label, one.kb_ids, one.cluster, one.counted))
+        text += words
+    name = id_in(document, "id", id_)
+    return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))
+
+
+def _parts(passages: list[Any]) -> Iterator[dict[str, Any]]:
+    """Passages with a text, or their sentences."""
+    for passage in passages:
+        check_object(passage)
+        if passage.get("text"):
+            yield {**passage, "annotations": [*_annotations(passage)]}
+        else:
+            yield from _parts(items(passage.get("sentences") or [], "sentences"))
+
+
+def _annotations(passage: dict[str, Any]) -> Iterator[Any]:
+    yield from items(passage.get("annotations") or [], "annotations")
+    for sentence in items(passage.get("sentences") or [], "sentences"):
+        check_object(sentence)
+        yield from _annotations(sentence)
+
+
+def _mentions(
+    passage: dict[str, Any], start: int, id_key: str
+) -> tuple[list[Given], list[About], int, list[str]]:
+    """The places, labels and ids of a passage's mentions, and how many have several pieces.
+
+    RETURNS: Also the keys of infons that may have an id and were not read.
+    """
+    unread: list[str] = []
+    given: list[Given] = []
+    about: list[About] = []
+    in_pieces = 0
+    for annotation in passage["annotations"]:
+        check_object(annotation)
+        locations = items(annotation.get("locations") or [], "locations")
+        infons = annotation.get("infons") or {}
+        if len(locations) != 1:
+            in_pieces += len(locations) > 1
+            continue
+        check_object(locations[0])
+        first = integer(locations[0], "offset") - start
+        words = annotation.get("text")
+        end = first + integer(locations[0], "length")
+        given.append(Given(first, end, words if isinstance(words, str) else ""))
+        lower = {str(key).lower(): value for key, value in infons.items() if value}
+        found = find_id(infons, id_key)
+        unread += found.unread
+        label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
+        about.append((label.strip() or LABEL, ids_in(found.value), ""))
+    return given, about, in_pieces, unread

@@ -1,0 +1,100 @@
+"""Brat's standoff format: a folder of ``.txt`` files with ``.ann`` files beside them.
+
+    T1<tab>Disease 7 17<tab>blue fever
+    N1<tab>Reference T1 MESH:D1<tab>blue fever
+
+The id is that of a normalization (N); of a mention without any, that of an attribute (A) whose name
+says so. A note (#) is read where ``id_key`` names its kind. Relations and events are not read.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ...corpora.annotated import AnnotatedText, split_ids
+from ...corpora.id_fields import FoundId, find_id
+from ...corpora.json_documents import Problem, Source, placed_or_reported
+from ...corpora.offsets import Given
+from ...storage.formats import BY_START
+from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+
+
+@dataclass(frozen=True)
+class BratReader:
+    """Reads the documents of a folder, or that of an ``.ann`` file.
+
+    A mention in several pieces is left out and counted. Raises ValueError with
+    file and line at an invalid line.
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    reads_folders: ClassVar[bool] = True
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name, which no other format has."""
+        return BY_START if name.endswith(".ann") else 0.0
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        path = check_exists(path)
+        files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+        for file in files:
+            text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
+            content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
+            name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+            yield _document(Source(file, bad, offsets=self.offsets), name, content, self.id_key)
+
+
+def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:
+    mentions: dict[str, tuple[int, Given, str]] = {}
+    ids: dict[str, list[str]] = {}
+    # The attributes and notes of each mention.
+    fields: dict[str, dict[str, str]] = {}
+    unread: list[str] = []
+    in_pieces = 0
+    for number, line in read_lines(source.path, source.on_error):
+        columns = line.split("\t")
+        try:
+            if line.startswith("T"):
+                mention = _mention(columns)
+                if mention is None:
+                    in_pieces += 1
+                else:
+                    mentions[columns[0]] = (number, *mention)
+            elif line.startswith("N") and len(columns) > 1:
+                _, target, kb_id = columns[1].split(" ", 2)
+                ids.setdefault(target, []).append(kb_id.strip())
+            elif line[:1] in ("A", "M", "#") and len(columns) > 1:
+                key, _, about = columns[1].partition(" ")
+                target, _, value = about.partition(" ")
+                fields.setdefault(target, {})[key] = value or "".join(columns[2:3]).strip()
+        except (Problem, ValueError) as problem:
+            source.report(number, f"no line of brat: {problem}")
+    rows = []
+    for key, (number, given, label) in mentions.items():
+        found = FoundId("|".join(ids.get(key, ())))
+        if id_key or key not in ids:
+            found = find_id(fields.get(key, {}), id_key)
+        unread += found.unread
+        rows.append((number, given, (label, split_ids(found.value), "")))
+    placed = filter(None, placed_or_reported(source, text, rows))
+    return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
+
+
+def _mention(columns: list[str]) -> "tuple[Given, str] | None":
+    """The place, words and label of a line, or None for a mention in several pieces."""
+    if len(columns) < 3:
+        raise Problem("expected 'T1<tab>Label start end<tab>words'.")
+    label, _, place = columns[1].partition(" ")
+    if ";" in place:
+        return None
+    start, end = (int(part) for part in place.split())
+    return Given(start, end, columns[2]), label

@@ -1,0 +1,165 @@
+"""Ontologies in OBO format, such as the Disease Ontology."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...kb.entity import Entity
+from ...kb.importers.common import Entries, ImportReport, at_line
+from ...storage.formats import certainty
+from ...storage.lines import OnBad, PathLike, line_error, read_lines
+
+SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
+# A quote within the text should be escaped, but often is not: the text ends at the one that a scope
+# or references follow.
+_END = r'"(?=\s*(?:[\[{]|$|(?:EXACT|NARROW|BROAD|RELATED)\b))'
+_QUOTED = re.compile(rf'"((?:[^"\\]|\\.|(?!{_END})")*)"\s*(\w*)')
+# Modifiers behind a text, and a comment behind these. Other braces are part of a name.
+_MODIFIER = r'[\w:.-]+="(?:[^"\\]|\\.)*"'
+_MODIFIERS = re.compile(rf"\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z")
+# Tags whose values are texts; others have ids, behind which a comment may say their names.
+_TEXTS = ("name", "comment")
+_ESCAPED = re.compile(r"\\(.)")
+_ESCAPES = {"n": "\n", "t": "\t", "W": " "}
+START = re.compile(rb"format-version:\s")
+
+
+@dataclass(frozen=True)
+class OboReader:
+    """Reads the terms of an OBO file. Obsolete terms and those without a name are left out.
+
+    ``meta`` has "xrefs", "parents", "subsets" and "synonyms" (with their scopes) if there are any.
+    Alternative ids lead to the term, and so do obsolete ids that it replaces.
+
+    Raises ValueError with file, line and problem at an invalid line.
+
+    scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
+    encoding: That of the file.
+    skip_bad: Whether invalid lines and terms are counted and left out.
+    """
+
+    scopes: tuple[str, ...] = ("EXACT",)
+    encoding: str = "utf8"
+    skip_bad: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name, or by the version of the format in the first line."""
+        return certainty(name, start, (".obo",), START)
+
+    def __post_init__(self) -> None:
+        wrong = [scope for scope in self.scopes if scope not in SCOPES]
+        if wrong:
+            raise ValueError(f"There is no scope {wrong[0]!r}. Choose from: {', '.join(SCOPES)}.")
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the terms.
+
+        report: Gets the number of terms left out, and the ids that lead to others.
+        """
+        entries = Entries(path, report)
+        bad = entries.report.on_bad(self.skip_bad)
+        namespace = ""
+        for number, kind, tags in _stanzas(path, self.encoding, bad):
+            if kind == "header":
+                namespace = _one(tags, "default-namespace")
+            if kind != "Term":
+                continue
+            try:
+                kind = _one(tags, "namespace") or namespace
+                term = _read_term(entries, number, tags, self.scopes, kind)
+            except ValueError as error:
+                bad(error)
+                continue
+            if term is not None:
+                yield term
+
+
+def _read_term(
+    entries: Entries, number: int, tags: dict[str, list[str]], scopes: tuple[str, ...], kind: str
+) -> Entity | None:
+    """The entity of a term. None where it is left out."""
+    id_, title, report = _one(tags, "id"), _one(tags, "name"), entries.report
+    if not id_ or "|" in id_:
+        problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
+        raise line_error(entries.path, number, problem)
+    entries.check_new(id_, number)
+    if _one(tags, "is_obsolete") == "true":
+        report.skip("obsolete")
+        if _one(tags, "replaced_by"):
+            with at_line(entries.path, number):
+                report.redirect([id_], _one(tags, "replaced_by"))
+        return None
+    if not title:
+        report.skip("no name")
+        return None
+    synonyms = []
+    for value in tags.get("synonym", []):
+        text, scope = _quoted(value)
+        if text:
+            synonyms.append([text, scope if scope in SCOPES else "RELATED"])
+    meta: dict[str, Any] = {
+        "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
+        "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
+        "subsets": tags.get("subset", []),
+        "synonyms": synonyms,
+    }
+    return entries.entity(
+        number,
+        [id_, *tags.get("alt_id", [])],
+        [title, *(text for text, scope in synonyms if scope in scopes)],
+        _quoted(_one(tags, "def"))[0],
+        [kind] if kind else [],
+        meta={key: value for key, value in meta.items() if value},
+    )
+
+
+def _stanzas(
+    path: PathLike, encoding: str, bad: OnBad
+) -> Iterator[tuple[int, str, dict[str, list[str]]]]:
+    """(first line, kind, values by tag) of each stanza. The header of the file comes first."""
+    start, kind = 1, "header"
+    tags: dict[str, list[str]] = {}
+    for number, line in read_lines(path, bad, encoding=encoding):
+        line = line.strip()
+        if not line or line.startswith("!"):
+            continue
+        if line.startswith("["):
+            yield start, kind, tags
+            start, kind, tags = number, line[1:-1], {}
+            if not line.endswith("]"):
+                kind = ""
+                bad(line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40})."))
+            continue
+        tag, colon, value = line.partition(":")
+        if not colon:
+            bad(line_error(path, number, f"expected 'tag: value' (got {line!r:.40})."))
+            continue
+        tags.setdefault(tag.strip(), []).append(_plain(value, tag.strip()))
+    yield start, kind, tags
+
+
+def _plain(value: str, tag: str) -> str:
+    """Strip the comment and modifiers behind a value."""
+    value = value.strip()
+    if tag in ("def", "synonym"):
+        return value
+    if tag in _TEXTS:
+        return _unescaped(_MODIFIERS.sub("", value))
+    return _unescaped(re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0])
+
+
+def _quoted(value: str) -> tuple[str, str]:
+    """Split a value into leading quoted text and next word."""
+    match = _QUOTED.match(value)
+    return (_unescaped(match[1]), match[2]) if match else ("", "")
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda match: _ESCAPES.get(match[1], match[1]), text).strip()
+
+
+def _one(tags: dict[str, list[str]], name: str) -> str:
+    """First value of a tag; "" without one."""
+    return tags.get(name, [""])[0]

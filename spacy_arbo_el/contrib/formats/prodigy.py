@@ -1,0 +1,122 @@
+"""Annotations of Prodigy, as ``prodigy db-out`` writes them: JSONL.
+
+Where a task is about the entity of one span, its id is what was chosen in ``accept``. A span may
+have its id under another key than ``kb_id``. Tasks with the same text are one document. Only tasks
+whose answer is "accept" are read::
+
+    {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
+     "answer": "accept"}
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...corpora.annotated import AnnotatedText, split_ids
+from ...corpora.id_fields import find_id
+from ...corpora.json_documents import (
+    Problem,
+    Source,
+    id_in,
+    mentions_in,
+    read_each,
+    string,
+)
+from ...storage.formats import certainty, check_readable
+from ...storage.lines import OnBad, PathLike, check_exists, throw
+
+# How Prodigy's recipes for entity linking begin the ids of choices that are no entity.
+NIL_CHOICE = "NIL_"
+
+
+START = re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:")
+
+
+@dataclass(frozen=True)
+class ProdigyReader:
+    """Reads the documents of a file. Tasks that were rejected count as "excluded".
+
+    offsets: How the file counts offsets, see ``Source``.
+    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    """
+
+    offsets: str = ""
+    id_key: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by the keys of the first object."""
+        return certainty(name, start, pattern=START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        by_text: dict[str, AnnotatedText] = {}
+
+        def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
+            if record.get("answer", "accept") != "accept":
+                if counts is not None:
+                    counts["excluded"] += 1
+                return None
+            text = _of_task(record, id_, self.offsets, self.id_key)
+            earlier = by_text.get(text.text)
+            by_text[text.text] = text if earlier is None else _joined(earlier, text)
+            return text if earlier is None else None
+
+        for _ in read_each(Source(path, bad), parse):
+            pass
+        yield from by_text.values()
+
+
+def _of_task(record: dict[str, Any], id_: str, offsets: str, id_key: str) -> AnnotatedText:
+    text = string(record, "text", empty=True)
+    spans, unread = _with_ids(record.get("spans"), id_key)
+    mentions = mentions_in(spans, "spans", text, offsets)
+    meta = record.get("meta")
+    chosen = record.get("accept")
+    if chosen and len(mentions) > 1 and not any(one.kb_ids for one in mentions):
+        unread.append("accept")
+    if chosen is not None and len(mentions) == 1:
+        if not isinstance(chosen, list) or not all(isinstance(one, str) for one in chosen):
+            raise Problem("'accept' must be a list of ids.")
+        ids = "|".join(one for one in chosen if not one.startswith(NIL_CHOICE))
+        mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
+    name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
+    return AnnotatedText(name, text, mentions, unread=tuple(unread))
+
+
+def _with_ids(spans: Any, id_key: str) -> tuple[Any, list[str]]:
+    """Spans with their ids under ``kb_id``, and the keys that may have an id and were not read."""
+    if not isinstance(spans, list):
+        return spans, []
+    found_spans: list[Any] = []
+    unread: list[str] = []
+    for span in spans:
+        if isinstance(span, dict) and (id_key or "kb_id" not in span):
+            # Prodigy numbers spans by "id".
+            found = find_id({key: one for key, one in span.items() if key != "id"}, id_key)
+            unread += found.unread
+            span = {**span, "kb_id": found.value}
+        found_spans.append(span)
+    return found_spans, unread
+
+
+def _joined(earlier: AnnotatedText, later: AnnotatedText) -> AnnotatedText:
+    """The mentions of two tasks about a text. A span of one may have its entity in the other."""
+    by_span = {(m.start, m.end, m.label): m for m in earlier.mentions}
+    for mention in later.mentions:
+        key = (mention.start, mention.end, mention.label)
+        known = by_span.setdefault(key, mention)
+        if known.kb_ids and mention.kb_ids and known.kb_ids != mention.kb_ids:
+            raise Problem(
+                f"the mention {earlier.text[mention.start : mention.end]!r} from {mention.start} "
+                f"to {mention.end} is {mention.kb_id}, and {known.kb_id} in an earlier task. "
+                "Leave out one of the two tasks."
+            )
+        by_span[key] = known if known.kb_ids else mention
+    unread = earlier.unread + later.unread
+    return replace(earlier, mentions=tuple(by_span.values()), unread=unread)

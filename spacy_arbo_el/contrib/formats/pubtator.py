@@ -1,0 +1,177 @@
+"""The format PubTator of NCBI Disease, BC5CDR and others.
+
+    8808605|t|The title.
+    8808605|a|The abstract.
+    8808605<tab>0<tab>9<tab>The title<tab>Disease<tab>D005955
+
+Empty lines separate documents. Offsets count the characters of title + one space + abstract.
+"""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ...base.errors import Warnings
+from ...corpora.annotated import AnnotatedText, split_ids
+from ...corpora.json_documents import About, Problem, Source, placed
+from ...corpora.offsets import Given, Misplaced
+from ...storage.formats import certainty, check_readable
+from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+
+TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
+# A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
+VARIANT = re.compile(r"\b(?:tmVar:|HGVS:|[cgmnpr]?\|(?:SUB|DEL|INS|DUP|INDEL|FS|Allele)\|)", re.I)
+# What GNormPlus and others write behind an id: the species of a gene, and a star for a guess.
+REMARK = re.compile(r"\((?:Tax|taxid|species)[:_ ]?\d+\)|(?<=\w)\*(?=$|[|+;,\s])", re.I)
+FORM = "Expected 'id|t|title', 'id|a|abstract', 'id<tab>start<tab>end<tab>text<tab>label<tab>ids'"
+
+
+START = re.compile(rb"[^|\s]+\|t\|")
+
+
+@dataclass(frozen=True)
+class PubTatorReader:
+    """Reads the documents of a PubTator file.
+
+    Ids joined by ``|``, ``+``, ``;`` or ``,`` become several ``kb_ids``; in a variant of tmVar,
+    ``;`` alone separates ids, and its bars become ``_``. An id of ``-1`` or an empty one becomes
+    NIL. Relation lines (``CID``) and the columns after the ids (BC5CDR's
+    composite names) are skipped. There may be no abstract. Of documents with the same id, the first
+    is kept; the others are left out with a warning, and count as "duplicates".
+
+    Raises ValueError with file, line and problem at the first invalid line, for example if the text
+    of an annotation differs from the text at its offsets. Where such lines are left out, the rest
+    of their document is too.
+
+    offsets: How the file counts offsets, see ``Source``.
+    """
+
+    offsets: str = ""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name or the line of a title."""
+        return certainty(name, start, (".pubtator",), START)
+
+    def read(
+        self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
+    ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
+        check_readable(check_exists(path), self)
+        seen: set[str] = set()
+        source = Source(path, bad, offsets=self.offsets)
+        for document in _documents(source):
+            if document.id in seen:
+                message = Warnings.W100.format(path=path, line=document.line, id=document.id)
+                warnings.warn(message, stacklevel=2)
+                if counts is not None:
+                    counts["duplicates"] += 1
+                continue
+            seen.add(document.id)
+            try:
+                mentions = placed(document.text, document.given, document.about, self.offsets)
+            except Misplaced as problem:
+                source.report(document.lines[problem.position], problem)
+                continue
+            yield AnnotatedText(document.id, document.text, mentions)
+
+
+@dataclass
+class _Abstract:
+    """A document whose lines are being read.
+
+    line: The number of the first.
+    given, about, lines: Its mentions, their labels and ids, and their lines.
+    """
+
+    id: str
+    title: str
+    line: int
+    abstract: str | None = None
+    given: list[Given] = field(default_factory=list)
+    about: list[About] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return self.title if self.abstract is None else f"{self.title} {self.abstract}"
+
+    def add_line(self, number: int, line: str) -> None:
+        """Add the next line. Raises Problem if it is not a line of this document."""
+        match, columns = TEXT_LINE.fullmatch(line), line.split("\t")
+        id_ = match[1] if match else columns[0]
+        if id_ != self.id:
+            raise Problem(f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}.")
+        if match and self.abstract is not None:
+            raise Problem(f"a second abstract for document {self.id}.")
+        if match:
+            self.abstract = match[3]
+        elif not _is_relation(columns):
+            given, about = _mention(columns)
+            self.given.append(given)
+            self.about.append(about)
+            self.lines.append(number)
+
+
+def _documents(source: Source) -> Iterator[_Abstract]:
+    """The documents, each complete. Of one with a bad line, nothing is returned."""
+    document: _Abstract | None = None
+    after_empty = False
+    skips = False  # Whether the lines up to the next document are left out.
+    for number, line in read_lines(source.path, source.on_error):
+        title = TEXT_LINE.fullmatch(line)
+        starts = title is not None and title[2] == "t"
+        if not line.strip():
+            after_empty, skips = True, False
+            continue
+        # Some files have empty lines within a document.
+        if document and (
+            starts or (after_empty and not line.startswith((f"{document.id}|", f"{document.id}\t")))
+        ):
+            yield document
+            document = None
+        after_empty = False
+        if title and starts:
+            skips = False
+            document = _Abstract(title[1], title[3], number)
+        elif not skips:
+            try:
+                if document is None:
+                    raise Problem(f"a line outside any document, {line[:40]!r}. {FORM}.")
+                document.add_line(number, line)
+            except Problem as problem:
+                source.report(number, problem)
+                document, skips = None, True
+    if document:
+        yield document
+
+
+def _is_relation(columns: list[str]) -> bool:
+    """Return whether a line is a relation. ``id, CID, D008750, D007022``, and "Novel" in BioRED."""
+    return len(columns) in (4, 5) and re.fullmatch(r"[A-Za-z_-]{2,}", columns[1]) is not None
+
+
+def _mention(columns: list[str]) -> tuple[Given, About]:
+    if len(columns) < 5:
+        raise Problem(f"{len(columns)} columns are too few. {FORM}.")
+    given = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
+    label = columns[4].strip()
+    if not label:
+        raise Problem(f"the label (column 5) is empty. {FORM}.")
+    ids = ids_in(columns[5]) if len(columns) > 5 else ()
+    return given, (label, ids, "")
+
+
+def ids_in(value: str) -> tuple[str, ...]:
+    """The ids of a mention, where bars within a variant of tmVar separate none."""
+    if VARIANT.search(value):
+        return split_ids(value.replace("|", "_"), ";")
+    return split_ids(REMARK.sub("", value), "+;,")
+
+
+def _offset(value: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", value.strip()):
+        raise Problem(f"{value[:40]!r} is no offset: expected a whole number. {FORM}.")
+    return int(value)

@@ -1,0 +1,165 @@
+"""Thesauri in SKOS, such as ESCO, and ontologies in OWL. It needs rdflib."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...base.errors import ArboError, Errors
+from ...kb.entity import Entity
+from ...kb.importers.common import ImportReport
+from ...storage.formats import BY_START, certainty
+from ...storage.lines import OPENERS, PathLike, check_exists, line_error
+
+# The syntax of a file by the end of its name; Turtle where it says nothing.
+SYNTAXES = {
+    ".rdf": "xml",
+    ".owl": "xml",
+    ".xml": "xml",
+    ".nt": "nt",
+    ".n3": "n3",
+    ".jsonld": "json-ld",
+    ".json": "json-ld",
+}
+# The ends of names that no other format has.
+SUFFIXES = (".ttl", ".rdf", ".owl", ".nt", ".jsonld")
+OBO = "http://www.geneontology.org/formats/oboInOwl#"
+IAO = "http://purl.obolibrary.org/obo/IAO_"
+
+# Texts by language, in order.
+Texts = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class SkosReader:
+    """Reads the concepts of a SKOS file or the classes of an OWL file.
+
+    A file is Turtle, RDF/XML, N-Triples or JSON-LD.
+
+    The title is the preferred label, or ``rdfs:label``. Aliases are its other labels, of SKOS-XL
+    too, and exact synonyms, in all languages that are asked for. The description is the
+    definition. Concepts without a label in these languages are left out, and so are deprecated
+    ones, whose ids lead to what replaces them.
+
+    Raises ValueError where the file is not valid, or rdflib is not installed.
+
+    languages: The languages of labels, the preferred one first. "en" is "en-GB" too.
+    """
+
+    languages: tuple[str, ...] = ("en",)
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
+        return BY_START if certainty(name, start, SUFFIXES) else 0.0
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the concepts.
+
+        report: Gets the number of concepts left out, and the ids that lead to others.
+        """
+        try:
+            from rdflib import OWL, RDF, SKOS, URIRef
+        except ImportError:
+            raise ArboError(Errors.E107) from None
+        report = report or ImportReport()
+        thesaurus = _Thesaurus(_graph(path), self.languages)
+        kinds = (SKOS.Concept, OWL.Class)
+        concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
+        for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
+            if thesaurus.is_deprecated(concept):
+                report.skip("deprecated")
+                for other in thesaurus.replacements(concept):
+                    report.redirect([str(concept)], other)
+                continue
+            names, about = thesaurus.names(concept), thesaurus.description(concept)
+            if not names:
+                report.skip(f"no label in {', '.join(self.languages)}")
+                continue
+            title, *aliases = names
+            yield Entity(str(concept), title, about, tuple(aliases))
+
+
+def _graph(path: PathLike) -> Any:
+    """Parse a file. ValueError where it is not valid."""
+    from rdflib import Graph
+
+    path = check_exists(path)
+    packed = path.suffix in OPENERS
+    suffix = Path(path.stem).suffix if packed else path.suffix
+    graph = Graph()
+    try:
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+            graph.parse(file, format=SYNTAXES.get(suffix.lower(), "turtle"))
+    except Exception as error:  # of the parsers of rdflib, which share no class
+        raise line_error(path, 1, f"no valid SKOS: {error}.") from None
+    return graph
+
+
+class _Thesaurus:
+    """Labels and texts of the concepts of a graph, in some languages."""
+
+    def __init__(self, graph: Any, languages: tuple[str, ...]) -> None:
+        from rdflib import DCTERMS, OWL, RDF, RDFS, SKOS, Namespace
+
+        obo, iao = Namespace(OBO), Namespace(IAO)
+        xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
+        self.graph, self.languages = graph, tuple(one.lower() for one in languages)
+        # Predicates of names, the preferred ones first; and those of a resource's text.
+        self._names = (
+            (SKOS.prefLabel, xl.prefLabel, RDFS.label),
+            (SKOS.altLabel, xl.altLabel, obo.hasExactSynonym),
+            (SKOS.hiddenLabel, xl.hiddenLabel),
+        )
+        self._texts, self._definitions = (
+            (xl.literalForm, RDF.value),
+            (SKOS.definition, iao["0000115"]),
+        )
+        self._deprecated, self._replaced = OWL.deprecated, (DCTERMS.isReplacedBy, iao["0100001"])
+
+    def is_deprecated(self, concept: Any) -> bool:
+        values = self.graph.objects(concept, self._deprecated)
+        return any(str(value).lower() in ("true", "1") for value in values)
+
+    def replacements(self, concept: Any) -> list[str]:
+        values = (one for kind in self._replaced for one in self.graph.objects(concept, kind))
+        return sorted(map(str, values))
+
+    def names(self, concept: Any) -> list[str]:
+        """The names in the languages asked for; preferred ones first, in the first language."""
+        by_kind = [self._by_language(concept, kinds) for kinds in self._names]
+        # The preferred labels of all languages would come before the other ones of the first.
+        ordered = [texts[one] for one in self.languages for texts in by_kind]
+        preferred = [by_kind[0][one] for one in self.languages if by_kind[0][one]][:1]
+        return list(dict.fromkeys(name for names in (*preferred, *ordered) for name in names))
+
+    def description(self, concept: Any) -> str:
+        """The definition in the first language that has one."""
+        texts = self._by_language(concept, self._definitions)
+        return " ".join(next((texts[one] for one in self.languages if texts[one]), ()))
+
+    def _by_language(self, concept: Any, kinds: Iterable[Any]) -> Texts:
+        """Texts by the language asked for, sorted: those without a tag of a region come first."""
+        from rdflib import Literal
+
+        found: dict[str, list[tuple[bool, str]]] = defaultdict(list)
+        values = (value for kind in kinds for value in self.graph.objects(concept, kind))
+        for value in values:
+            # A label or a definition may be a resource that has the text.
+            is_text = isinstance(value, Literal)
+            given = [value] if is_text else self._texts_of(value)
+            for text in given:
+                tag = (getattr(text, "language", None) or self.languages[0]).lower()
+                for language in self.languages:
+                    if tag == language or tag.startswith(f"{language}-"):
+                        found[language].append((tag != language, str(text)))
+        return defaultdict(
+            list, {one: [text for _, text in sorted(texts)] for one, texts in found.items()}
+        )
+
+    def _texts_of(self, resource: Any) -> list[Any]:
+        from rdflib import Literal
+
+        values = (one for kind in self._texts for one in self.graph.objects(resource, kind))
+        return [value for value in values if isinstance(value, Literal)]

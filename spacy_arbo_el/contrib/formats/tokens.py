@@ -1,0 +1,77 @@
+"""Text that is put together from the tokens of a file, with exact offsets of mentions."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...corpora.annotated import LABEL, AnnotatedMention, AnnotatedText
+from ...corpora.json_documents import Source, read_each
+from ...corpora.offsets import CHARACTERS
+
+Numbered = list[tuple[int, str]]
+# The id of a document, "" for none, and its numbered lines.
+NumberedLines = tuple[str, Numbered]
+
+
+class LineProblem(Exception):
+    """An invalid line of a document."""
+
+    def __init__(self, number: int, problem: str) -> None:
+        super().__init__(problem)
+        self.number = number
+
+
+@dataclass
+class Growing:
+    """A text that grows by tokens, with its mentions.
+
+    mentions: The mentions so far.
+    pieces: How many mentions in several pieces were left out.
+    unread: Names of fields that may have the id of a mention without one.
+    length: The number of characters so far.
+    """
+
+    parts: list[str] = field(default_factory=list)
+    mentions: list[AnnotatedMention] = field(default_factory=list)
+    length: int = 0
+    pieces: int = 0
+    unread: list[str] = field(default_factory=list)
+
+    def add(self, words: str) -> tuple[int, int]:
+        """Add a piece of text and return its place."""
+        start = self.length
+        self.parts.append(words)
+        self.length += len(words)
+        return start, self.length
+
+    def annotate(self, start: int, end: int, label: str, ids: tuple[str, ...]) -> None:
+        """Add a mention. It counts as compared with the words of the file, which are the text."""
+        label = label.strip() or LABEL
+        self.mentions.append(AnnotatedMention(start, end, label, ids, counted=CHARACTERS))
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+
+def read_parts(
+    source: Source, parts: Iterable[NumberedLines], grow: Callable[[Numbered], Growing]
+) -> Iterator[AnnotatedText]:
+    """Yield the documents of a file. One with an invalid line is left out and reported.
+
+    parts: The lines of each document. A document without lines is left out.
+    grow: Raises ``LineProblem`` for an invalid line.
+    """
+
+    def parse(part: Any, made_up: str) -> AnnotatedText | None:
+        id_, lines = part
+        try:
+            found = grow(lines)
+        except LineProblem as problem:
+            source.report(problem.number, problem)
+            return None
+        left = found.pieces, tuple(found.unread)
+        return AnnotatedText(id_ or made_up, found.text, tuple(found.mentions), *left)
+
+    numbered = ((part[1][0][0], part) for part in parts if part[1])
+    return read_each(source, parse, numbered)

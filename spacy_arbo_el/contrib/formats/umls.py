@@ -1,0 +1,124 @@
+"""UMLS in its Rich Release Format: MRCONSO, MRDEF and MRSTY, each sorted by concept."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import ClassVar
+
+from ...kb.entity import Entity
+from ...kb.importers.common import Entries, ImportReport
+from ...storage.formats import BY_START
+from ...storage.lines import PathLike, check_exists, line_error, read_lines
+
+# The columns, from the reference manual.
+MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
+MRDEF = "CUI AUI ATUI SATUI SAB DEF SUPPRESS CVF"
+MRSTY = "CUI TUI STN STY ATUI CVF"
+
+Columns = dict[str, str]
+
+
+@dataclass(frozen=True)
+class UmlsReader:
+    """Reads concepts of UMLS from a folder of its RRF files.
+
+    MRCONSO.RRF must be there; MRDEF.RRF and MRSTY.RRF may be.
+
+    The title is the preferred name and the description the first definition. Suppressed names are
+    left out. The three files are read in parallel, so each must be sorted by concept, as in the
+    distribution.
+
+    Raises ValueError with file, line and problem at an invalid line, or where a file is not sorted.
+
+    languages: The languages (LAT) of names.
+    sources: The vocabularies (SAB) of names and definitions; empty for all.
+    type_names: Whether types are names ("Disease or Syndrome") instead of ids ("T047").
+    """
+
+    reads_folders: ClassVar[bool] = True
+    languages: tuple[str, ...] = ("ENG",)
+    sources: tuple[str, ...] = ()
+    type_names: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know folders by the file of names."""
+        return BY_START if name == "mrconso.rrf" else 0.0
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the concepts. report: Gets the number of concepts left out."""
+        folder = check_exists(path)
+        entries = Entries(folder / "MRCONSO.RRF", report)
+        definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
+        types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
+        for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
+            definition_rows, type_rows = definitions.of(concept), types.of(concept)
+            names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
+            if not names:
+                entries.report.skip("all names suppressed")
+                continue
+            names = [row for row in names if row["LAT"] in self.languages]
+            if not names:
+                entries.report.skip(f"no name in {', '.join(self.languages)}")
+                continue
+            names = [row for row in names if not self.sources or row["SAB"] in self.sources]
+            if not names:
+                entries.report.skip(f"no name from {', '.join(self.sources)}")
+                continue
+            names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
+            descriptions = [
+                row["DEF"]
+                for row in definition_rows
+                if row["SUPPRESS"] not in ("O", "Y")
+                and (not self.sources or row["SAB"] in self.sources)
+            ]
+            column = "STY" if self.type_names else "TUI"
+            yield entries.entity(
+                number,
+                [concept],
+                (row["STR"] for row in names),
+                descriptions[0] if descriptions else "",
+                (row[column] for row in type_rows),
+                meta={"sources": sorted({row["SAB"] for row in names})},
+            )
+
+
+class _OptionalFile:
+    """A file sorted by concept, read in step. It may not exist."""
+
+    def __init__(self, path: Path, columns: str):
+        self._groups = _concepts(path, columns) if path.is_file() else iter(())
+        self._next: tuple[int, str, list[Columns]] | None = next(self._groups, None)
+
+    def of(self, concept: str) -> list[Columns]:
+        while self._next is not None and self._next[1] < concept:
+            self._next = next(self._groups, None)
+        return self._next[2] if self._next is not None and self._next[1] == concept else []
+
+
+def _concepts(path: Path, columns: str) -> Iterator[tuple[int, str, list[Columns]]]:
+    """(first line, concept, rows) of each concept."""
+    before = ""
+    for concept, rows in groupby(_rows(path, columns.split()), key=lambda item: item[1]["CUI"]):
+        group = list(rows)
+        if concept <= before:
+            problem = f"{concept} comes after {before}. Sort the file: LC_ALL=C sort."
+            raise line_error(path, group[0][0], problem)
+        before = concept
+        yield group[0][0], concept, [row for _, row in group]
+
+
+def _rows(path: Path, columns: list[str]) -> Iterator[tuple[int, Columns]]:
+    for number, line in read_lines(path):
+        if not line:
+            continue
+        values = line.split("|")
+        # There is a bar after each value, also after the last one.
+        if len(values) not in (len(columns), len(columns) + 1):
+            problem = f"expected {len(columns)} values separated by '|', got {len(values)}."
+            raise line_error(path, number, problem)
+        row = dict(zip(columns, values))
+        if not row["CUI"]:
+            raise line_error(path, number, "the first value, the concept's id, is empty.")
+        yield number, row

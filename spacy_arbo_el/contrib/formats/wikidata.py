@@ -1,0 +1,173 @@
+"""Wikidata as JSON: a dump with an item in each line, or entity data."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ...kb.entity import Entity
+from ...kb.importers.common import ImportReport, at_line
+from ...storage.formats import certainty
+from ...storage.lines import PathLike, check_exists, is_storable, line_error, read_lines
+
+# The code of names in all languages.
+ALL = "mul"
+# How files of wbgetentities and Special:EntityData begin; and a list of items, as dumps are.
+START = re.compile(
+    rb'\{\s*"entities"\s*:\s*\{'
+    rb'|\[\s*\{[^{}]{0,2000}"(?:labels"\s*:\s*\{|type"\s*:\s*"(?:item|property|lexeme)")',
+    re.S,
+)
+
+
+@dataclass(frozen=True)
+class WikidataReader:
+    """Reads the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
+
+    Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
+
+    The types of an item are the ids of its P31 ("instance of"). Its frequency is the number of
+    articles about it.
+
+    Raises ValueError with file, line and problem at an invalid line.
+
+    languages: The languages of label, description and aliases. The first one that an item has
+        counts. Names in ``mul``, which are for all languages, are joined with them.
+    types: Only items of these types are imported; empty for all.
+    type_names: Whether types are names of classes: of those in P31 and P279 ("subclass of") that
+        the file has, where these are subclasses of others. It is then read twice. Models can read
+        names, ids say nothing to them.
+    """
+
+    languages: tuple[str, ...] = ("en",)
+    types: tuple[str, ...] = ()
+    type_names: bool = False
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Know files by their beginning."""
+        return certainty(name, start, pattern=START)
+
+    def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
+        """Yield the items. report: Gets the number of items left out."""
+        path = check_exists(path)
+        report = report or ImportReport()
+        names = _names_of_classes(path, self.languages) if self.type_names else None
+        for number, item in _items(path):
+            with _as_item(path, number):
+                entity = _entity(item, report, self.languages, self.types, names)
+            if entity is not None:
+                yield entity
+
+
+def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Items of a file with their line numbers."""
+    for number, line in _lines(path):
+        line = line.strip().rstrip(",")
+        if line in ("", "[", "]"):
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise line_error(path, number, f"no valid JSON: {error}.") from None
+        with _as_item(path, number):
+            items = [value] if "entities" not in value else list(value["entities"].values())
+        yield from ((number, item) for item in items)
+
+
+@contextmanager
+def _as_item(path: Path, number: int) -> Iterator[None]:
+    """A context in which an item is read. What it lacks is an error that names the line."""
+    try:
+        with at_line(path, number):
+            yield
+    except (AttributeError, KeyError, IndexError, TypeError) as error:
+        problem = f"no Wikidata item ({type(error).__name__}: {error})."
+        raise line_error(path, number, problem) from None
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines of a file. Indented entity data is one line."""
+    lines = read_lines(path)
+    for number, line in lines:
+        rest = lines if line.strip() == "{" else ()
+        yield number, "\n".join([line, *(later for _, later in rest)])
+
+
+def _entity(
+    item: dict[str, Any],
+    report: ImportReport,
+    languages: tuple[str, ...],
+    types: tuple[str, ...],
+    names: dict[str, str] | None,
+) -> Entity | None:
+    """Make an item's entity; None if it is left out.
+
+    names: The names of classes, by their ids.
+    """
+    if item.get("type", "item") != "item":
+        report.skip(f"a {item['type']}, not an item")
+        return None
+    id_ = item["id"]
+    if "missing" in item:
+        report.skip("not in Wikidata")
+        return None
+    labels = _in_languages(item.get("labels"), languages)
+    if not labels:
+        report.skip(f"no label in {', '.join(languages)}")
+        return None
+    kinds = _values(item.get("claims") or {}, "P31")
+    if types and not set(types) & set(kinds):
+        report.skip("of another type")
+        return None
+    if names is not None:
+        kinds = list(dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind)))
+    descriptions = _in_languages(item.get("descriptions"), languages)
+    other = chain.from_iterable(_in_languages(item.get("aliases"), languages))
+    title, *further = [name["value"] for name in (*labels, *other)]
+    about = descriptions[0]["value"] if descriptions else ""
+    if not all(map(is_storable, (id_, title, about, *further, *kinds))):
+        report.skip("half a character or NUL in its text")
+        return None
+    articles = float(len(item.get("sitelinks") or {}))
+    aliases = tuple(name for name in dict.fromkeys(further) if name and name != title)
+    return Entity(id_, title, about, aliases, tuple(kinds), articles)
+
+
+def _in_languages(values: Any, languages: tuple[str, ...]) -> list[Any]:
+    """Values of the first language with any, plus ``mul``."""
+    # In the dumps an empty object is a list.
+    values = values or {}
+    first = next((code for code in languages if values.get(code)), ALL)
+    return [values[code] for code in dict.fromkeys((first, ALL)) if values.get(code)]
+
+
+def _classes(item: dict[str, Any]) -> list[str]:
+    """Ids of the classes of an item. The item is an instance or a subclass of them."""
+    claims = item.get("claims") or {}
+    return [*_values(claims, "P31"), *_values(claims, "P279")]
+
+
+def _names_of_classes(path: Path, languages: tuple[str, ...]) -> dict[str, str]:
+    """Names by id of all items that are subclasses of others."""
+    names: dict[str, str] = {}
+    for number, item in _items(path):
+        with _as_item(path, number):
+            if _values(item.get("claims") or {}, "P279"):
+                labels = _in_languages(item.get("labels"), languages)
+                names.update((item["id"], label["value"]) for label in labels[:1])
+    return names
+
+
+def _values(claims: dict[str, Any], of: str) -> list[str]:
+    """The items of a property. Of preferred rank if there are any, otherwise of normal rank."""
+    by_rank: dict[str, list[str]] = {}
+    for claim in claims.get(of, []):
+        value = claim["mainsnak"].get("datavalue", {}).get("value", {}).get("id")
+        if value:
+            by_rank.setdefault(claim.get("rank", "normal"), []).append(value)
+    return list(dict.fromkeys(by_rank.get("preferred") or by_rank.get("normal") or []))

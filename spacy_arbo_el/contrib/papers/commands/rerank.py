@@ -1,0 +1,73 @@
+"""``arbo rerank``: train a cross-encoder for a trained pipeline."""
+
+from itertools import islice
+from pathlib import Path
+
+import typer
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ....cli._util import config_overrides, errors_for_people
+from ....cli.arguments import (
+    CODE,
+    CONFIG,
+    GPU,
+    MODEL,
+    RESUME,
+    check_annotated,
+    open_model,
+)
+
+FOLDER = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint")
+LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit")
+
+
+def rerank_command(
+    ctx: typer.Context,
+    model: Path = MODEL,
+    train: Path = Arg(..., help="Annotated .spacy to train on, such as the pipeline's own corpus"),
+    dev: Path = Arg(..., help="Annotated .spacy to fit probabilities on"),
+    output: Path = FOLDER,
+    config: Path | None = CONFIG,
+    limit: int = LIMIT,
+    resume: bool = RESUME,
+    gpu_id: int = GPU,
+    code: Path | None = CODE,
+) -> None:
+    """Train a cross-encoder for a trained pipeline.
+
+    It reads each mention together with its first candidates. Settings of the config are overridden
+    as in spacy train.
+
+    \b
+    Example:
+      python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
+      python -m spacy arbo rerank MODEL train.spacy dev.spacy -o reranked --training.max_epochs 1
+    """
+    from ....corpora.docbin import read_docs
+    from ....fitting.calibrate import calibrate_pipeline
+    from ....linker import find_linker
+    from ....pipelines import save_pipeline
+    from ....training.memory import bound_caches
+    from ..cross_encoder.reranker_run import RerankerRun, read_config, set_reranker
+
+    saved, overrides = output / "model-last", config_overrides(ctx)
+    bound_caches()
+    with errors_for_people(only_coded=True):
+        for path in (train, dev):
+            check_annotated(path)
+        settings = read_config(config, overrides)
+        nlp = open_model(model)
+        linker = find_linker(nlp)
+        corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
+        held_out = list(read_docs(dev, nlp.vocab))
+        run = RerankerRun(nlp, settings, output, msg.info)
+        if resume and saved.is_dir() and run.has_ended(corpus, held_out):
+            msg.info(f"The training in {output} has ended: nothing is left to do")
+            return
+        reranker = run.train(corpus, held_out, resume=resume)
+        set_reranker(nlp, linker, reranker, settings["reranker"])
+        calibrate_pipeline(nlp, held_out)
+        save_pipeline(nlp, saved)
+        run.finish(corpus, held_out)
+    msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

@@ -1,0 +1,188 @@
+"""The command ``arbo silver``: training mentions by a dictionary."""
+
+from collections.abc import Container, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spacy.cli._util import Arg, Opt
+from wasabi import msg
+
+from ....base.errors import ArboError, Errors
+from ....cli._util import errors_for_people, visible
+from ....cli.arguments import CODE, EXCLUDE, LANG, check_needs
+from ....cli.convert import FORMATS
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ....corpora.names import Dictionary
+    from ....kb.knowledge_base import ArboKB
+    from ..hidden import HiddenReport, HiddenSettings
+    from ..silver import Scan, SilverReport, SilverSettings
+
+# Defaults of options that need others.
+HIDE, DEV_SHARE = 0.5, 0.2
+TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
+DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
+SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
+PER_NAME = Opt(20, "--per-name", help="The most mentions of one name; 0 for all")
+FORMAT = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}")
+DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
+HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
+
+
+@dataclass(frozen=True)
+class _SilverTexts:
+    """Texts, and the names that are sought in them.
+
+    texts: Files and folders.
+    nlp: Its tokenizer is used.
+    dictionary: The names.
+    exclude: Ids of documents to leave out.
+    held_out: The share of the dev set.
+    """
+
+    texts: Sequence[Path]
+    format: str
+    nlp: "Language"
+    dictionary: "Dictionary"
+    exclude: Container[str]
+    held_out: "HiddenSettings"
+    seed: int
+
+    def scan(self, part: str = "", hidden: Container[int] = ()) -> "AbstractContextManager[Scan]":
+        """Find names in a part of the documents, with a progress bar. Hidden ones are left out."""
+        from tqdm import tqdm
+
+        from ....corpora.read import read_plain_documents
+        from ..silver import scanned
+
+        def keep(id_: str) -> bool:
+            return self.held_out.is_in(part, id_, self.seed)
+
+        docs = chain.from_iterable(
+            read_plain_documents(path, self.nlp, self.format, keep) for path in self.texts
+        )
+        docs = tqdm(docs, unit=" docs", leave=False)
+        return scanned(docs, self.dictionary, self.exclude, hidden)
+
+
+def silver_command(
+    texts: list[Path] = TEXTS,
+    kb: Path = DICTIONARY,
+    output: Path = SILVER,
+    per_name: int = PER_NAME,
+    exclude: Path | None = EXCLUDE,
+    format: str = FORMAT,
+    dev: Path | None = DEV_SET,
+    hidden_kb: Path | None = HIDDEN_KB,
+    hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
+    dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of documents in the dev set"),
+    replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
+    lang: str = LANG,
+    seed: int = Opt(0, "--seed", help="Seed of the random choice"),
+    code: Path | None = CODE,
+) -> None:
+    """Make training mentions from raw text.
+
+    Mentions are names of the knowledge base in the texts. Annotations are not read. Names of
+    several entities are left out. Each line of a .txt file is a document.
+
+    With --dev, a dev set is made as well, for calibration. Some names in it are hidden: neither the
+    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards, "arbo
+    kb install" gives the pipeline the whole one.
+
+    \b
+    Example:
+      python -m spacy arbo silver train.txt --format pubtator --kb kb -o silver.spacy
+      python -m spacy arbo silver texts/ --kb kb -o train.spacy --dev dev.spacy --hidden-kb hidden
+    """
+    import spacy
+
+    from ....corpora.names import Dictionary
+    from ....kb.loaders import KBFromPath
+    from ..hidden import HiddenSettings
+    from ..silver import SilverSettings, write_chosen
+
+    with errors_for_people():
+        settings = SilverSettings(per_name, seed)
+        held_out = HiddenSettings(dev_share, hide)
+        _check_dev(dev, hidden_kb, hide, dev_share, replace)
+        nlp = spacy.blank(lang)
+        known = KBFromPath(kb)(nlp.vocab)
+        dictionary, ids = Dictionary.build(nlp, known.entities), _ids(exclude)
+        source = _SilverTexts(texts, format, nlp, dictionary, ids, held_out, seed)
+        if dev is not None and hidden_kb is not None:
+            _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
+        else:
+            with source.scan() as found:
+                _show(write_chosen(found, output, settings), output)
+
+
+def _ids(exclude: Path | None) -> Container[str]:
+    from ....corpora.read import read_ids
+
+    return read_ids(exclude) if exclude else ()
+
+
+def _check_dev(
+    dev: Path | None, hidden_kb: Path | None, hide: float, dev_share: float, replace: bool
+) -> None:
+    """Raise ValueError for options of the dev set without one."""
+    if (dev is None) != (hidden_kb is None):
+        raise ArboError(Errors.E843)
+    if dev is None:
+        given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
+        why = "without it, no name is hidden and all documents are for training"
+        check_needs({**given, "--replace": replace}, "--dev and --hidden-kb", why)
+
+
+def _write_with_dev(
+    source: _SilverTexts,
+    known: "ArboKB",
+    settings: "SilverSettings",
+    output: Path,
+    dev: Path,
+    hidden_kb: Path,
+    replace: bool,
+) -> None:
+    """Write training mentions, a dev set, and the knowledge base without the hidden names."""
+    from ....kb.folder import check_new
+    from ..hidden import DEV, TRAIN, HiddenDev, without_names
+    from ..silver import write_chosen
+
+    check_new(hidden_kb, overwrite=replace)
+    with source.scan(DEV) as found:
+        hidden = HiddenDev.choose(found, settings, source.held_out.entities)
+        # Nothing is written where the rest of the documents has no mention.
+        with source.scan(TRAIN, hidden.report.hidden) as rest:
+            hidden.write(source.nlp, dev)
+            known.update(without_names(known.entities, source.dictionary, hidden.report.hidden))
+            known.to_disk(hidden_kb)
+            _show_hidden(hidden.report, dev, hidden_kb)
+            _show(write_chosen(rest, output, settings), output)
+
+
+def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:
+    counts = report.silver.counts
+    msg.good(
+        f"{visible(dev)}: {counts['docs']} documents, {counts['mentions']} mentions, "
+        f"{report.in_text} of them of hidden names; {report.bare} hidden names on their own"
+    )
+    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(report.hidden)} names")
+
+
+def _show(report: "SilverReport", output: Path) -> None:
+    counts = report.counts
+    msg.good(
+        f"{visible(output)}: {counts['docs']} documents, {counts['mentions']} mentions of "
+        f"{counts['entities']} entities by {counts['names']} names"
+    )
+    for reason, count in report.left_out.items():
+        if count:
+            msg.info(f"Left out: {count} {reason}")
+    frequent = ", ".join(f"{name} ({count})" for name, count in report.frequent)
+    msg.info(f"Most frequent: {visible(frequent)}. Take common words out of the dictionary.")

@@ -1,0 +1,1 @@
+"""A second transformer, which reads a mention and a candidate together."""

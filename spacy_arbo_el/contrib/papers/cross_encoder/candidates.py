@@ -1,0 +1,177 @@
+"""The candidates that a cross-encoder learns to choose from.
+
+A mention of the training corpus is stored as an exemplar, and in abstracts most mentions stand
+beside one of the same string and entity. With these exemplars, the first candidate is nearly always
+right, and nothing is learned. So candidates come without the exemplars of the mention's document.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ....base.arrays import TopK
+from ....linking.stages import LinkingStages
+from ....mentions.labels import annotated_batches, gold_positions, is_gold
+from ....mentions.record import MentionBatch
+from ....ranking.ranking import log_odds_by_vectors
+from ....retrieval.datastore import Datastore
+from ....retrieval.neighbours import Neighbours
+from ....training.losses import softmax
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingCandidates:
+    """Candidates of a corpus's annotated mentions, in document order.
+
+    candidates: (m, k) int64 positions in the knowledge base, best first, -1 for none.
+    scores: (m, k) float32, the retriever's log-odds of candidates.
+    gold: (m, g) int64, the positions of the gold entities, -1 for none.
+    gold_scores: (m, g) float32, the retriever's log-odds of gold entities. One that is not among
+        the
+        neighbours has the least of its mention.
+    recall: (2, 2) float64, the share of the mentions with a gold entity among the first candidate
+        and among all k; without the exemplars of their document, and with them.
+    """
+
+    candidates: np.ndarray
+    scores: np.ndarray
+    gold: np.ndarray
+    gold_scores: np.ndarray
+    recall: np.ndarray
+
+    def take(self, rows: np.ndarray) -> "TrainingCandidates":
+        """Take some of the mentions."""
+        return TrainingCandidates(
+            self.candidates[rows],
+            self.scores[rows],
+            self.gold[rows],
+            self.gold_scores[rows],
+            self.recall,
+        )
+
+    @property
+    def correct(self) -> np.ndarray:
+        """(m, k) bool, the candidates that are gold."""
+        return is_gold(self.candidates, self.gold)
+
+    def gold_probability(self, weight: float) -> np.ndarray:
+        """Retriever's softmax probability of gold entities: (m,) float64.
+
+        weight: What the log-odds are multiplied by.
+        """
+        scores = np.where(self.candidates >= 0, weight * self.scores, -np.inf)
+        _, probabilities = softmax(scores.astype(np.float64))
+        return np.where(self.correct, probabilities, 0.0).sum(axis=1)
+
+    def with_gold(self) -> tuple[np.ndarray, "TrainingCandidates"]:
+        """Mentions with a gold entity in the KB, with candidates.
+
+        A gold entity that is not among them takes the place of the last one.
+
+        RETURNS: (n,) int64, which of the mentions; and n rows.
+        """
+        rows = np.flatnonzero((self.gold >= 0).any(axis=1))
+        chosen = self.take(rows)
+        candidates, gold, scores = chosen.candidates.copy(), chosen.gold, chosen.scores.copy()
+        missing = np.flatnonzero(~is_gold(candidates, gold).any(axis=1))
+        count = (candidates >= 0).sum(axis=1)
+        last = np.minimum(count, candidates.shape[1] - 1)
+        first_gold = (gold >= 0).argmax(axis=1)[missing]
+        candidates[missing, last[missing]] = gold[missing, first_gold]
+        scores[missing, last[missing]] = chosen.gold_scores[missing, first_gold]
+        return rows, replace(chosen, candidates=candidates, scores=scores)
+
+
+def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> list[MentionBatch]:
+    """The annotated mentions of documents in batches, not encoded."""
+    return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+
+
+def make_candidates(
+    stages: LinkingStages, batches: Iterable[MentionBatch], count: int
+) -> TrainingCandidates:
+    """Retrieve the first candidates of annotated mentions without the document's exemplars.
+
+    stages: Those of a linker whose encoder is trained.
+    batches: The mentions, which need not be encoded.
+    count: How many candidates a mention has at most.
+    """
+    candidates = [[TopK.empty(0, count)] for _ in range(2)]
+    gold = [TopK.empty(0, 1)]
+    with stages.datastore.reading():
+        documents = ExemplarDocuments.of(stages.datastore)
+        for batch in map(stages.encode, batches):
+            neighbours = neighbours_for_training(stages, batch, documents)
+            ranked = [log_odds_by_vectors(found, stages.calibration) for found in neighbours]
+            for parts, ranking in zip(candidates, ranked):
+                parts.append(ranking.resized(count))
+            gold_ids = [record.kb_ids for record in batch.records]
+            positions = gold_positions(stages.datastore.kb, gold_ids)
+            gold.append(TopK(positions, ranked[0].scores_or_least(positions)))
+    without, with_own = (TopK.concat(parts) for parts in candidates)
+    all_gold = TopK.concat(gold)
+    recall = np.array([_recall(of_one.ids, all_gold.ids) for of_one in (without, with_own)])
+    return TrainingCandidates(without.ids, without.scores, all_gold.ids, all_gold.scores, recall)
+
+
+class ExemplarDocuments(NamedTuple):
+    """The documents of exemplars.
+
+    numbers: The number of each document, by its key.
+    of_exemplar: (n,) int64, the number of each exemplar's document.
+    counts: (d,) int64, how many exemplars each document has.
+    """
+
+    numbers: dict[str, int]
+    of_exemplar: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, datastore: Datastore) -> "ExemplarDocuments":
+        numbers: dict[str, int] = {}
+        keys = (record.key[0] for record in datastore.exemplars.records)
+        of_exemplar = [numbers.setdefault(key, len(numbers)) for key in keys]
+        array = np.array(of_exemplar, dtype=np.int64)
+        return cls(numbers, array, np.bincount(array, minlength=len(numbers)))
+
+
+def neighbours_for_training(
+    stages: LinkingStages, batch: MentionBatch, documents: ExemplarDocuments
+) -> tuple[Neighbours, Neighbours]:
+    """The neighbours of encoded mentions of a training corpus.
+
+    RETURNS: Those without exemplars of the mention's own document, and with them.
+    """
+    datastore, count = stages.datastore, stages.inference.n_exemplars
+    own = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
+    # So many of a mention's nearest exemplars may be of its document.
+    extra = int(documents.counts[own[own >= 0]].max(initial=0)) if count else 0
+    with datastore.reading() as retriever:
+        found = retriever.neighbours(
+            batch,
+            datastore.settings.n_candidates,
+            count + extra,
+            0,
+            allowed=datastore.allowed_entities(batch),
+            named=datastore.named_entities(batch),
+        )
+    if not extra:
+        return found, found
+    # The retriever may give more than are asked for: those of further entities.
+    width = max(found.exemplars.width - extra, count)
+    is_own = documents.of_exemplar[found.exemplars.ids] == own[:, None]
+    others = found.exemplars.where(~is_own).first(width)
+    entities = datastore.exemplars.entities(datastore.kb)[others.ids]
+    without = found.with_exemplars(others, np.where(others.valid, entities, -1))
+    return without, found.narrowed(found.entities.width, width)
+
+
+def _recall(candidates: np.ndarray, gold: np.ndarray) -> list[float]:
+    """Recall of gold entities, at first and anywhere."""
+    correct = is_gold(candidates, gold)[(gold >= 0).any(axis=1)]
+    if not len(correct):
+        return [0.0, 0.0]
+    return [float(correct[:, 0].mean()), float(correct.any(axis=1).mean())]

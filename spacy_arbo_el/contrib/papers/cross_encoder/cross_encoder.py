@@ -1,0 +1,339 @@
+"""A reranker that reads mention and entity together (arborescence paper, §3.3–3.4)."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import srsly
+from spacy.util import registry
+
+from ....base.calibration import Calibration, log_odds
+from ....base.errors import ArboError, Errors, Warnings
+from ....base.log import log, warn_once
+from ....base.settings import check_count, check_share
+from ....encoders.inputs import SpanInputs
+from ....encoders.windows import check_size
+from ....mentions.labels import is_gold
+from ....mentions.record import MentionBatch
+from ....ranking.entity_strings import EntityStrings
+from ....ranking.feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
+from ....ranking.features import CandidateFeatures
+from ....ranking.ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
+from ....retrieval.neighbours import Neighbours
+from .pair_inputs import cached_parts, make_pairs
+from .pair_scorer import CrossEncoderFit, PairScorer, with_scores
+
+# What separates candidates with equal scores, in log-odds.
+TIE = 1e-5
+
+
+class Scored(NamedTuple):
+    """The ranking before, and the scores of the first candidates.
+
+    before: The ranking of the ranker inside.
+    first: (m, k) int64, its first candidates, -1 for none.
+    scores: (m, k) float32, NaN where a candidate was not scored: of a mention that is sure or that
+        the encoder can't read, or that has one candidate.
+    """
+
+    before: Ranking
+    first: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def is_scored(self) -> np.ndarray:
+        """(m,) bool, the mentions whose candidates were scored."""
+        return np.isfinite(self.scores).any(axis=1)
+
+
+@dataclass(frozen=True)
+class CrossEncoder:
+    """Scores the first candidates by reading them with the mention. See ``cross_encoder``.
+
+    The other settings are those of ``cross_encoder``.
+
+    scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
+    vector_curves: The curves of the retriever's log-odds that are added to the scores; None
+        for separate scores. The scorer was trained with them, so they stay when the linker is
+        calibrated again.
+    fitted: What ``fit`` has learned.
+    """
+
+    ranker: Reranker
+    n_reranked: int = 8
+    as_feature: bool = True
+    sure: float = 1.0
+    window: int = 48
+    text: int = 48
+    scorer: PairScorer | None = field(default=None, repr=False)
+    vector_curves: Calibration | None = field(default=None, repr=False)
+    fitted: CrossEncoderFit = field(default=CrossEncoderFit(), repr=False)
+
+    def __post_init__(self) -> None:
+        check_count("reranker.n_reranked", self.n_reranked, 1)
+        check_share("reranker.sure", self.sure)
+        check_size("reranker.window", self.window)
+        check_size("reranker.text", self.text)
+        if self.as_feature and not isinstance(self.ranker, FeatureRanker):
+            raise ArboError(Errors.E870.format(ranker=type(self.ranker).__name__))
+
+    @property
+    def size(self) -> int:
+        """The most word pieces of a pair."""
+        return self.window + self.text
+
+    def __call__(
+        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
+    ) -> Ranking:
+        if self.scorer is None:
+            return self.ranker(batch, neighbours, context)
+        scored = self.score(batch, neighbours, context)
+        if not scored.is_scored.any():
+            return scored.before
+        return self._reranked(scored, self._logits(scored, batch, neighbours, context))
+
+    def variants(self) -> "dict[str, Reranker]":
+        """Rerankers to compare a trained one with, by what their rows are called."""
+        if self.scorer is None:
+            return {}
+        by_scores = replace(self, as_feature=False)
+        return {
+            "without the cross-encoder": self.ranker,
+            "by the scores, not in the ranker": by_scores,
+        }
+
+    def score(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+    ) -> Scored:
+        """The scores of the first candidates of mentions. There must be a ``scorer``."""
+        before = self.ranker(batch, neighbours, context)
+        first = before.candidates.first(self.n_reranked).ids
+        valid = (first >= 0) & batch.inputs.readable[:, None]
+        valid &= ((first >= 0).sum(axis=1) > 1)[:, None]
+        if self.sure < 1.0:
+            best = before.candidates.resized(1).scores[:, 0]
+            valid &= (best < log_odds(self.sure))[:, None]
+        scores = np.full(first.shape, np.nan, dtype=np.float32)
+        if valid.any():
+            assert self.scorer is not None
+            self._warn_of_other_retriever(context)
+            pairs = self.pairs(batch, np.where(valid, first, -1), context)
+            scores[valid] = self.scorer(pairs, context.kept)
+            if self.vector_curves is not None:
+                scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
+        return Scored(before, first, scores)
+
+    def pairs(
+        self, batch: MentionBatch, candidates: np.ndarray, context: RankingContext
+    ) -> SpanInputs:
+        """The pairs of mentions and candidates, mention by mention.
+
+        candidates: (m, c) int64 positions of entities, -1 for none.
+        """
+        assert self.scorer is not None
+        datastore, tokenizer = context.datastore, self.scorer.tokenizer
+        index = EntityStrings.of(datastore, *PRETRAINED_NGRAMS).index
+        cache = cached_parts(datastore, (self.scorer.retriever, self.text))
+        rows, columns = np.nonzero(candidates >= 0)
+        entities = candidates[rows, columns]
+        names = index.nearest_names(batch.normalized, candidates)[rows, columns]
+        parts, part_of = cache.of(entities, names, datastore, tokenizer, index, self.text)
+        return make_pairs(batch.inputs, parts, rows, part_of, tokenizer.specials, self.window)
+
+    def _warn_of_other_retriever(self, context: RankingContext) -> None:
+        assert self.scorer is not None
+        if self.scorer.retriever != context.datastore.encoder.fingerprint:
+            warn_once(Warnings.W870)
+
+    def _logits(
+        self,
+        scored: Scored,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+    ) -> np.ndarray:
+        """(m, k) float32, the log-odds of the scored candidates, NaN for others."""
+        rows = np.flatnonzero(scored.is_scored)
+        logits = np.full(scored.first.shape, np.nan, dtype=np.float32)
+        scores, valid = scored.scores[rows], np.isfinite(scored.scores[rows])
+        if self.as_feature and self.fitted.weights is not None:
+            features = self._features(scored, rows, batch, neighbours, context)
+            logits[rows] = self.fitted.weights.logits(features)
+        else:
+            best = scored.before.candidates.resized(1).scores[rows, 0]
+            logits[rows] = self.fitted.logits(scores, valid, best)
+        logits[rows] = np.where(valid, logits[rows], np.nan)
+        return logits
+
+    def _features(
+        self,
+        scored: Scored,
+        rows: np.ndarray,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        context: RankingContext,
+    ) -> CandidateFeatures:
+        """Features of some mentions' first candidates, with scores."""
+        assert isinstance(self.ranker, FeatureRanker)
+        found = neighbours.take(rows)
+        wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
+        gathered = wide.gather(batch.take(rows), found, context)
+        assert gathered is not None, "a mention with scores has candidates"
+        return with_scores(gathered, scored.first[rows], scored.scores[rows])
+
+    def _reranked(self, scored: Scored, logits: np.ndarray) -> Ranking:
+        """Put scored candidates first, and keep the others' order."""
+        before, k = scored.before, scored.first.shape[1]
+        ids, old = before.candidates.ids, before.candidates.scores
+        is_scored = scored.is_scored[:, None]
+        # Of equal ones, the one that was first stays first.
+        logits = logits - TIE * np.arange(k, dtype=np.float32)
+        least = np.where(np.isfinite(logits), logits, np.inf).min(axis=1, keepdims=True)
+        others = np.arange(ids.shape[1], dtype=np.float32) - k + 1
+        behind = np.minimum(old, least - GAP * np.maximum(others, 1))
+        new = behind.astype(np.float32)
+        new[:, :k] = np.where(np.isfinite(logits), logits, behind[:, :k])
+        new = np.where(is_scored & before.candidates.valid, new, old)
+        return before.rescored(new)
+
+    def fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "CrossEncoder":
+        """Fit the ranker inside, and how the scores count. The scores' weights stay unchanged.
+
+        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+        """
+        ranker = self.ranker.fit(batch, neighbours, gold, context)
+        return replace(self, ranker=ranker)._fit_scores(batch, neighbours, gold, context)
+
+    def cross_fit(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+        part_of: np.ndarray,
+        parts: int,
+    ) -> list["CrossEncoder"]:
+        """Fit on all mentions, and without each part: see ``Reranker``."""
+        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, part_of, parts)
+        fitted = []
+        for part, ranker in enumerate(rankers, -1):
+            rows = np.flatnonzero(part_of != part)
+            some = batch.take(rows), neighbours.take(rows), gold[rows]
+            fitted.append(replace(self, ranker=ranker)._fit_scores(*some, context))
+        return fitted
+
+    def _fit_scores(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> "CrossEncoder":
+        """Fit how the scores count, beside a ranker that is fitted."""
+        plain = replace(self, fitted=CrossEncoderFit())
+        if self.scorer is None or not len(batch):
+            return plain
+        scored = replace(plain, sure=1.0).score(batch, neighbours, context)
+        rows = np.flatnonzero(scored.is_scored)
+        if not len(rows):
+            return plain
+        correct = is_gold(scored.first[rows], gold[rows])
+        features = None
+        if self.as_feature:
+            features = self._features(scored, rows, batch, neighbours, context)
+        best = scored.before.candidates.resized(1).scores[rows, 0]
+        fitted = CrossEncoderFit.fit(
+            scored.scores[rows], correct, best, features, batch.documents[rows]
+        )
+        if fitted.weights is not None:
+            log.info("Cross-encoder fitted, held-out accuracy %.4f", fitted.weights.accuracy)
+        return replace(plain, fitted=fitted)
+
+    def to_bytes(self) -> bytes:
+        ranker = self.ranker.to_bytes()
+        if self.scorer is None and not ranker:
+            return b""
+        parts = {
+            "scorer": b"" if self.scorer is None else self.scorer.to_bytes(),
+            "ranker": ranker,
+            "vector_curves": self.vector_curves and self.vector_curves.to_config(),
+            "fitted": self.fitted.to_bytes(),
+        }
+        return srsly.msgpack_dumps(parts)
+
+    def from_bytes(self, data: bytes) -> "CrossEncoder":
+        """Load what was trained and fitted. Raises ValueError where it needs other settings."""
+        if not data:
+            ranker = self.ranker.from_bytes(b"")
+            nothing = CrossEncoderFit()
+            return replace(self, scorer=None, ranker=ranker, vector_curves=None, fitted=nothing)
+        content: Any = srsly.msgpack_loads(data)
+        scorer = PairScorer.from_bytes(content["scorer"]) if content["scorer"] else None
+        if scorer is not None:
+            self._check_size(scorer)
+        curves = content.get("vector_curves")
+        return replace(
+            self,
+            scorer=scorer,
+            ranker=self.ranker.from_bytes(content["ranker"]),
+            vector_curves=None if curves is None else Calibration.from_config(curves),
+            fitted=CrossEncoderFit.from_bytes(content["fitted"]),
+        )
+
+    def _check_size(self, scorer: PairScorer) -> None:
+        """Raise ValueError where the scorer was trained on shorter pairs."""
+        size = scorer.tower.attrs["reader"].size
+        if size < self.size:
+            raise ArboError(Errors.E871.format(trained=size, now=self.size))
+
+
+@registry.misc("spacy-arbo-el.CrossEncoder.v1")
+def cross_encoder(
+    ranker: Reranker,
+    n_reranked: int = 8,
+    as_feature: bool = True,
+    sure: float = 1.0,
+    window: int = 48,
+    text: int = 48,
+) -> CrossEncoder:
+    """Score the first candidates by reading them with the mention.
+
+    By default, the score is the retriever's log-odds of the candidate and what the model adds to
+    them, see ``RerankerTraining.v1``.
+
+    Use it where context or spelling decides between candidates that the encoder finds equally near,
+    and where linking may take several times as long. ``python -m spacy arbo rerank`` trains it for
+    a trained pipeline, whose encoder stays as it is; ``arbo fit calibrate`` weighs its scores.
+    Until it is trained, the ranker inside ranks alone::
+
+        [components.arbo_linker.reranker]
+        @misc = "spacy-arbo-el.CrossEncoder.v1"
+        n_reranked = 8
+
+        [components.arbo_linker.reranker.ranker]
+        @misc = "spacy-arbo-el.FeatureRanker.v1"
+
+    It reads the word pieces that the linker's encoder of mentions reads, so that this must be a
+    transformer. The cost is one pass over at most ``window + text`` word pieces for each candidate.
+
+    ranker: Ranks the candidates before.
+    n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
+    as_feature: Whether the score is one more feature of the ranker, which must be a
+        ``FeatureRanker``. Otherwise candidates are ranked by the score.
+    sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
+        scores all.
+    window: The most word pieces of the mention and the text around it. There are no more than the
+        encoder of mentions reads.
+    text: The most word pieces of the names, types and description of a candidate. Give more where
+        descriptions decide.
+    """
+    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)

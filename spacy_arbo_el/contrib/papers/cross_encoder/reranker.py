@@ -1,0 +1,241 @@
+"""Training of a cross-encoder for a trained linker. Its encoder stays as it is.
+
+It is no part of ``spacy train``: that loop trains the model of a component, which is the encoder
+here, and takes no settings for a component that comes from a trained pipeline.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from spacy.util import registry
+from thinc.api import Adam, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
+
+from ....base.errors import Errors
+from ....base.settings import check_count, check_part, check_positive, check_share
+from ....encoders.inputs import SpanInputs
+from ....mentions.record import MentionBatch
+from ....ranking.ranking import RankingContext
+from ....runs.checkpoint import Checkpoint
+from ....training.losses import set_loss
+from ....training.trainer import TrainingDiverged
+from .candidates import TrainingCandidates
+from .cross_encoder import CrossEncoder
+from .pair_scorer import PairScorer
+
+# Scalings of the learning rate, as in training.cfg.
+WEIGHT_DECAY = 0.01
+LARGEST_GRADIENT = 1.0
+# The smallest and the largest weight of the retriever's log-odds.
+WEIGHTS = (0.01, 100.0)
+NAME = "cross-encoder"
+# Steps between lines of progress.
+LINE = 20
+
+
+@registry.misc("spacy-arbo-el.RerankerTraining.v1")
+@dataclass(frozen=True)
+class RerankerTraining:
+    """Settings of a cross-encoder's training.
+
+    Use it in the config of ``arbo rerank``::
+
+        [training]
+        @misc = "spacy-arbo-el.RerankerTraining.v1"
+        max_epochs = 2
+
+    name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
+        of mentions; "" to start from that encoder.
+    n_candidates: Among how many candidates of a mention the gold entity is to be found. If it is
+        not among them, it takes the place of the last one.
+    residual: Whether the model learns what to add to the retriever's log-odds of a candidate,
+        so that it begins near their order. False for separate scores, as in the paper.
+    sure: Mentions whose gold entity has at least this probability for the retriever are not
+        trained on,
+        since there is little to add. 1.0 trains on all. Without ``residual``, it has no effect.
+    max_epochs: How often each mention is trained on.
+    batch_size: The number of mentions in a step, each with all its candidates.
+    learn_rate: The highest learning rate. It rises from 0 and falls to 0 again, in straight lines.
+    warmup: The share of the steps in which it rises.
+    dropout: The share of activations that are left out in training.
+    seed: Determines the first weights, the order of mentions, and dropout.
+    """
+
+    name: str = ""
+    n_candidates: int = 8
+    residual: bool = True
+    sure: float = 0.95
+    max_epochs: int = 2
+    batch_size: int = 16
+    learn_rate: float = 5e-5
+    warmup: float = 0.1
+    dropout: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("training.n_candidates", self.n_candidates, 2)
+        check_share("training.sure", self.sure)
+        check_count("training.max_epochs", self.max_epochs, 1)
+        check_count("training.batch_size", self.batch_size, 1)
+        check_positive("training.learn_rate", self.learn_rate)
+        check_share("training.dropout", self.dropout)
+        check_part("training.warmup", self.warmup)
+        check_count("training.seed", self.seed)
+
+    def optimizer(self, steps: int) -> Optimizer:
+        """The optimizer of a run of so many steps."""
+        rate: Any = warmup_linear(self.learn_rate, max(int(self.warmup * steps), 1), steps + 1)
+        return Adam(rate, L2=WEIGHT_DECAY, L2_is_weight_decay=True, grad_clip=LARGEST_GRADIENT)
+
+    def order(self, count: int, epoch: int) -> list[np.ndarray]:
+        """The mentions of each step of an epoch. count: How many there are."""
+        order = np.random.default_rng([self.seed, epoch]).permutation(count)
+        return np.split(order, range(self.batch_size, count, self.batch_size))
+
+
+@dataclass(frozen=True)
+class LabelledMentions:
+    """Mentions with candidates for training or evaluation.
+
+    batch: m encoded mentions.
+    table: Their candidates and gold entities.
+    """
+
+    batch: MentionBatch
+    table: TrainingCandidates
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    def take(self, rows: np.ndarray) -> "LabelledMentions":
+        """The given mentions."""
+        return LabelledMentions(self.batch.take(rows), self.table.take(rows))
+
+
+@dataclass(frozen=True)
+class RerankerTrainer:
+    """Trains the scorer of a cross-encoder, in place. Each epoch ends with a checkpoint.
+
+    reranker: The cross-encoder, with an untrained scorer.
+    context: What it can look at.
+    weight: That of the retriever's log-odds, which are added to the scores; 0 for none.
+    training: The settings.
+    path: The checkpoint.
+    identity: See ``identity_of``.
+    report: Takes the lines of the log.
+    """
+
+    reranker: CrossEncoder
+    context: RankingContext
+    weight: float
+    training: RerankerTraining
+    path: Path
+    identity: str
+    report: Callable[[str], None] = field(default=print)
+
+    @property
+    def scorer(self) -> PairScorer:
+        """The scorer to train."""
+        assert self.reranker.scorer is not None
+        return self.reranker.scorer
+
+    def train(
+        self,
+        train: LabelledMentions,
+        dev: LabelledMentions,
+        *,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        """Train to the end.
+
+        train: What to learn from.
+        dev: What to evaluate on after each epoch.
+        checkpoint: Where to continue; None to begin.
+        """
+        training = self.training
+        epochs = [training.order(len(train), epoch) for epoch in range(training.max_epochs)]
+        ends = np.cumsum([len(epoch) for epoch in epochs])
+        optimizer = training.optimizer(int(ends[-1]))
+        fix_random_seed(training.seed)
+        parts, done = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))], 0
+        if checkpoint is not None:
+            done = checkpoint.step
+            checkpoint.restore(parts, optimizer)
+            for _ in range(done):
+                optimizer.step_schedules()
+            self.report(f"Resuming after step {done}")
+        losses, start = [], time.perf_counter()
+        steps = [rows for epoch in epochs for rows in epoch]
+        for number, rows in enumerate(steps[done:], done + 1):
+            losses.append(self.step(train.take(rows)))
+            self.scorer.model.finish_update(optimizer)
+            optimizer.step_schedules()
+            is_end = number in ends
+            if is_end or len(losses) == LINE:
+                seconds = time.perf_counter() - start
+                line = f"step {number}/{len(steps)}, loss {np.mean(losses):.4f}, {seconds:.0f} s"
+                losses = []
+                if is_end:
+                    line += f", dev accuracy {self.accuracy(dev):.4f}"
+                self.report(line)
+            if is_end:
+                Checkpoint.of(self.identity, number, [], parts, optimizer).write(self.path)
+
+    def step(self, mentions: LabelledMentions) -> float:
+        """Compute the gradients of some mentions.
+
+        RETURNS: The mean cross entropy of a softmax over the candidates of a mention, in which
+            several gold entities share the probability.
+        """
+        set_dropout_rate(self.scorer.model, self.training.dropout)
+        scores, backprop = self.scorer.begin_update(self._pairs(mentions))
+        loss, gradient = set_loss(self._ranking(mentions, scores), mentions.table.correct)
+        if not np.isfinite(loss):
+            raise TrainingDiverged(Errors.E607.format(name=NAME, loss=loss))
+        backprop(gradient[mentions.table.candidates >= 0])
+        return loss
+
+    def accuracy(self, mentions: LabelledMentions) -> float:
+        """Share of mentions whose best candidate is gold."""
+        scores = self.scorer(self._pairs(mentions))
+        best = self._ranking(mentions, scores).argmax(axis=1)[:, None]
+        return float(np.take_along_axis(mentions.table.correct, best, axis=1).mean())
+
+    def _pairs(self, mentions: LabelledMentions) -> SpanInputs:
+        return self.reranker.pairs(mentions.batch, mentions.table.candidates, self.context)
+
+    def _ranking(self, mentions: LabelledMentions, scores: np.ndarray) -> np.ndarray:
+        """(m, k) float32, what ranks the candidates; -inf for none. scores: (p,), of the pairs."""
+        valid = mentions.table.candidates >= 0
+        ranking = np.full(valid.shape, -np.inf, dtype=np.float32)
+        ranking[valid] = scores
+        if self.weight:
+            ranking[valid] += self.weight * mentions.table.scores[valid]
+        return ranking
+
+
+def fit_weight(table: TrainingCandidates) -> float:
+    """Fit the weight of the retriever's log-odds in a softmax over candidates.
+
+    It is drawn to 1.0, which is what it is where there is nothing to learn from.
+
+    table: Candidates of mentions that the encoder was not trained on.
+    """
+    from scipy.optimize import minimize_scalar
+
+    valid = table.candidates >= 0
+    rows = np.flatnonzero(table.correct.any(axis=1) & (valid.sum(axis=1) > 1))
+    if not len(rows):
+        return 1.0
+    scores = np.where(valid, table.scores, -np.inf)[rows].astype(np.float64)
+    correct = table.correct[rows]
+
+    def loss(log_weight: float) -> float:
+        return set_loss(np.exp(log_weight) * scores, correct)[0] + log_weight**2 / len(rows)
+
+    found = minimize_scalar(loss, bounds=tuple(np.log(WEIGHTS)), method="bounded")
+    return float(np.exp(found.x))

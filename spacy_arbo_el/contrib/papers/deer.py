@@ -1,0 +1,292 @@
+"""DEER (Gillick et al. 2019): two towers of averaged n-grams, trained in rounds.
+
+The towers are ``NgramEncoder.v1``, which the student of ``arbo distill`` uses too, and the first
+round is the package's in-batch softmax. Here: an entity's text in fields (§4.1), the logistic loss,
+learned scales, and the hard negatives that each round finds and keeps (§4.3).
+
+Other than in the paper, Adam trains in place of SGD with momentum, types are read as words, the
+title's field has all names of the entity, and a round ends after so many mentions, not when recall
+stops rising.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.util import registry
+from thinc.api import Model
+
+from ...base.arrays import first_of_each, has_vector, offsets_of, ragged_ranges
+from ...base.calibration import probability
+from ...base.settings import check_count, check_number, check_positive
+from ...encoders.protocol import Text
+from ...kb.entity import Entity
+from ...retrieval.index.exact import FlatIndex
+from ...training.cache import EmbeddingCache
+from ...training.losses import Backward, Loss, LossAndGradient
+from ...training.negatives import TEXTS_PER_ENTITY
+from ...training.positives import gold_texts, mentions_of, nearest_gold_texts
+from ...training.table import GoldTable
+
+# Under which the cache keeps the hard negatives.
+KEPT = "deer"
+# The node of the dual encoder with an objective's learned scale and offset.
+NODE = "loss_scale_{number}"
+SCALARS = ("scale", "offset")
+# How much faster than the encoder's weights the scalars move: they are logarithms and offsets of
+# logits, of the size of 1, and the learning rates of transformers are far below that.
+SPEED = 100.0
+
+
+@registry.misc("spacy-arbo-el.Fields.v1")
+@dataclass(frozen=True)
+class Fields:
+    """One text per entity, with fields as lines. ``NgramEncoder.v1`` reads them (DEER, §4.1).
+
+    The lines of its title are the names, the first one the title itself. The first line of its
+    description is the description, and the others are the types::
+
+        [components.arbo_linker.retriever.verbalization]
+        @misc = "spacy-arbo-el.Fields.v1"
+
+    aliases: Whether the other names are among the names.
+    types: Whether the types are fields.
+    """
+
+    aliases: bool = True
+    types: bool = True
+
+    def __call__(self, entity: Entity) -> list[Text]:
+        names = entity.names if self.aliases else entity.names[:1]
+        lines = [entity.description, *(entity.types if self.types else ())]
+        title, rest = ("\n".join(map(_one_line, part)) for part in (names, lines))
+        return [(title, rest)] if title or entity.description else []
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@registry.losses("spacy-arbo-el.Logistic.v1")
+@dataclass(frozen=True)
+class Logistic:
+    """Binary cross-entropy over targets, each independent of the others.
+
+    Use it where a logit should say by itself how likely a target is right. Scale and offset are
+    best learned, by ``LearnedScale.v1``::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.Logistic.v1"
+        scale = 20.0
+        offset = -10.0
+
+    scale: Similarities are multiplied by this number.
+    offset: This is added after that.
+    """
+
+    scale: float = 20.0
+    offset: float = -10.0
+
+    def __post_init__(self) -> None:
+        check_positive("loss.scale", self.scale)
+        check_number("loss.offset", self.offset)
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        losses = np.logaddexp(0.0, np.where(positive, -1.0, 1.0) * logits)
+        gradient = probability(logits) - positive
+        return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
+
+
+class KeptPairs(NamedTuple):
+    """Hard negatives that ``NegativesOfRounds.v1`` keeps in the cache over refreshes.
+
+    refresh: How many refreshes there were when it last sought some.
+    pairs: (2, p) int64, the numbers of mentions and of texts, by mention.
+    """
+
+    refresh: int = 0
+    pairs: np.ndarray = np.zeros((2, 0), dtype=np.int64)
+
+    def renumbered(self, mentions: np.ndarray, texts: np.ndarray) -> "KeptPairs":
+        """Return the pairs of other numbers; those that have none are left out."""
+        new = np.stack([_new(self.pairs[0], mentions), _new(self.pairs[1], texts)])
+        return self._replace(pairs=np.unique(new[:, (new >= 0).all(axis=0)], axis=1))
+
+
+@registry.losses("spacy-arbo-el.LearnedScale.v1")
+@dataclass(frozen=True)
+class LearnedScale:
+    """A loss whose scale and offset are trained with the encoder.
+
+    Use it with a logistic loss, whose offset says how rare right targets are::
+
+        [components.arbo_linker.objective.loss]
+        @losses = "spacy-arbo-el.LearnedScale.v1"
+
+        [components.arbo_linker.objective.loss.loss]
+        @losses = "spacy-arbo-el.Logistic.v1"
+
+    A pipeline that was saved with it can't be loaded without it, nor the other way round.
+
+    loss: The loss. Training begins with its scale and offset.
+    """
+
+    loss: Loss
+
+    @property
+    def scale(self) -> float:
+        return self.loss.scale
+
+    @property
+    def offset(self) -> float:
+        return self.loss.offset
+
+    def __call__(
+        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
+    ) -> LossAndGradient:
+        return self.loss(logits, positive, valid)
+
+    def attach(self, model: Model, number: int) -> None:
+        name = NODE.format(number=number)
+        if not model.has_ref(name):
+            node: Model = Model(name, _forward, init=_init, params=dict.fromkeys(SCALARS))
+            _init(node)
+            model.layers.append(node)
+            model.set_ref(name, node)
+
+    def scalars(self, model: Model, number: int) -> tuple[float, float]:
+        """Return the present scale and offset of an objective."""
+        node = model.get_ref(NODE.format(number=number))
+        scale, offset = (float(node.ops.to_numpy(node.get_param(name))[0]) for name in SCALARS)
+        return self.scale * float(np.exp(SPEED * scale)), self.offset + SPEED * offset
+
+    def begin_update(
+        self, model: Model, number: int, similarities: np.ndarray
+    ) -> tuple[np.ndarray, Backward]:
+        node = model.get_ref(NODE.format(number=number))
+        scale, offset = self.scalars(model, number)
+
+        def backward(d_logits: np.ndarray) -> np.ndarray:
+            # The scale is the exponential of its parameter.
+            gradients = float((d_logits * similarities).sum()) * scale, float(d_logits.sum())
+            ops: Any = node.ops
+            for name, gradient in zip(SCALARS, gradients):
+                node.inc_grad(name, ops.asarray1f([SPEED * gradient]))
+            return scale * d_logits
+
+        return scale * similarities + offset, backward
+
+
+def _init(model: Model, X: Any = None, Y: Any = None) -> None:
+    for name in SCALARS:
+        model.set_param(name, model.ops.alloc1f(1))
+
+
+def _forward(model: Model, X: Any, is_train: bool) -> tuple[Any, Callable]:
+    return X, lambda dX: dX
+
+
+@registry.misc("spacy-arbo-el.NegativesOfRounds.v1")
+@dataclass(frozen=True)
+class NegativesOfRounds:
+    """Wrong entities that were once nearer than the gold one (DEER, §4.3).
+
+    They are sought for all mentions in each round but the first, and kept for good. A round ends
+    when all texts and mentions are encoded again, see ``CacheRefresh.v1``. Use it with a
+    ``Logistic.v1`` loss and ``PositivesInRounds.v1``, beside an objective with negatives of the
+    batch::
+
+        [components.arbo_linker.objective.negatives]
+        @misc = "spacy-arbo-el.NegativesOfRounds.v1"
+        k = 10
+
+    Vectors must stay unchanged during a round: set ``on_the_fly = false`` in the refresh.
+
+    k: The number of nearest entities that are looked at for each mention.
+    """
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        check_count("negatives.k", self.k, least=1)
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        kept: Any = cache.kept.get(KEPT, KeptPairs())
+        if kept.refresh < cache.refreshes:
+            found = np.stack(nearer_than_gold(self.k, table, cache))
+            pairs = np.unique(np.concatenate([kept.pairs, found], axis=1), axis=1)
+            kept = cache.kept[KEPT] = KeptPairs(cache.refreshes, pairs)
+        return texts_of(kept.pairs, mentions_of(queries, table))
+
+
+@registry.misc("spacy-arbo-el.PositivesInRounds.v1")
+@dataclass(frozen=True)
+class PositivesInRounds:
+    """The gold entity's most similar text, from round two on (DEER, §4.3).
+
+    In the first round there are no hard negatives yet, and so no classification to learn::
+
+        [components.arbo_linker.objective.positives]
+        @misc = "spacy-arbo-el.PositivesInRounds.v1"
+    """
+
+    def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
+        if not cache.refreshes:
+            return np.full((len(queries), 1), -1, dtype=np.int64)
+        return gold_texts(mentions_of(queries, table), table, cache)[:, None]
+
+
+def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
+    """Texts paired with mentions: (b, k) int64, -1 for none.
+
+    pairs: (2, p) int64, mentions and texts, by mention.
+    mentions: (b,) int64.
+    """
+    first, last = (np.searchsorted(pairs[0], mentions, side) for side in ("left", "right"))
+    counts = last - first
+    table = np.full((len(mentions), int(counts.max(initial=0))), -1, dtype=np.int64)
+    row = np.repeat(np.arange(len(mentions)), counts)
+    column = np.arange(len(row)) - np.repeat(offsets_of(counts)[:-1], counts)
+    table[row, column] = pairs[1][ragged_ranges(first, counts)]
+    return table
+
+
+def nearer_than_gold(
+    k: int, table: GoldTable, cache: EmbeddingCache
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of mentions and wrong texts nearer than gold. Texts of a wrong entity that is nearer
+    than the gold entity.
+
+    k: The number of nearest entities of each mention that are looked at.
+    RETURNS: Mentions and texts, (p,) int64 each. Of an entity the nearest text is taken.
+    """
+    members, offsets = table.members(np.arange(len(table.cluster_sizes)))
+    gold, similarity = nearest_gold_texts(members, offsets, table, cache)
+    members, similarity = members[gold >= 0], similarity[gold >= 0]
+    index = FlatIndex(cache.texts, cache.similarity)
+    hits = index.search(cache.mentions[members], k * TEXTS_PER_ENTITY)
+    nearer = hits.valid & (hits.scores > similarity[:, None])
+    nearer &= has_vector(cache.texts)[np.maximum(hits.ids, 0)]
+    row, text = np.nonzero(nearer)[0], hits.ids[nearer]
+    # A gold text may seem nearer than itself by rounding.
+    own_row, own_text = table.text_pairs(table.n_texts + members)
+    wrong = ~np.isin(row * table.n_texts + text, own_row * table.n_texts + own_text)
+    row, text = row[wrong], text[wrong]
+    places = first_of_each(row, table.text_entity[text], len(members), k)
+    chosen = places[places >= 0]
+    return members[row[chosen]], text[chosen]
+
+
+def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
+    """The new number of each value, -1 for none.
+
+    old_numbers: As in ``Renumbered``.
+    """
+    size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
+    new = np.full(size, -1, dtype=np.int64)
+    kept = np.flatnonzero(old_numbers >= 0)
+    new[old_numbers[kept]] = kept
+    return new[values]

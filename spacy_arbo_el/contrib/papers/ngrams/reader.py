@@ -1,0 +1,126 @@
+"""Texts -> passages of hashed tokens. What the n-gram encoder reads of mentions and entities."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....base.arrays import offsets_of, ragged_ranges
+from ....base.settings import check_count
+from ....encoders.inputs import SpanInputs, assemble, check_offsets
+from ....encoders.protocol import Text
+from .hashing import BREAK, Tokens, number_tokens, tokenize
+
+# The most tokens of a mention or of an entity's names, and of a description or its types.
+NAME_TOKENS, TEXT_TOKENS = 64, 256
+# Characters of a text of an entity that are read, for each token that is kept.
+CHARACTERS_PER_TOKEN = 50
+
+
+@dataclass(frozen=True)
+class NgramReader:
+    """Reads mentions' sentences and entity texts as hashed tokens.
+
+    A passage of a mention is its sentence, or as much of it as the window has room for, and at
+    least the tokens near the mention. Sentences are found by their punctuation, since an encoder
+    gets texts. The span is the mention.
+
+    A passage of an entity is its names, a break, the description, a break, the types. The span is
+    the names. Each line of a title is a name, and each line of a description but the first is a
+    type, see ``Fields.v1``.
+
+    near: The tokens on either side that are separate fields.
+    window: The most tokens of the sentence on either side.
+    subwords: The most characters of the character n-grams of mentions and names; 0 for none.
+    """
+
+    near: int = 5
+    window: int = 32
+    subwords: int = 0
+
+    def __post_init__(self) -> None:
+        check_count("model.near", self.near)
+        check_count("model.window", self.window)
+        check_count("model.subwords", self.subwords)
+
+    @property
+    def text_identity(self) -> str:
+        """Identify all that the vector of an entity's text depends on."""
+        return f"n-grams of {self.subwords} characters"
+
+    def read_mentions(
+        self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """Read mentions without looking at ``model``. See ``Encoder.read_mentions``."""
+        check_offsets(texts, text_of, offsets)
+        if not len(text_of):
+            return SpanInputs.empty()
+        text_starts = offsets_of(np.array([len(text) for text in texts], dtype=np.int64))
+        characters = text_starts[text_of][:, None] + offsets.reshape(-1, 2)
+        tokens = tokenize(texts, characters.ravel())
+        low = np.searchsorted(tokens.starts, characters[:, 0])
+        high = np.maximum(np.searchsorted(tokens.starts, characters[:, 1]), low)
+        left, right = self._context(tokens, text_of, low, high)
+        kept = np.minimum(high, low + NAME_TOKENS)
+        in_mention = np.zeros(len(tokens), dtype=bool)
+        in_mention[ragged_ranges(low, kept - low)] = True
+        none = np.zeros(len(tokens), dtype=bool)
+        words, stream, places = number_tokens(tokens, in_mention, self.subwords, none)
+        lengths = places[kept] - places[low]
+        passages = assemble(
+            np.concatenate([words, stream]),
+            [left, len(words) + places[low], high],
+            [low - left, lengths, right - high],
+        )
+        first = low - left
+        return SpanInputs.one_span_each(*passages, first, first + lengths - 1, first)
+
+    def _context(
+        self, tokens: Tokens, text_of: np.ndarray, low: np.ndarray, high: np.ndarray
+    ) -> Sequence[np.ndarray]:
+        """First token of each passage, and the end."""
+        if not len(tokens):
+            return low, high
+        sentences = tokens.sentences
+        last = len(tokens) - 1
+        before = np.searchsorted(sentences, sentences[np.minimum(low, last)])
+        behind = np.searchsorted(sentences, sentences[np.clip(high - 1, 0, last)], side="right")
+        left = np.minimum(np.maximum(before, low - self.window), low - self.near)
+        right = np.maximum(np.minimum(behind, high + self.window), high + self.near)
+        left = np.clip(left, tokens.bounds[text_of], low)
+        return left, np.clip(right, high, np.maximum(tokens.bounds[text_of + 1], high))
+
+    def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
+        """Read texts without looking at ``model``. See ``Encoder.read_texts``."""
+        if not texts:
+            return SpanInputs.empty()
+        limits = (NAME_TOKENS * CHARACTERS_PER_TOKEN, TEXT_TOKENS * CHARACTERS_PER_TOKEN)
+        tokens = tokenize([part[:n] for text in texts for part, n in zip(text, limits)])
+        first, lines = tokens.bounds[:-1], tokens.lines
+        n_tokens = np.diff(tokens.bounds)
+        is_title = np.repeat(np.arange(len(n_tokens)) % 2 == 0, n_tokens)
+        breaks = np.zeros(len(tokens), dtype=bool)
+        breaks[1:] = lines[1:] > lines[:-1]
+        breaks[first[n_tokens > 0]] = False
+        words, stream, places = number_tokens(tokens, is_title, self.subwords, breaks)
+        title, description = first[0::2], first[1::2]
+        title_end = np.minimum(description, title + NAME_TOKENS)
+        # The first line is the description, and the others are types.
+        described = np.add.reduceat(np.append(lines == 0, False), first)[1::2]
+        described = np.where(n_tokens[1::2] > 0, described, 0)
+        types, end = description + described, tokens.bounds[2::2]
+        one = np.ones(len(texts), dtype=np.int64)
+        flat = np.concatenate([words, stream, [BREAK]])
+        at = len(words) + places
+        cut = np.minimum(described, TEXT_TOKENS)
+        types_end = np.minimum(end, types + TEXT_TOKENS)
+        passages = assemble(
+            flat,
+            [at[title], (len(flat) - 1) * one, description, (len(flat) - 1) * one, at[types]],
+            [at[title_end] - at[title], one, cut, one, at[types_end] - at[types]],
+        )
+        length = at[title_end] - at[title]
+        readable = (length > 0) | (cut > 0)
+        last = np.where(readable, np.maximum(length - 1, 0), -1)
+        return SpanInputs.one_span_each(*passages, 0 * one, last, length + 1 + cut)

@@ -1,0 +1,231 @@
+"""Reading of documents in passages with many mentions each.
+
+A document is cut into passages (VERBALIZED, §2.1 and A.1)::
+
+    [CLS] ... mention ... mention ... [SEP]
+
+A passage runs through the transformer once for all its mentions. A document that fits is one
+passage. Of a longer one, only the parts with mentions are read, with some text on both sides.
+There are no markers, unless all mentions are to have them (BioCoM, appendix E: "all")::
+
+    [CLS] ... [START] mention [END] ... [START] mention [END] ... [SEP]
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from thinc.api import Model
+
+from ...base.arrays import offsets_of
+from ...base.settings import check_count
+from ...encoders.inputs import SpanInputs, assemble
+from ...encoders.protocol import Text
+from ...encoders.windows import (
+    check_size,
+    entity_passages,
+    locate_mentions,
+    read_whole,
+    tokenizer_of,
+)
+from ...encoders.word_pieces import END_PLACE, START_PLACE, WordPieces, WordPieceTokenizer
+
+# Share of a long document's passage that is kept as context on each side. Mentions in the context
+# are read in another passage.
+CONTEXT_SHARE = 1 / 8
+
+
+@dataclass(frozen=True)
+class PassageReader:
+    """Reads documents in passages, and entity texts separately.
+
+    It is the ``TowerReader`` of ``DocumentEncoder.v1``.
+
+    size: The most word pieces of a passage, special tokens included.
+    text_size: The most word pieces of a text of an entity, special tokens included.
+    max_mentions: The most mentions of a passage.
+    markers: Whether markers stand round all mentions.
+    """
+
+    size: int
+    text_size: int
+    max_mentions: int
+    markers: bool = False
+
+    def __post_init__(self) -> None:
+        check_size("passage", self.size)
+        check_size("text", self.text_size)
+        check_count("max_mentions", self.max_mentions, least=1)
+
+    @property
+    def text_identity(self) -> str:
+        """Identify all that the vector of an entity's text depends on."""
+        return f"texts of {self.text_size} word pieces"
+
+    def read_mentions(
+        self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
+    ) -> SpanInputs:
+        """Passages of documents, see ``document_passages``; ``model`` is the tower."""
+        tokenizer = tokenizer_of(model, self.size)
+        limits = self.size, self.max_mentions, self.markers
+        return document_passages(tokenizer, *limits, texts, text_of, offsets)
+
+    def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+        """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
+        return read_whole(model, texts, size)
+
+    def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
+        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
+        return entity_passages(tokenizer_of(model, self.text_size), self.text_size, texts)
+
+
+def document_passages(
+    tokenizer: WordPieceTokenizer,
+    size: int,
+    max_mentions: int,
+    markers: bool,
+    texts: Sequence[str],
+    text_of: np.ndarray,
+    offsets: np.ndarray,
+) -> SpanInputs:
+    """Passages of documents, with their mentions.
+
+    Each mention is in one passage as a whole. One that is longer than a passage keeps its two ends,
+    in a separate passage. Mentions may overlap.
+
+    tokenizer: Cuts texts into word pieces.
+    size: The most word pieces of a passage, special tokens included.
+    max_mentions: The most mentions of a passage.
+    markers: Whether markers stand round all mentions.
+    texts: The documents.
+    text_of: (n,) int64, which text each mention is in.
+    offsets: (n, 2) int64 start and end character there, end exclusive.
+    RETURNS: n spans. Without markers, their marker is their first word piece.
+
+    Raises ValueError for a mention that lies outside of its text.
+    """
+    if not len(text_of):
+        return SpanInputs.empty()
+    pieces, _, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
+    if markers:
+        given = pieces, text_of, low, high
+        pieces, low, high = with_markers(tokenizer.specials, *given)
+    ids, bounds = pieces
+
+    budget = size - 2
+    passage = np.empty(len(low), dtype=np.int64)
+    starts: list[int] = []
+    ends: list[int] = []
+    order = np.lexsort((high, low, text_of))
+    cuts = np.flatnonzero(np.diff(text_of[order])) + 1
+    for mentions in np.split(order, cuts):
+        text = text_of[mentions[0]]
+        borders = int(bounds[text]), int(bounds[text + 1])
+        for group, first_piece, end_piece in _passages(
+            low, high, mentions, borders, budget, max_mentions
+        ):
+            passage[group] = len(starts)
+            starts.append(first_piece)
+            ends.append(end_piece)
+
+    # A mention that is too long is alone in its passage, which is the mention itself.
+    begin, end = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
+    tail = np.where(end - begin > budget, budget // 2, 0)
+    head = np.minimum(end - begin, budget) - tail
+    cls, sep = len(ids), len(ids) + 1
+    one = np.ones(len(begin), dtype=np.int64)
+    assembled = assemble(
+        np.concatenate([ids, tokenizer.specials[:2]]),
+        [cls * one, begin, end - tail, sep * one],
+        [one, head, tail, one],
+    )
+    marker = low - begin[passage] + 1
+    kept = np.minimum(high - low, budget)
+    edge = (kept > 0).astype(np.int64) if markers else 0
+    parts = [low + edge, low + kept - tail[passage], high - tail[passage], high - edge]
+    # An empty mention at the end of a passage has no word piece: its place is [SEP].
+    first = marker + edge
+    last = np.where(tokenizer.are_readable(ids, parts), marker + kept - 1 - edge, first - 1)
+    places = (array.astype(np.int32) for array in (first, last, marker))
+    return SpanInputs(*assembled, passage, *places)
+
+
+def with_markers(
+    specials: np.ndarray,
+    pieces: WordPieces,
+    text_of: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> tuple[WordPieces, np.ndarray, np.ndarray]:
+    """Put markers around each mention in word pieces.
+
+    Equal mentions share their markers. A mention without word pieces gets none.
+
+    specials: As in ``WordPieceTokenizer``.
+    text_of: (n,) int64, which text each mention is in.
+    low, high: (n,) int64, the word pieces of each mention, end exclusive.
+    RETURNS: Also where mentions begin and end now, their markers included.
+    """
+    some = np.flatnonzero(high > low)
+    mentions = np.stack([low, high, text_of])[:, some]
+    (starts, ends, owners), which = np.unique(mentions, axis=1, return_inverse=True)
+    places = np.concatenate([starts, ends])
+    is_start = np.arange(len(places)) < len(starts)
+    # At one place, what ends comes before what begins; of two mentions the inner one ends first.
+    order = np.lexsort((np.concatenate([-ends, -starts]), is_start, places))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    markers = np.where(is_start, specials[START_PLACE], specials[END_PLACE])
+    ids = np.insert(pieces.ids, places[order], markers[order])
+    counts = 2 * np.bincount(owners, minlength=len(pieces.bounds) - 1)
+    bounds = pieces.bounds + offsets_of(counts)
+    new_low = low + (bounds - pieces.bounds)[text_of]
+    new_high = new_low.copy()
+    first, last = np.split(places + rank, 2)
+    new_low[some], new_high[some] = first[which.ravel()], last[which.ravel()] + 1
+    return WordPieces(ids, bounds), new_low, new_high
+
+
+def _passages(
+    low: np.ndarray,
+    high: np.ndarray,
+    mentions: np.ndarray,
+    borders: tuple[int, int],
+    budget: int,
+    max_mentions: int,
+) -> Iterator[tuple[np.ndarray, int, int]]:
+    """The passages of a document. Their mentions, and their word pieces, end exclusive.
+
+    low, high: The word pieces of all mentions, end exclusive.
+    mentions: Those of the document, by their first word piece.
+    borders: The word pieces of the document, end exclusive.
+    budget: The most word pieces of a passage, without special tokens.
+    max_mentions: The most mentions of a passage.
+    """
+    too_long = high[mentions] - low[mentions] > budget
+    for mention in mentions[too_long]:
+        yield mentions[mentions == mention], int(low[mention]), int(high[mention])
+    mentions = mentions[~too_long]
+    if not len(mentions):
+        return
+    start, end = borders
+    if end - start <= budget:
+        for at in range(0, len(mentions), max_mentions):
+            yield mentions[at : at + max_mentions], start, end
+        return
+    context = int(budget * CONTEXT_SHARE)
+    # Text that no mention needs as its context separates passages.
+    reach = np.maximum.accumulate(high[mentions])
+    gaps = np.append(np.flatnonzero(low[mentions[1:]] - reach[:-1] > 2 * context) + 1, len(reach))
+    at = 0
+    while at < len(mentions):
+        gap = int(gaps[np.searchsorted(gaps, at, side="right")])
+        group = mentions[at : min(gap, at + max_mentions)]
+        first, reach = int(low[group[0]]), np.maximum.accumulate(high[group])
+        count = int(np.searchsorted(reach, first + budget - 2 * context, side="right"))
+        group = group[: max(count, 1)]
+        last = int(reach[len(group) - 1])
+        # A long mention takes up the room of its context.
+        side = min(context, (budget - (last - first)) // 2)
+        yield group, max(first - side, start), min(last + side, end)
+        at += len(group)

@@ -1,0 +1,185 @@
+"""Decisions on a linker, and how to undo them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Span
+
+from ....base.errors import ArboError, Errors
+from ....discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
+from ....kb.entity import NIL, Entity
+from ....linker import find_linker
+from ....linking.feedback import correction_key
+from .imported import import_new_entities, in_text
+from .journal import MENTION, META, Recorded, journal_path
+
+_CHOICE = ("id", "kb_id", "title", "description", "types")
+# What a decision is made from, where it is made again. The rest of its entry came of it.
+GIVEN: dict[str, Sequence[str]] = {
+    "accept": _CHOICE,
+    "learn": MENTION,
+    "kb_upsert": ("entities",),
+}
+_ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")
+
+
+def replay(nlp: Language, model: Path) -> None:
+    """Repeat decisions that came after a pipeline was saved.
+
+    Raises ValueError for the first line that can't be repeated, whatever it holds.
+    """
+    recorded = Recorded.read(journal_path(model))
+    start = recorded.start(nlp.meta, model)
+    log = DecisionLog(recorded.entries[:start])
+    for entry in recorded.entries[start:]:
+        try:
+            if entry["action"] == "undo":
+                Deciding(nlp).take_back(log.decision(entry["of"]))
+            else:
+                entry = Deciding(nlp).make(entry)
+        except Exception as error:  # a stranger may have written the line
+            about = {"line": len(log.entries) + 2, "problem": said(error)}
+            raise ArboError(Errors.E912.format(path=recorded.path, **about)) from error
+        log.entries.append(entry)
+    if log.entries:
+        nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}
+
+
+def given(entry: Entry) -> dict[str, Any]:
+    """The fields that a decision was made from."""
+    names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
+    return {name: entry[name] for name in names if name in entry}
+
+
+class Deciding:
+    """Makes and undoes decisions on a pipeline's linker."""
+
+    def __init__(self, nlp: Language) -> None:
+        self.nlp, self.linker = nlp, find_linker(nlp)
+
+    def make(self, entry: Entry) -> Entry:
+        """Do what an entry of the journal says. RETURNS: It, with what taking it back needs."""
+        action, new = entry["action"], self.linker.new_entities
+        before = len(new.log)
+        if action in (*ON_CLUSTERS, *NOTES):
+            # The part that a split makes is not there yet, where it is repeated.
+            ids = (one for one in clusters_of(entry) if one != entry.get("off"))
+            entry = {**entry, "names": {one: new.named(one).name for one in ids}}
+        if action in ON_CLUSTERS:
+            try:
+                entry = {**entry, **self._decide(entry)}
+            except BaseException:
+                self._undo_steps(self._steps(before))
+                raise
+            return {**entry, "steps": self._steps(before)}
+        if action == "import":
+            import_new_entities(self.nlp, entry["entities"])
+        elif action == "learn":
+            return {**entry, **self._learn(entry)}
+        elif action.startswith("kb_"):
+            return {**entry, **self._edit(entry)}
+        return entry
+
+    def take_back(self, entry: Entry) -> None:
+        """Take a decision back. Raises ValueError where later ones outside depend on it."""
+        if entry["action"] in ON_CLUSTERS:
+            self._undo_steps(entry["steps"])
+        elif entry["action"] == "learn":
+            self._undo_learn(entry)
+        elif entry["action"].startswith("kb_"):
+            self._undo_edit(entry)
+
+    def _steps(self, before: int) -> list[int]:
+        """The decisions that the linker's own log has had since it had ``before`` entries."""
+        return [e["n"] for e in self.linker.new_entities.history.standing() if e["n"] >= before]
+
+    def _undo_steps(self, steps: Sequence[int]) -> None:
+        log = self.linker.new_entities.history
+        for step in steps:
+            log.decision(step)  # all can be taken back, or none is
+        for step in reversed(steps):
+            self.linker.new_entities.undo(step)
+
+    def _decide(self, entry: Entry) -> dict[str, Any]:
+        """Make a decision on new entities. RETURNS: What the entry says beside it."""
+        linker, new, action = self.linker, self.linker.new_entities, entry["action"]
+        if action == "accept_all":
+            return {"entities": [new.accept(one).to_dict() for one in entry["ids"]]}
+        if action == "accept":
+            kb_id, about = entry.get("kb_id"), {"types": entry.get("types")}
+            about.update((name, entry.get(name, "")) for name in ("title", "description"))
+            entity = new.accept(entry["id"], kb_id or None, **about)
+            added = bool(new.log[-1]["added"])
+            return {"kb_id": entity.id, "entity": entity.to_dict(), "added": added}
+        if action in ("link", "link_all"):
+            entity = linker.kb.get(entry["kb_id"])
+            for one in entry.get("ids") or [entry["id"]]:
+                new.accept(one, entity.id)
+            return {"kb_id": entity.id, "entity": {"title": entity.title}}
+        if action == "split":
+            keys = ["{}:{}:{}".format(*m.key) for m in new.named(entry["id"]).members]
+            numbers = [number for number, key in enumerate(keys) if key in entry["mentions"]]
+            return {"off": new.split(entry["id"], numbers).id, "members": numbers}
+        if action == "merge":
+            new.merge(entry["id"], *entry["others"])
+        else:
+            new.reject(entry["id"])
+        return {}
+
+    def _learn(self, entry: Entry) -> dict[str, Any]:
+        span = self._span(entry)
+        before = self.linker.stages.corrections.items.get(correction_key(span))
+        self.linker.feedback.learn(span, entry["kb_id"])
+        return {"before": None if before is None else [before.kb_id, list(before.rejected)]}
+
+    def _undo_learn(self, entry: Entry) -> None:
+        span = self._span(entry)
+        self.linker.feedback.forget(span)
+        kb_id, rejected = entry["before"] or (None, [])
+        if kb_id is not None:
+            self.linker.feedback.learn(span, kb_id or NIL)
+        for other in rejected:
+            self.linker.feedback.reject_link(span, other)
+
+    def _span(self, entry: Entry) -> Span:
+        """The mention in its cut document, at exact offsets."""
+        text, place = entry["text"], (entry["start"], entry["end"])
+        if not 0 <= place[0] < place[1] <= len(text):
+            raise ValueError(f"{place[0]} to {place[1]} is not within the text.")
+        parts = text[: place[0]], text[slice(*place)], text[place[1] :]
+        return in_text(self.nlp, parts, entry["document"], entry["label"])
+
+    def _edit(self, entry: Entry) -> dict[str, Any]:
+        """Change the knowledge base, noting the entities as before."""
+        kb, entity, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
+        ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
+        ids = ids or [entity.get("id") or kb.get(entry["id"]).id]
+        ids += [kb.get(entry["into"]).id] if name == "merge" else []
+        redirects = {old: to for old, to in kb.entities.redirects().items() if to in ids}
+        before = [kb.get(one).to_dict() for one in ids if one in kb]
+        if name == "add":
+            kb.add([Entity(**entity)])
+        elif name == "update":
+            kb.update([replace(kb.get(ids[0]), **entity)])
+        elif name == "upsert":
+            kb.upsert(entry["entities"])
+        elif name == "remove":
+            kb.remove(ids)
+        else:
+            kb.merge(*ids)
+        return {"changed": ids, "before": before, "redirects": redirects}
+
+    def _undo_edit(self, entry: Entry) -> None:
+        kb = self.linker.kb
+        with kb.transaction():
+            kb.remove([one for one in (*entry["redirects"], *entry["changed"]) if one in kb])
+            kb.add([Entity(**entity) for entity in entry["before"]])
+            kb.redirect(entry["redirects"])
+
+
+def said(error: Exception) -> str:
+    """Message of an error. The text of a KeyError has quotes."""
+    return str(error.args[0] if isinstance(error, KeyError) and error.args else error)

@@ -1,0 +1,125 @@
+"""Tables of decisions on new entities: written, filled in, read and made."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ....base.errors import Errors
+from ....corpora.json_documents import Source
+from ....corpora.table import csv_text, read_rows, uncell
+from ....discovery.decision_log import Entry
+from ....discovery.entities import NewEntity
+from ....discovery.new_entities import NewEntities
+from ....storage.files import write_file
+from ....storage.lines import line_error
+
+ACCEPT = "accept"
+DECISIONS = (ACCEPT, "reject", "merge", "split")
+# For people to judge by, and to fill in.
+COLUMNS = ("id", "name", "mentions", "documents", "cohesion", "nearest")
+# The columns that people fill in, see `arbo new apply`.
+FILLED = ("decision", "kb_id", "title", "description", "types", "into", "members")
+DecisionRow = dict[str, str]
+
+
+def write_decisions(new_entities: NewEntities, path: Path) -> None:
+    """Write a table of all new entities without decisions. The largest come first."""
+    rows = ((*described(one), *[""] * len(FILLED)) for one in new_entities)
+    write_file(path, csv_text((*COLUMNS, *FILLED), rows).encode("utf8"))
+
+
+def described(one: NewEntity) -> tuple[object, ...]:
+    """The values of ``COLUMNS``."""
+    nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
+    return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
+
+
+def read_decisions(path: Path) -> Iterator[tuple[int, DecisionRow]]:
+    """Read the lines of a table that have a decision, with their numbers.
+
+    Raises ValueError with file and line for a decision that does not exist.
+    """
+    for number, row in read_rows(Source(path), ("id", "decision")):
+        row = {column: uncell(cell).strip() for column, cell in row.items()}
+        row["decision"] = row["decision"].lower()
+        if not row["decision"]:
+            continue
+        if row["decision"] not in DECISIONS:
+            choices = ", ".join(DECISIONS)
+            problem = Errors.E793.format(value=row["decision"], choices=choices)
+            raise line_error(path, number, problem)
+        yield number, row
+
+
+def apply_all(
+    path: Path,
+    rows: Sequence[tuple[int, DecisionRow]],
+    new_entities: NewEntities,
+) -> dict[str, int]:
+    """Make decisions in order. Raises ValueError with file and line at the first impossible one.
+
+    RETURNS: The number of decisions of each kind.
+    """
+    counts: Counter = Counter()
+    for number, row in rows:
+        try:
+            _apply(row, new_entities)
+        except (ValueError, KeyError) as error:
+            raise line_error(path, number, str(error.args[0] if error.args else error)) from None
+        counts[row["decision"]] += 1
+    return {name: counts[name] for name in DECISIONS if counts[name]}
+
+
+def _apply(row: DecisionRow, new_entities: NewEntities) -> None:
+    entity, decision = row["id"], row["decision"]
+    if decision == ACCEPT:
+        about: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
+        if row.get("types"):
+            about["types"] = row["types"].split("|")
+        new_entities.accept(entity, row.get("kb_id") or None, **about)
+    elif decision == "reject":
+        new_entities.reject(entity)
+    elif decision == "merge":
+        new_entities.merge(_cell(row, "into"), entity)
+    else:
+        new_entities.split(entity, _numbers(_cell(row, "members")))
+
+
+def _cell(row: DecisionRow, column: str) -> str:
+    if not row.get(column):
+        raise ValueError(f"a {row['decision']} needs the column {column!r}.")
+    return row[column]
+
+
+def _numbers(cell: str) -> list[int]:
+    try:
+        return [int(part) for part in cell.replace(",", " ").split()]
+    except ValueError:
+        raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None
+
+
+def as_csv(entries: Iterable[Entry]) -> str:
+    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
+    columns = ("id", *FILLED, "at", "by")
+    rows = (
+        {**values, "at": entry["at"], "by": entry["by"]}
+        for entry in entries
+        for values in _rows(entry)
+    )
+    return csv_text(columns, ([row.get(column, "") for column in columns] for row in rows))
+
+
+def _rows(entry: Entry) -> Iterator[dict[str, str]]:
+    action, name = entry["action"], entry.get("id", "")
+    if action in ("accept", "link"):
+        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
+        about["types"] = "|".join(entry["entity"].get("types", ()))
+        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
+    for one in entry.get("ids", ()):
+        yield {"id": one, "decision": "accept", "kb_id": entry.get("kb_id", "")}
+    for other in entry.get("others", ()):
+        yield {"id": other, "decision": "merge", "into": name}
+    if action in ("split", "reject"):
+        members = " ".join(map(str, entry.get("members", ())))
+        yield {"id": name, "decision": action, "members": members}

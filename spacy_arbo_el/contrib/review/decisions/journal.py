@@ -1,0 +1,232 @@
+"""The journal of a review. Each decision is a line, on the disk before the page says so."""
+
+import hashlib
+import json
+import os
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import srsly
+from pydantic import ConfigDict, TypeAdapter
+from typing_extensions import TypedDict
+
+from ....base.errors import ArboError, Errors, Warnings
+from ....discovery.decision_log import DecisionLog, Entry, now
+from ....pipelines import journal_path
+from ....storage.files import sync_folder, write_file
+
+
+class Line(TypedDict, total=False):
+    """A line of a journal. Others may have written it."""
+
+    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
+
+    action: str
+    at: str
+    by: str
+    n: int
+    journal: str
+    state: str
+    # What was decided.
+    id: str
+    ids: list[str]
+    others: list[str]
+    into: str
+    kb_id: str
+    title: str
+    description: str
+    types: list[str]
+    comment: str
+    mentions: list[str]
+    entity: dict[str, Any]
+    entities: list[dict[str, Any]]
+    of: int
+    redo: int
+    # The mention of a link, in its text.
+    key: list[Any]
+    document: str
+    text: str
+    start: int
+    end: int
+    label: str
+    verdict: str
+    # What came of it, for those who read it and to take it back.
+    names: dict[str, str]
+    off: str
+    members: list[int]
+    steps: list[int]
+    added: bool
+    changed: list[str]
+    before: Any
+    redirects: dict[str, str]
+    first: list[Any]
+
+
+_LINE = TypeAdapter(Line)
+# What the entry of a decision on a link has.
+MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
+_EDIT = ("changed", "before", "redirects")
+# What lines with an action must have. Any line has a time, and all but the first a number.
+NEEDED: dict[str, Sequence[str]] = {
+    "begin": ("journal", "state"),
+    "import": ("entities",),
+    "undo": ("of", "by"),
+    "accept": ("id", "kb_id", "entity", "by"),
+    "link": ("id", "kb_id", "entity", "by"),
+    "accept_all": ("ids", "entities", "by"),
+    "link_all": ("ids", "kb_id", "entity", "by"),
+    "merge": ("id", "others", "by"),
+    "split": ("id", "mentions", "off", "members", "by"),
+    "flag": ("id", "comment", "by"),
+    "learn": (*MENTION, "by"),
+    **dict.fromkeys(("reject", "skip"), ("id", "by")),
+    **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT, "by")),
+    "kb_upsert": ("entities", *_EDIT, "by"),
+    "kb_remove": ("id", *_EDIT, "by"),
+    "kb_merge": ("id", "into", *_EDIT, "by"),
+}
+# Where a pipeline says how much of which journal is in it: a key of its meta.json.
+META = "review"
+
+
+def state_of(model: Path) -> str:
+    """Fingerprint of a saved pipeline. Each save of a linker has another one."""
+    digest = hashlib.blake2b(digest_size=16)
+    for manifest in sorted(model.glob("*/manifest.json")):
+        digest.update(manifest.read_bytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A journal on the disk.
+
+    id: Its id, "" for none. state: Of the pipeline on which it was begun, see ``state_of``.
+    size: Bytes of its complete lines.
+    """
+
+    path: Path
+    id: str
+    state: str
+    entries: list[Entry]
+    size: int
+
+    @classmethod
+    def read(cls, path: Path) -> "Recorded":
+        """Read a journal; ValueError with the line that is wrong.
+
+        A last line that a kill has cut off is left out, with a warning.
+        """
+        data = path.read_bytes() if path.is_file() else b""
+        complete = data.rfind(b"\n") + 1
+        if complete < len(data):
+            warnings.warn(Warnings.W910.format(path=path))
+        lines: list[Entry] = []
+        for number, line in enumerate(data[:complete].splitlines()):
+            try:
+                lines.append(json.loads(line))
+                _check(lines[-1], number)
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise ArboError(Errors.E911.format(path=path, line=number + 1)) from None
+        if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
+            return cls(path, "", "", [], 0)
+        return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
+
+    def start(self, meta: Mapping[str, Any], model: Path) -> int:
+        """The number of entries that a saved pipeline has.
+
+        Raises ValueError where the journal belongs to another one, or has lost entries.
+
+        meta: That of the pipeline. model: Its folder.
+        """
+        saved = meta.get(META) or {}
+        if self.entries and saved.get("journal") == self.id:
+            if int(saved["entries"]) > len(self.entries):
+                raise ArboError(Errors.E911.format(path=self.path, line=len(self.entries) + 2))
+            return int(saved["entries"])
+        if self.entries and self.state != state_of(model):
+            about = {"path": self.path, "model": model, "count": len(self.entries)}
+            raise ArboError(Errors.E917.format(at=self.entries[0]["at"], **about))
+        return 0
+
+
+def _check(line: Any, number: int) -> None:
+    """Refuse a wrong line. The first one says whose the journal is."""
+    _LINE.validate_python(line)
+    if not all(name in line for name in ("at", *NEEDED[line["action"]])):
+        raise ValueError
+    if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
+        raise ValueError
+
+
+def is_pending(model: Path) -> bool:
+    """Return whether the saved pipeline lacks some decisions of a review."""
+    recorded = Recorded.read(journal_path(model))
+    meta = srsly.read_json(model / "meta.json") if recorded.entries else {}
+    return recorded.start(meta, model) < len(recorded.entries)
+
+
+def adopt(model: Path) -> None:
+    """Make the journal beside a pipeline its own."""
+    recorded = Recorded.read(journal_path(model))
+    if recorded.entries:
+        entries = [_begin(uuid.uuid4().hex, state_of(model)), *recorded.entries]
+        write_file(recorded.path, _lines(entries).encode("ascii"))
+
+
+def _begin(journal: str, state: str) -> Entry:
+    return {"action": "begin", "journal": journal, "state": state, "at": now()}
+
+
+def _lines(entries: list[Entry]) -> str:
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
+
+
+class Journal:
+    """A log of decisions that is on the disk too.
+
+    model: The folder of the pipeline.
+    path: Where it is written; None to write nothing.
+    log: The decisions.
+    """
+
+    def __init__(self, model: Path, *, read_only: bool = False) -> None:
+        recorded, self.model = Recorded.read(journal_path(model)), model
+        self.path: Path | None = None if read_only else recorded.path
+        self.id, self._complete = recorded.id, recorded.size
+        self.log = DecisionLog(recorded.entries)
+
+    def append(self, entry: Entry) -> Entry:
+        """Add an entry, with its number and the time. It is on the disk when this returns."""
+        entry = self.log.numbered(entry)
+        lines, journal = [entry], self.id or uuid.uuid4().hex
+        if not self.id:
+            lines.insert(0, _begin(journal, state_of(self.model)))
+        if self.path is not None:
+            self._write(self.path, _lines(lines))
+        self.id = journal
+        self.log.entries.append(entry)
+        return entry
+
+    def drop_last(self) -> None:
+        """Drop the last entry, which could not be carried out."""
+        entry = self.log.entries.pop()
+        if self.path is not None:
+            self._complete -= len(_lines([entry]))
+            with open(self.path, "r+b") as file:
+                file.truncate(self._complete)
+                os.fsync(file.fileno())
+
+    def _write(self, path: Path, text: str) -> None:
+        with open(path, "ab") as file:
+            file.truncate(self._complete)  # what a kill has left of a line
+            file.write(text.encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        if not self._complete:
+            sync_folder(path.parent)
+        self._complete += len(text)

@@ -1,0 +1,241 @@
+"""Changes between two outputs of ``arbo link``, mention by mention, with reasons."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spacy.vocab import Vocab
+
+from ...base.errors import ArboError, Errors
+from ...base.extras import import_pyarrow
+from ...base.pages import page
+from ...corpora.docbin import read_docs
+from ...corpora.table import csv_text, uncell
+from ...kb.entity import NIL
+from ...kb.knowledge_base import ArboKB
+from ...mentions.getters import EntSpans
+from ...show.frames import LINKS, rows_of
+from ...storage.lines import check_exists
+
+# A mention: its document and offsets. Its label where several are over the same text, else "".
+Key = tuple[str, int, int, str]
+CHANGED, APPEARED, WENT = "changed", "appeared", "went"
+COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
+# The reason where nothing else explains a change.
+MOVED = "probability moved"
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A mention as it was linked.
+
+    text: The surface form.
+    kb_id: The id of its entity, or "NIL".
+    title: That of the entity.
+    score: The probability.
+    evidence: The ids of the steps of its path, from the entity on; none where the output lacks it.
+    """
+
+    text: str
+    kb_id: str
+    title: str = ""
+    score: float = 0.0
+    evidence: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The entity, for people."""
+        return f"{self.kb_id} {self.title}".strip()
+
+    @property
+    def has_exemplar(self) -> bool:
+        """Return whether the path leads over an exemplar; in one graph, over another document."""
+        return len(self.evidence) > 1 and self.evidence[1].count(":") == 2
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mention that two outputs link differently.
+
+    kind: "changed", "appeared" (linked now, NIL or no mention before) or "went".
+    before, after: None where the output does not have the mention.
+    reason: Why, as far as the outputs and the knowledge bases tell.
+    """
+
+    kind: str
+    key: Key
+    before: Linked | None
+    after: Linked | None
+    reason: str
+
+    @property
+    def cells(self) -> dict[str, Any]:
+        """The values of ``COLUMNS``."""
+        document, start, end, _ = self.key
+        some = self.after or self.before
+        assert some is not None
+        names = [one.name if one is not None else "" for one in (self.before, self.after)]
+        scores = [
+            round(one.score, 4) if one is not None else "" for one in (self.before, self.after)
+        ]
+        values = (self.kind, document, start, end, some.text, *names, *scores, self.reason)
+        return dict(zip(COLUMNS, values))
+
+
+def read_links(path: Path) -> dict[Key, Linked]:
+    """The mentions of an output of ``arbo link``: a file, or a folder of shards.
+
+    Raises ValueError for anything else.
+    """
+    check_exists(path, "Give an output of arbo link.")
+    return by_mention(row for file in _files(path) for row in _READERS[file.suffix.lower()](file))
+
+
+def by_mention(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Linked]:
+    """Rows of links by their mention. Labels count where several are over the same text."""
+    places: dict[tuple[str, int, int], dict[str, Linked]] = {}
+    for row in rows:
+        linked = Linked(
+            str(row["text"]),
+            str(row["kb_id"] or NIL),
+            str(row.get("title") or ""),
+            float(row.get("score") or 0.0),
+            tuple(row.get("evidence") or ()),
+        )
+        place = (str(row["document"]), int(row["start"]), int(row["end"]))
+        places.setdefault(place, {})[str(row.get("label") or "")] = linked
+    return {
+        (*place, label if len(labels) > 1 else ""): linked
+        for place, labels in places.items()
+        for label, linked in labels.items()
+    }
+
+
+def _files(path: Path) -> list[Path]:
+    folder = path / LINKS if (path / LINKS).is_dir() else path
+    files = sorted(folder.iterdir()) if folder.is_dir() else [path]
+    files = [file for file in files if file.suffix.lower() in _READERS]
+    if not files:
+        raise ArboError(Errors.E848.format(path=path))
+    return files
+
+
+def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
+    yield from import_pyarrow().parquet.read_table(path).to_pylist()
+
+
+def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
+    """Rows of mentions, or documents with mentions."""
+    with path.open(encoding="utf8") as file:
+        for number, line in enumerate(file):
+            row = json.loads(line)
+            if "mentions" not in row:
+                yield row
+                continue
+            for mention in row["mentions"]:
+                yield {**mention, "document": row.get("id") or str(number)}
+
+
+def _csv(path: Path) -> Iterator[Mapping[str, Any]]:
+    with path.open(encoding="utf8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield {name: uncell(value) for name, value in row.items()}
+
+
+def _spacy(path: Path) -> Iterator[Mapping[str, Any]]:
+    yield from rows_of(read_docs(path, Vocab()), EntSpans(), "arbo")
+
+
+_READERS: dict[str, Callable[[Path], Iterator[Mapping[str, Any]]]] = {
+    ".parquet": _parquet,
+    ".jsonl": _jsonl,
+    ".csv": _csv,
+    ".spacy": _spacy,
+}
+
+
+def differences(
+    before: Mapping[Key, Linked],
+    after: Mapping[Key, Linked],
+    old: ArboKB | None = None,
+    new: ArboKB | None = None,
+) -> list[Difference]:
+    """The mentions whose link is another one, in the order of documents and offsets.
+
+    old, new: The knowledge bases of the two outputs, for the reasons; None where they are unknown.
+    """
+    why = Reasons(old, new)
+    found = []
+    for key in sorted({*before, *after}):
+        was, now = before.get(key), after.get(key)
+        first, second = (one.kb_id if one is not None else NIL for one in (was, now))
+        if first == second:
+            continue
+        kind = APPEARED if first == NIL else WENT if second == NIL else CHANGED
+        found.append(Difference(kind, key, was, now, why(was, now)))
+    return found
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Says why a mention has another link: entities first, then exemplars, then probabilities.
+
+    old, new: The knowledge bases; None where they are unknown.
+    """
+
+    old: ArboKB | None
+    new: ArboKB | None
+
+    def __call__(self, was: Linked | None, now: Linked | None) -> str:
+        if was is None or now is None:
+            return "mention found" if was is None else "mention not found"
+        gone, came = was.kb_id, now.kb_id
+        if gone != NIL and self.new is not None and not _has(self.new, gone):
+            if gone not in self.new:
+                return f"{gone} removed"
+            return f"{gone} merged into {self.new.get(gone).id}"
+        if came != NIL and self.old is not None and came not in self.old:
+            return f"{came} added"
+        if now.has_exemplar and not was.has_exemplar:
+            return "exemplar"
+        if was.has_exemplar and not now.has_exemplar:
+            return "exemplar gone"
+        return MOVED
+
+
+def _has(kb: ArboKB, kb_id: str) -> bool:
+    """Return whether an entity has this very id. One that was merged leads elsewhere."""
+    return kb_id in kb and kb.get(kb_id).id == kb_id
+
+
+def counts_of(found: Sequence[Difference]) -> "Counter[tuple[str, str]]":
+    """Count the differences of each kind and reason. Ids are left out of reasons."""
+    return Counter((one.kind, general(one.reason)) for one in found)
+
+
+def general(reason: str) -> str:
+    """A reason without ids."""
+    for word in ("merged", "removed", "added"):
+        if f" {word}" in reason:
+            return f"entity {word}"
+    return reason
+
+
+def as_csv(found: Iterable[Difference]) -> str:
+    """The differences as a table, with a header."""
+    return csv_text(COLUMNS, (one.cells.values() for one in found))
+
+
+def to_html(found: Sequence[Difference], title: str, total: int) -> str:
+    """Make a page with a table of all differences.
+
+    total: The number of mentions in both outputs.
+    """
+    rows = [(number, list(one.cells.values())) for number, one in enumerate(found, 1)]
+    notes = [f"{len(found):,} of {total:,} mentions are linked differently."]
+    notes += [f"{count:,} × {kind}: {why}" for (kind, why), count in counts_of(found).most_common()]
+    return page("report", title=title, columns=COLUMNS, rows=rows, notes=notes, figures={})

@@ -1,0 +1,74 @@
+"""The forms of decisions, and how their fields are read."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl
+
+from ...kb.entity import Entity
+
+# The fields of each form: "*" for several values, "," and "|" for parts between commas or lines.
+FORMS = {
+    "accept": "id title description kb_id types,",
+    "link": "id kb_id",
+    "flag": "id comment",
+    "merge": "id others*",
+    "split": "id mentions*",
+    "accept_all": "ids*",
+    "link_all": "ids* kb_id",
+    "learn": "kb_id",
+    "kb_merge": "id into",
+    **dict.fromkeys(("reject", "skip", "kb_remove"), "id"),
+    **dict.fromkeys(("kb_add", "kb_update"), "id title description aliases| types|"),
+}
+# Between the id of what a box stands for, and its version.
+AT = "@"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that was sent.
+
+    values: What the decision is made from.
+    seen: The version of each thing that it is on, when the page was made.
+    row: The number of the mention whose link it is on.
+    back: The filters of the page.
+    at: The new entity whose page it was on, where the decision is on others.
+    """
+
+    values: dict[str, Any]
+    seen: dict[str, str]
+    row: str
+    back: dict[str, str]
+    at: str
+
+    @classmethod
+    def read(cls, action: str, form: Mapping[str, list[str]]) -> "Form":
+        """The fields of a decision, in which boxes carry id and version in one value."""
+        pairs = [_read(field, form) for field in FORMS[action].split()]
+        values: dict[str, Any] = dict(pairs)
+        seen: dict[str, str] = {}
+        for name in ("ids", "others"):
+            boxes = [box.rpartition(AT) for box in values.get(name, ())]
+            if name in values:
+                values[name] = [one or version for one, _, version in boxes]
+                seen.update((one, version) for one, at, version in boxes if at)
+        version, row = (_read(name, form)[1] for name in ("version", "n"))
+        about = values.get("id", _read("key", form)[1])
+        if action in ("kb_add", "kb_update"):
+            entity = Entity(**values)
+            values = {"entity": {name: getattr(entity, name) for name in values}}
+        seen.update({about: version} if about and version else {})
+        back = dict(parse_qsl(form.get("back", [""])[0]))
+        return cls(values, seen, row, back, _read("at", form)[1])
+
+
+def _read(field: str, form: Mapping[str, list[str]]) -> Any:
+    """The name and the value of a field, see ``FORMS``."""
+    name, kind = field.rstrip("*,|"), field[-1]
+    values = form.get(name, [""])
+    if kind == "*":
+        return name, [value for value in values if value]
+    parts = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
+    return name, [p.strip() for p in parts if p.strip()] if kind in ",|" else values[0].strip()

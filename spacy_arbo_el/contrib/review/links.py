@@ -1,0 +1,155 @@
+"""Doubtful links of a corpus, and files of decisions."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans, minibatch
+
+from ...corpora.annotated import LABEL
+from ...corpora.docs import unlinked
+from ...discovery.decision_log import Entry
+from ...encoders.kept_results import KeptResults
+from ...kb.entity import NIL
+from ...linker import ArboLinker
+from ...linking.corrections import CorrectionKey
+from ...linking.feedback import correction_key
+from ...mentions.annotations import Link
+from ...mentions.getters import offsets_of_span, set_mentions
+from ...mentions.record import MentionKey, text_fingerprint
+from .queue import Filters
+from .review import Review
+
+BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """A mention with its link. count: How many mentions of the corpus have its surface form."""
+
+    number: int
+    key: MentionKey
+    label: str
+    text: str
+    link: Link
+    count: int
+
+    @property
+    def name(self) -> str:
+        """The mention as text, see ``key_in``."""
+        return "{}:{}:{}".format(*self.key)
+
+    @property
+    def place(self) -> CorrectionKey:
+        """The mention with its label, which a decision is on."""
+        return (*self.key, self.label)
+
+    @property
+    def margin(self) -> float:
+        """Lead in probability of the best candidate over the second."""
+        first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
+        return float(abs(first - second)) if len(self.link.ids) else 1.0
+
+
+class LinkReview:
+    """The links of the mentions of a corpus.
+
+    docs: The documents, with their mentions.
+    """
+
+    def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
+        self.linker, self.docs = linker, list(docs)
+        self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
+        self._doc_of = dict(zip(self.texts, self.docs))
+        self._kept = KeptResults()
+        found: list[tuple[MentionKey, str, str, Link]] = []
+        for batch in minibatch(self._doc_of.items(), BATCH):
+            linked = linker.link_docs([doc for _, doc in batch])
+            for (fingerprint, _), links in zip(batch, linked):
+                text = self.texts[fingerprint]
+                found += [
+                    ((fingerprint, start, end), label, text[start:end], link)
+                    for (start, end, label), link in links.items()
+                ]
+        counts = Counter(text.casefold() for _, _, text, _ in found)
+        self.rows = [LinkRow(i, *one, counts[one[2].casefold()]) for i, one in enumerate(found)]
+
+    def select(self, filters: Filters, review: Review) -> list[LinkRow]:
+        """The mentions that nobody has decided on, small margins and frequent new forms first."""
+        learnt = [entry for entry in review.standing if entry["action"] == "learn"]
+        decided = {(*entry["key"], entry["label"]) for entry in learnt}
+        closed = review.closed()
+        known = {row.text for row in self.rows if row.place in decided or row.key in closed}
+        within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
+        open_rows = [row for row in within if row.place not in decided]
+        rows = [row for row in open_rows if row.key not in closed]
+        return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
+
+    def row(self, number: str) -> LinkRow:
+        """The mention of a number; KeyError if there is none."""
+        if not number.isdecimal() or int(number) >= len(self.rows):
+            raise KeyError("There is no such mention.")
+        return self.rows[int(number)]
+
+    def span(self, key: MentionKey, label: str = "") -> Span | None:
+        """A mention of the corpus. None where its document is not in it.
+
+        label: Of several over the same text, that with this label.
+        """
+        if key[0] not in self._doc_of:
+            return None
+        doc = self._doc_of[key[0]]
+        spans = self.linker.mentions.getter(doc)
+        same = [span for span in spans if offsets_of_span(span) == key[1:]]
+        same.sort(key=lambda span: span.label_ != label)
+        return next(iter(same), None) or doc.char_span(*key[1:], alignment_mode="expand")
+
+    def covered(self, row: LinkRow, kb_id: str) -> set[CorrectionKey]:
+        """Find the mentions that a decision on one would hold for, itself among them."""
+        span = self.span(row.key, row.label)
+        if span is None or (kb_id != NIL and kb_id not in self.linker.kb):
+            return {row.place}
+        form = row.text.casefold()
+        with_form = dict.fromkeys(r.key[0] for r in self.rows if r.text.casefold() == form)
+        docs = [self._doc_of[fingerprint] for fingerprint in with_form]
+        found = self.linker.feedback.covered(span, docs, kb_id, self._kept)
+        return {row.place, *map(correction_key, found)}
+
+    def entry_of(self, row: LinkRow, kb_id: str) -> dict[str, Any]:
+        """Journal entry of a decision on a mention."""
+        span = self.span(row.key, row.label)
+        fingerprint, start, end = row.key
+        verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
+        about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
+        document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
+        place = {"text": self.texts[fingerprint], "start": start, "end": end}
+        best = row.link.ids[:1], [float(score) for score in row.link.scores[:1]]
+        first = {"first": [*best[0], *best[1]]} if best[0] else {}
+        return {"key": list(row.key), "document": document, **place, **about, **first}
+
+
+def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
+    """Documents whose mentions were decided on. Those without any are left out."""
+    found: dict[str, dict[tuple[int, int], tuple[str, str]]] = {}
+    new, chosen = linker.new_entities, []
+    for entry in new.history.standing():
+        for key in entry["mentions"] if "kb_id" in entry else ():
+            row = new.rows.row(tuple(key))
+            label = new.rows.records[row].label if row >= 0 else ""
+            found.setdefault(key[0], {})[key[1], key[2]] = (label, entry["kb_id"])
+    for entry in entries:
+        if entry["action"] == "learn":
+            fingerprint, *place = entry["key"]
+            found.setdefault(fingerprint, {})[tuple(place)] = (entry["label"], entry["kb_id"])
+    for doc in docs:
+        marks = found.get(text_fingerprint(doc.text), {}).items()
+        gold = unlinked(doc, mentions=False)
+        spans = [
+            gold.char_span(*place, label or LABEL, kb_id=kb_id, alignment_mode="expand")
+            for place, (label, kb_id) in marks
+        ]
+        set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
+        chosen += [gold] if marks else []
+    return chosen

@@ -1,0 +1,165 @@
+"""Entities near new entities, in the present knowledge base."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.language import Language
+
+from ...base.arrays import unit
+from ...base.calibration import Curve, fit_logistic, probability
+from ...discovery.decision_log import Entry
+from ...discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
+from ...discovery.new_entities import NewEntities
+from ...discovery.store import Unlinked
+from ...linker import ArboLinker
+from ...mentions.record import MentionBatch, MentionRecord
+
+# Mentions that are linked anew to see what an acceptance has changed.
+RELINKED = 100
+# Mentions of a new entity that are ranked when its page is opened, and mentions of a batch.
+CENTRAL, BATCH = 12, 256
+# Decisions from which probabilities are calibrated on them.
+ENOUGH = 50
+
+
+@dataclass(frozen=True)
+class Near:
+    """Ranks mentions of new entities with all decisions so far. Threads may call all methods."""
+
+    nlp: Language
+    linker: ArboLinker
+
+    @property
+    def new(self) -> NewEntities:
+        """The new entities."""
+        return self.linker.new_entities
+
+    def rank(self, mentions: Unlinked) -> list[list[NearestEntity]]:
+        """The nearest entities of each mention, each by itself."""
+        with self.linker.datastore.reading():
+            ranked = self.linker.stages.rank_encoded(self._batch(mentions))
+            return nearest_entities(ranked.ranking.candidates, self.linker.kb)
+
+    def of(self, entity: NewEntity) -> list[NearestEntity]:
+        """The nearest entities of a new entity now.
+
+        Its most central mentions are ranked."""
+        if self.linker.kb.is_empty():
+            return []
+        keys = [record.key for record, _ in self.by_distance(entity)[:CENTRAL]]
+        with self.new.lock:
+            rows = np.array([self.new.rows.row(key) for key in keys], dtype=np.int64)
+            mentions = self.new.rows.take(rows)
+        return most_probable(self.rank(mentions))
+
+    def by_distance(self, entity: NewEntity) -> list[tuple[MentionRecord, float]]:
+        """Mentions of a new entity by similarity to the central. Each with its cosine; the
+        central one is first.
+        """
+        vectors = self.vectors(entity)
+        cosines = vectors @ vectors[entity.medoid]
+        cosines[entity.medoid] = 2.0
+        order = np.argsort(-cosines, kind="stable").tolist()
+        return [(entity.members[i], min(float(cosines[i]), 1.0)) for i in order]
+
+    def vectors(self, entity: NewEntity) -> np.ndarray:
+        """Unit vectors of its mentions: (m, width) float64."""
+        return unit(self.new.mentions_of(entity).vectors.astype(np.float64))
+
+    def similar(self, entity: NewEntity) -> list[str]:
+        """Ids of clusters similar to the central mention, best first."""
+        new = self.new
+        with new.lock:
+            vectors, row = new.rows.vectors, new.rows.row(entity.members[entity.medoid].key)
+            order = np.argsort(-(vectors @ vectors[row]), kind="stable")[: 6 * RELINKED]
+            return list(dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist()))
+
+    def attracted(self, kb_id: str) -> list[str]:
+        """The cluster of each mention that an entity now attracts.
+
+        Of those that no entity fitted, the most similar to it and its exemplars are linked anew.
+        """
+        linker, new = self.linker, self.new
+        linker.refresh()
+        entity, store = linker.kb.get(kb_id), linker.exemplars
+        own = [i for i, one in enumerate(store.records) if entity.id in self.entities_of(one)]
+        vectors = np.vstack([linker.kb.vectors.of_entity(entity.id)[None], store.vectors[own]])
+        with new.lock:
+            best = (new.rows.vectors @ vectors.T).max(axis=1)
+            best[new.clusters.closed()[new.clusters.numbers]] = -np.inf
+            order = np.argsort(-best, kind="stable")[:RELINKED]
+            mentions = new.rows.take(order[np.isfinite(best[order])])
+            ids = [new.id_of(key) for key in mentions.keys]
+        if not ids:
+            return []
+        with linker.datastore.reading():
+            ranked = linker.stages.rank_encoded(self._batch(mentions))
+            decided = linker.stages.decide(ranked, linker.threshold)
+            found = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
+        return [ids[i] for i in found.tolist()]
+
+    def entities_of(self, record: MentionRecord) -> list[str]:
+        """The present ids of an exemplar's entities. Merged ones lead to the one that stays."""
+        kb = self.linker.kb
+        return [kb.get(one).id if one in kb else one for one in record.kb_ids]
+
+    def rank_all(self, alone: AbstractContextManager) -> int:
+        """Rank the mentions of all new entities anew.
+
+        alone: Held while mentions are ranked, see ``Service``.
+        RETURNS: How many new entities have another nearest entity, or one that is now on the other
+            side of the threshold.
+        """
+        new = self.new
+        with new.lock:
+            rows = np.flatnonzero(~new.clusters.closed()[new.clusters.numbers])
+        before = self._nearest()
+        for start in range(0, len(rows), BATCH):
+            with new.lock:
+                mentions = new.rows.take(rows[start : start + BATCH])
+            with alone:
+                nearest = self.rank(mentions)
+            new.put_nearest(mentions.keys, nearest)
+        after = self._nearest()
+        return sum(after[one] != before.get(one) for one in after)
+
+    def _nearest(self) -> dict[str, tuple[str, bool]]:
+        """The nearest entity of each, and whether it would link."""
+        threshold = self.new.threshold
+        first = {one.id: one.nearest[0] for one in self.new if one.nearest}
+        return {name: (one.kb_id, one.probability >= threshold) for name, one in first.items()}
+
+    def _batch(self, mentions: Unlinked) -> MentionBatch:
+        labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]
+        count = len(mentions)
+        about = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
+        return MentionBatch(list(mentions.records), mentions.inputs, *about)
+
+
+def fitted(entries: Sequence[Entry]) -> Curve | None:
+    """The curve that decisions show.
+
+    It leads from the log-odds of first candidates to how often people chose them.
+
+    None where fewer than ``ENOUGH`` decisions say so, or where they show no rising curve.
+    """
+    said = [entry for entry in entries if "first" in entry]
+    if len(said) < ENOUGH:
+        return None
+    chosen = [entry.get("kb_id", "") == entry["first"][0] for entry in said]
+    return fit_logistic(_logits([entry["first"][1] for entry in said]), np.array(chosen))
+
+
+def calibrated(value: float, curve: Curve | None) -> float:
+    """A probability on a curve; unchanged without one."""
+    if curve is None:
+        return value
+    slope, offset = curve
+    return round(float(probability(slope * _logits([value])[0] + offset)), 4)
+
+
+def _logits(values: Sequence[float]) -> np.ndarray:
+    clipped = np.clip(np.array(values, dtype=np.float64), 1e-4, 1 - 1e-4)
+    return np.log(clipped / (1 - clipped))

@@ -1,0 +1,296 @@
+"""A review: decisions on a linker, journalled at once. Each before the page says so."""
+
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import srsly
+from spacy.language import Language
+
+from ...base.errors import ArboError, Errors
+from ...discovery.decision_log import NOTES, ON_CLUSTERS, Entry, clusters_of
+from ...discovery.entities import NewEntity
+from ...discovery.new_entities import NewEntities
+from ...kb.entity import Entity
+from ...mentions.record import MentionKey, MentionRecord
+from ...pipelines import save_pipeline
+from .decisions.deciding import Deciding, given
+from .decisions.imported import import_new_entities, read_found
+from .decisions.journal import META, Journal
+from .near import Near, fitted
+from .queue import Filters, Queue, QueueRow, version_of
+
+# Similar clusters that are shown.
+SIMILAR = 6
+
+
+class Review:
+    """Contents and actions of the pages. Threads may call all methods at the same time.
+
+    nlp: The pipeline, loaded by ``load_pipeline``, which makes the decisions of the journal.
+    model: The folder of the pipeline.
+    new: A file of ``arbo discover`` to take up.
+    save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        model: Path,
+        new: Path | None = None,
+        *,
+        read_only: bool = False,
+        save: Callable[[Language], None] | None = None,
+    ) -> None:
+        self.nlp, self.model, self.read_only = nlp, model, read_only
+        self.journal, self.deciding = Journal(model, read_only=read_only), Deciding(nlp)
+        self.linker = self.deciding.linker
+        self.near = Near(nlp, self.linker)
+        saved = srsly.read_json(model / "meta.json").get(META) or {}
+        self._saved = saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
+        self._save, self.saved = save or partial(save_pipeline, path=model), False
+        # One decision at a time; and what the pages show, which waits for no save.
+        self._deciding, self.lock = threading.RLock(), threading.RLock()
+        # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
+        self.alone = threading.RLock()
+        if new is not None:
+            found = read_found(nlp, new)
+            if import_new_entities(nlp, found):
+                self.journal.append({"action": "import", "entities": found})
+        self.queue = Queue(lambda: self.new)
+        self.ranking: RankingThread | None = None
+        self._note({})
+
+    @property
+    def new(self) -> NewEntities:
+        """The new entities. Those that were decided on are not among them."""
+        return self.linker.new_entities
+
+    # Deciding
+
+    def decide(
+        self, action: str, by: str, seen: Mapping[str, str] | None = None, **more: Any
+    ) -> Entry:
+        """Make a decision. RETURNS: Its entry in the journal, which has ``more`` too.
+
+        Raises ValueError where it means nothing, or where what it is on has changed since.
+
+        seen: The versions of new entities, entities and mentions when they were looked at, by id;
+            see ``version``.
+        """
+        with self._deciding:
+            self._check_writable()
+            self._check(action, seen or {}, more)
+            entry = {"action": action, "by": by, **more, **self._first(action, more)}
+            with self.alone:
+                entry = self.deciding.make(entry)
+            try:
+                entry = self.journal.append(entry)
+            except BaseException:
+                with self.alone:
+                    self.deciding.take_back(entry)
+                raise
+            finally:
+                self._note(entry)
+            return entry
+
+    def _check(self, action: str, seen: Mapping[str, str], more: dict[str, Any]) -> None:
+        """Refuse a decision that means nothing or saw something else."""
+        ids = clusters_of({"action": action, **more})
+        for one in ids:
+            self._check_open(one)
+        several = {"accept_all": "ids", "link_all": "ids", "merge": "others"}.get(action)
+        if len(set(ids)) < len(ids) or (several and not more[several]):
+            raise ArboError(Errors.E920)
+        for one, version in seen.items():
+            if version and version != self.version(action, one):
+                raise ArboError(Errors.E918.format(id=one))
+
+    def _check_open(self, name: str) -> None:
+        """Refuse an id that is no open new entity."""
+        if name in self.queue.rows:
+            return
+        now = self.new.resolve(name) if name in self.new.clusters else None
+        became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
+        raise ArboError(Errors.E921.format(id=name, became=became))
+
+    def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
+        """The first candidate at a decision, to calibrate on."""
+        row = self.queue.rows.get(more.get("id", "")) if action in ON_CLUSTERS else None
+        if row is None or action in ("merge", "split") or not row.near:
+            return {}
+        return {"first": [row.near, row.raw]}
+
+    def version(self, action: str, name: str) -> str:
+        """The version of what a decision is on. KeyError where it is not there."""
+        if action == "learn":
+            last = [e["n"] for e in self.standing if e["action"] == "learn" and key_in(e) == name]
+            return str(last[-1]) if last else "-"
+        return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
+
+    def undo(self, by: str, number: int | None = None) -> Entry:
+        """Take back a decision. RETURNS: Its entry.
+
+        Raises ValueError where it does not stand, or where a later one depends on it.
+
+        number: That of the decision; by default the last one.
+        """
+        with self._deciding:
+            self._check_writable()
+            entry = self.journal.log.decision(number)
+            self.journal.append({"action": "undo", "of": entry["n"], "by": by})
+            try:
+                with self.alone:
+                    self.deciding.take_back(entry)
+            except BaseException:
+                self.journal.drop_last()
+                raise
+            finally:
+                self._note(entry)
+            return entry
+
+    def redo(self, by: str, number: int | None = None) -> Entry:
+        """Make a decision again that was taken back. RETURNS: Its new entry.
+
+        number: That of the decision; by default the one taken back last.
+        """
+        with self._deciding:
+            undone = [one for one in self.journal.log.undone() if number in (None, one["n"])]
+            if not undone:
+                raise ArboError(Errors.E716)
+            return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ArboError(Errors.E916)
+
+    def _note(self, entry: Entry) -> None:
+        """Update skipped, flagged and decided entries after a decision. They are read from the
+        journal.
+        """
+        with self.lock:
+            self.queue.update(clusters_of({"action": "flag", **entry}) if entry else ())
+            self.standing = self.journal.log.standing()
+            self.skipped = {entry["id"] for entry in self.standing if entry["action"] == "skip"}
+            flags = {e["id"]: e["comment"] for e in self.standing if e["action"] == "flag"}
+            self.flags = {name: comment for name, comment in flags.items() if comment}
+            made = [entry for entry in self.standing if entry["action"] not in NOTES]
+            self.decided = sum(len(entry.get("ids", "1")) for entry in made)
+
+    # Saving
+
+    @property
+    def unsaved(self) -> int:
+        """Number of journal entries that the saved pipeline lacks."""
+        return 0 if self.read_only else len(self.journal.log.entries) - self._saved
+
+    def save(self) -> None:
+        """Save the pipeline with all decisions. Pages are shown meanwhile."""
+        with self._deciding:
+            if self.unsaved:
+                count = len(self.journal.log.entries)
+                self.nlp.meta[META] = {"journal": self.journal.id, "entries": count}
+                self._save(self.nlp)
+                self._saved, self.saved = count, True
+
+    # Learning in the loop
+
+    def rank(self) -> "RankingThread":
+        """Rank the open queue anew in the background."""
+        with self._deciding:
+            if self.ranking is None or self.ranking.is_done:
+                self.ranking = RankingThread(self)
+                self.ranking.start()
+            return self.ranking
+
+    def renew(self) -> None:
+        """Make the queue anew, calibrated on what was decided."""
+        with self._deciding:
+            queue = Queue(lambda: self.new, fitted(self.standing))
+            with self.lock:
+                self.queue = queue
+
+    # What pages show
+
+    def select(self, filters: Filters) -> list[QueueRow]:
+        """The rows of the queue that pass the filters."""
+        with self.lock:
+            return self.queue.select(filters, self.skipped, set(self.flags))
+
+    def exemplars(self, entity_id: str) -> list[MentionRecord]:
+        """The labelled mentions of an entity, and of those that were merged into it."""
+        near = self.near
+        return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
+
+    def found(self, text: str, count: int) -> list[Entity]:
+        """Entities of this id or with a similar name."""
+        kb, text = self.linker.kb, text.strip()
+        found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
+        return list({entity.id: entity for entity in found}.values())[:count]
+
+    def similar(self, entity: NewEntity) -> list[QueueRow]:
+        """Clusters with mentions most similar to the central one."""
+        ids = [one for one in self.near.similar(entity) if one != entity.id]
+        return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
+
+    def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:
+        """Count mentions that an entity now attracts, with their clusters."""
+        ids = self.near.attracted(kb_id)
+        rows = (self.queue.rows.get(one) for one in ids)
+        return len(ids), [*dict.fromkeys(filter(None, rows))]
+
+    def entry(self, number: str | None) -> list[Entry]:
+        """The entry of a number in an address, if any."""
+        known = number and number.isdecimal() and len(number) < 10
+        return self.journal.log.entries[int(number) : int(number) + 1] if number and known else []
+
+    def place(self, entry: Entry) -> tuple[str, ...]:
+        """The present page of a decision: its path and id, empty for none."""
+        for one in clusters_of(entry):
+            if one in self.queue.rows:
+                return "/cluster", one
+        ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
+        return next((("/kb/entity", one) for one in ids if one in self.linker.kb), ())
+
+    def accepted(self, key: MentionKey) -> str:
+        """The entity that a mention became, "" for none."""
+        row, clusters = self.new.rows.row(key), self.new.clusters
+        number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
+        return clusters.accepted.get(number, "")
+
+    def closed(self) -> set[MentionKey]:
+        """The mentions whose new entity was decided on."""
+        new = self.new
+        with new.lock:
+            closed = new.clusters.closed()[new.clusters.numbers].tolist()
+            return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
+
+
+class RankingThread(threading.Thread):
+    """A ranking of the open queue in the background.
+
+    changed: How many new entities have another nearest entity; None before the end.
+    """
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(daemon=True)
+        self.review, self.changed, self.problem = review, 0, ""
+        self.decisions = review.decided
+
+    @property
+    def is_done(self) -> bool:
+        return not self.is_alive()
+
+    def run(self) -> None:
+        try:
+            self.changed = self.review.near.rank_all(self.review.alone)
+            self.review.renew()
+        except Exception as error:  # shown on the page that waits
+            self.problem = str(error)
+
+
+def key_in(entry: Entry) -> str:
+    """The mention of a decision on a link, as text."""
+    return "{}:{}:{}".format(*entry["key"])

@@ -1,0 +1,304 @@
+"""Cells of tables as mentions. Each is linked in a document that has nothing but its row."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, field_validator, model_validator
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from ....base.spellings import folded
+from ....base.words import words_of
+from ....kb.entity import Entity
+from ....kb.lookup import similar_names
+from ....linker import ArboLinker
+from ....retrieval.datastore import Datastore
+from ....retrieval.neighbours import AllowedEntities
+from ....storage.lines import is_storable
+
+# What the properties of entities are called that all knowledge bases have.
+NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
+
+# Candidates of a cell where no other number is asked for, and at most.
+LIMIT = 10
+MOST = 1000
+
+# So many candidates are looked at for others of the same name.
+COMPARED = 10
+# Characters of a cell, and of its row.
+LONGEST = (1000, 4000)
+# So many entities with a similar name are added where nothing links, and their least similarity.
+SIMILAR = (3, 0.5)
+
+
+def _texts_of(value: Any) -> list[Any]:
+    """One or more values as texts.
+
+    An object has its name or its id. What has neither, as the null of an empty cell, is left out.
+    """
+    values = value if isinstance(value, list) else [value]
+    named = [
+        (one.get("name") or one.get("id") or one.get("str")) if isinstance(one, dict) else one
+        for one in values
+    ]
+    numbers = (int, float)  # a bool is one too
+    return [str(one) if isinstance(one, numbers) else one for one in named if one is not None]
+
+
+class Property(BaseModel):
+    """A value of another column of the table.
+
+    v: Texts; for an entity its name, or its id.
+    """
+
+    pid: str = ""
+    v: list[str] = []
+
+    @field_validator("pid", mode="before")
+    @classmethod
+    def _pid(cls, value: Any) -> Any:
+        return "".join(_texts_of(value)[:1]) if isinstance(value, (dict, int, float)) else value
+
+    @field_validator("v", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> list[Any]:
+        return _texts_of(value)
+
+
+class Query(BaseModel):
+    """A cell: its text, and what the entity must be. See the Reconciliation API 0.2."""
+
+    query: str = ""
+    type: list[str] = []
+    limit: int = LIMIT
+    properties: list[Property] = []
+    type_strict: Literal["any", "should", "all"] = "any"
+
+    @field_validator("query", mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        """An empty cell is a text. So is a number."""
+        return "" if value is None else str(value) if isinstance(value, (int, float)) else value
+
+    @field_validator("type", mode="before")
+    @classmethod
+    def _types(cls, value: Any) -> Any:
+        """Ids of types. An object has its id."""
+        values = value if isinstance(value, list) else [value]
+        ids = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in values]
+        return [str(one) if isinstance(one, (int, float)) else one for one in ids if one]
+
+    @field_validator("limit", mode="before")
+    @classmethod
+    def _limit(cls, value: Any) -> Any:
+        """Null and 0 mean that none is given, as does anything but a number."""
+        is_whole = isinstance(value, str) and value.strip().isdecimal()
+        number = int(value) if is_whole or isinstance(value, float) and value == value else value
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        return min(number, MOST) if is_number and number > 0 else LIMIT
+
+    @field_validator("properties", mode="before")
+    @classmethod
+    def _properties(cls, value: Any) -> Any:
+        if isinstance(value, dict):
+            return [value]
+        is_listed = value is None or isinstance(value, list)
+        return [one for one in value or () if one is not None] if is_listed else value
+
+    @field_validator("type_strict", mode="before")
+    @classmethod
+    def _strict(cls, value: Any) -> Any:
+        return value or "any"
+
+    @model_validator(mode="after")
+    def _has_text(self) -> "Query":
+        if not self.texts:
+            raise ValueError("Give a query, or properties")
+        if not all(map(is_storable, (*self.texts, *self.type))):
+            raise ValueError("It has half a character or a null character")
+        if max(map(len, self.texts[:1])) > LONGEST[0] or sum(map(len, self.texts)) > LONGEST[1]:
+            raise ValueError(
+                f"It has more than {LONGEST[0]} characters, or {LONGEST[1]} in its row"
+            )
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        """Text of the cell or first property, then the others."""
+        values = [text for one in self.properties for text in one.v]
+        return [text for text in (self.query.strip(), *map(str.strip, values)) if text]
+
+    def span(self, vocab: Vocab) -> Span:
+        """The mention; the properties are its context."""
+        text, *rest = self.texts
+        words = [text, ",", ", ".join(rest)] if rest else [text]
+        doc = Doc(vocab, words, [False, True, False][: len(words)])
+        return Span(doc, 0, 1, label=self.type[0] if self.type else "")
+
+
+def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
+    """The candidates of each cell, best first. All cells are linked in one batch.
+
+    Where no entity can be linked to, those with a similar name are candidates too: of a misspelled
+    name, the encoder may make little. Their score is a share of the threshold.
+
+    RETURNS: Candidates as the Reconciliation API describes them. ``score`` is the probability of
+        ``Span._.arbo.candidates`` in percent; it is lowered where other columns fit another
+        candidate better. ``match`` is true for the best one, where the linker would link to it,
+        unless another one has the text of the cell as its name, or the linker is undecided between
+        the two, and the other columns fit that one as well.
+    """
+    linker.encoder.require_ready(linker.name)
+    entities, threshold = linker.kb.entities, linker.threshold
+    spans = [[query.span(linker.vocab)] for query in queries]
+    with linker.datastore.reading():
+        allowed = _allowed(linker.datastore, queries)
+        links = linker.stages.link(spans, threshold, allowed).links
+        scored = [
+            dict(zip(entities.positions_of(link.ids[:count]).tolist(), link.scores))
+            for link, count in zip(links, (max(query.limit, COMPARED) for query in queries))
+        ]
+        for number, (query, of_cell) in enumerate(zip(queries, scored)):
+            if max(of_cell.values(), default=0.0) < threshold:
+                for position, similarity in similar_names(entities, query.texts[0], *SIMILAR):
+                    if allowed is None or allowed.allows(number, position):
+                        score = min(similarity, 0.99) * threshold
+                        of_cell[position] = max(of_cell.get(position, 0.0), score)
+        given = entities.positions_of([query.query.strip() for query in queries]).tolist()
+        known = entities.at_all({*chain(*scored), *given} - {-1})
+    equals = [{one.kb_id for one in link.undecided} for link in links]
+    pairs = [[(known[p], score) for p, score in of_cell.items()] for of_cell in scored]
+    return [
+        _of_cell(query, threshold, found, known.get(named), ids)
+        for query, found, named, ids in zip(queries, pairs, given, equals)
+    ]
+
+
+@dataclass(frozen=True)
+class _CellCandidate:
+    """An entity for a cell. support: The share of what other columns say that it says too."""
+
+    entity: Entity
+    probability: float
+    features: dict[str, bool | float]
+
+    @property
+    def support(self) -> float:
+        return self.features.get("properties", 0.0)
+
+    def answer(self, score: float, match: bool) -> dict[str, Any]:
+        return {
+            "id": self.entity.id,
+            "name": self.entity.title,
+            "description": self.entity.description,
+            "type": [{"id": name, "name": name} for name in self.entity.types],
+            "score": round(100 * score, 2),
+            "match": match,
+            "features": [{"id": k, "value": v} for k, v in self.features.items()],
+        }
+
+
+def _of_cell(
+    query: Query,
+    threshold: float,
+    found: Sequence[tuple[Entity, float]],
+    named: Entity | None,
+    undecided: Collection[str],
+) -> list[dict[str, Any]]:
+    """The candidates of a cell.
+
+    named: The entity that has the text of the cell as its id.
+    undecided: The ids of entities that nothing tells apart for the linker.
+    """
+    pairs = [(one, score) for one, score in found if one != named]
+    pairs += [] if named is None else [(named, 1.0)]
+    rows = [_CellCandidate(one, score, _features(query, one)) for one, score in pairs]
+    linkable = [row for row in rows if row.probability >= threshold]
+    most = max((row.support for row in linkable), default=0.0)
+
+    def score(row: _CellCandidate) -> float:
+        lowered = row.probability * (1 + row.support) / (1 + most)
+        return 1.0 if row.entity is named else min(lowered, row.probability)
+
+    def is_equal(row: _CellCandidate) -> bool:
+        return {row.entity.id, rows[0].entity.id} <= set(undecided)
+
+    rows.sort(key=lambda row: (row.entity is not named, -score(row)))
+    rivals = [
+        row
+        for row in rows[1:]
+        if score(row) >= score(rows[0])
+        or (row.support >= rows[0].support and (row.features["exact_name"] or is_equal(row)))
+    ]
+    links = bool(rows) and rows[0].probability >= threshold and not rivals
+    match = named is not None or links
+    return [row.answer(score(row), match and row is rows[0]) for row in rows[: query.limit]]
+
+
+def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
+    """Features that clients can decide with."""
+    text, words = query.texts[0], set(words_of(query.texts[0]))
+    others = [set(words_of(name)) for name in entity.names]
+    shared = [len(words & other) / len(words | other) for other in others if words | other]
+    features: dict[str, bool | float] = {
+        "exact_name": folded(text) in set(map(folded, entity.names)),
+        "shared_words": round(max(shared, default=0.0), 4),
+    }
+    if query.type:
+        features["type"] = bool(set(query.type) & set(entity.types))
+    pairs = [(one.pid, text) for one in query.properties for text in one.v]
+    if pairs:
+        kept = [is_said(text, values_of(entity, pid)) for pid, text in pairs]
+        features["properties"] = round(sum(kept) / len(kept), 4)
+    if entity.frequency:
+        features["frequency"] = entity.frequency
+    return features
+
+
+def is_said(text: str, values: Sequence[Any]) -> bool:
+    """Return whether one value has all words of a text."""
+    words = set(words_of(text))
+    return any(words <= set(words_of(str(value))) for value in values) if words else False
+
+
+def values_of(entity: Entity, name: str) -> tuple[Any, ...]:
+    """The values of a property of an entity: texts, numbers and booleans."""
+    if name in (NAME, TYPE):
+        return tuple(entity.names if name == NAME else entity.types)
+    if name in (DESCRIPTION, FREQUENCY):
+        value: Any = entity.description if name == DESCRIPTION else entity.frequency
+        return (value,) if value else ()
+    value = entity.meta.get(name)
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(one for one in values if isinstance(one, (str, int, float)))
+
+
+def _allowed(datastore: Datastore, queries: Sequence[Query]) -> AllowedEntities | None:
+    """Entities of the types asked for; None for all. Entities without a type are allowed too."""
+    asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
+    if not (datastore.settings.match_types or any(types for types, _ in asked)):
+        return None
+    distinct = list(dict.fromkeys(asked))
+    masks = [_mask(datastore, *one) for one in distinct]
+    return AllowedEntities(np.array([distinct.index(one) for one in asked]), np.array(masks))
+
+
+def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarray:
+    """Entities of all or any of the types: (positions,) bool."""
+
+    def of(name: str) -> np.ndarray:
+        def build() -> np.ndarray:
+            mask = np.zeros(datastore.kb.entities.positions, dtype=bool)
+            mask[datastore.kb.entities.of_types([name])] = True
+            return mask
+
+        return datastore.derived(("of_type", name), build)
+
+    # Only types that occur: they are cached.
+    masks = [of(name if datastore.has_type(name) else "") for name in types]
+    if not masks:
+        return np.ones(datastore.kb.entities.positions, dtype=bool)
+    return np.logical_and.reduce(masks) if has_all else np.logical_or.reduce(masks)

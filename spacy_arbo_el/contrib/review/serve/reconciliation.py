@@ -1,0 +1,346 @@
+"""The Reconciliation API 0.2 of the W3C's community group. OpenRefine and others link tables.
+
+The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the secret is in the
+address; it allows to ask and nothing else.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, MutableMapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from .... import __version__
+from ....base.display import counted
+from ....base.errors import Errors
+from ....kb.entity import Entity
+from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
+from .security import RECONCILE, Rules
+from .service import Service
+
+HERE = Path(__file__).parent
+# Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
+BATCH, SUGGESTED, DEFAULT_TYPES, SAMPLE = 100, 10, 20, 1000
+PROPERTIES = {
+    NAME: "Other names",
+    TYPE: "Types",
+    DESCRIPTION: "Description",
+    FREQUENCY: "Frequency",
+}
+# The type of all entities, where the knowledge base has no types.
+ANY = {"id": "entity", "name": "entity"}
+# Pages of other places may read the answers, and show the preview in a frame.
+HEADERS = {
+    "Access-Control-Allow-Origin": "*",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
+    "form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+METHODS = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "*"}
+_CALLBACK = re.compile(r"[A-Za-z_$][\w$.]{0,100}")
+
+
+class AskedProperty(BaseModel):
+    """A property that is asked for."""
+
+    id: str
+
+
+class Extension(BaseModel):
+    """A question for properties of entities."""
+
+    ids: list[str]
+    properties: list[AskedProperty]
+
+
+_QUERIES, _EXTENSION = TypeAdapter(dict[str, Any]), TypeAdapter(Extension)
+
+
+def address(rules: Rules) -> str:
+    """Address to paste into OpenRefine."""
+    return rules.origins[0] + RECONCILE + rules.secret("reconcile")
+
+
+class Reconciliation:
+    """ASGI middleware that answers requests below the address. All others are passed on.
+
+    app: Answers all else.
+    service: Links the cells.
+    name: What clients call the service.
+    rules: Where the server listens, and its secret.
+    space: The URI that the ids of the knowledge base belong to, such as
+        ``http://www.wikidata.org/entity/``; "" for one of this server.
+    """
+
+    def __init__(
+        self, app: Callable, *, service: Service, name: str, rules: Rules, space: str = ""
+    ) -> None:
+        self.app, self.service, self.linker = app, service, service.linker
+        self.name, self.rules, self.space = name, rules, space
+        self.path = RECONCILE + rules.secret("reconcile")
+        self.env = Environment(
+            loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
+        )
+        shown = {
+            "suggest/{kind}": self.suggest,
+            "flyout/{kind}": self.flyout,
+            "preview": self.preview,
+            "properties": self.propose,
+        }
+        endpoints = [
+            Route(self.path + end, self.answer, methods=["GET", "POST"]) for end in ("", "/")
+        ]
+        routes = [Route(f"{self.path}/{end}", shows) for end, shows in shown.items()]
+        static = Mount(f"{self.path}/static", StaticFiles(directory=HERE / "static"))
+        failures: Any = {HTTPException: self.fail}
+        self.own = Starlette(routes=[*endpoints, *routes, static], exception_handlers=failures)
+
+    async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
+        async def with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        if scope["type"] != "http" or not scope["path"].startswith(RECONCILE):
+            return await self.app(scope, receive, send)
+        request = Request(scope, receive)
+        if self.rules.origin_of(request) is None:
+            answer: Any = self.json(request, {"error": "This server has another name."}, 421)
+        elif not self.rules.has_secret(scope["path"]):
+            text = "Take the address that the command has printed: it has the secret."
+            answer = self.json(request, {"error": text}, 401)
+        elif request.method == "OPTIONS":
+            answer = Response(status_code=204, headers=METHODS)
+        else:
+            answer = self.own
+        await answer(scope, receive, with_headers)
+
+    # Answers
+
+    def json(self, request: Request, content: Any, status: int = 200) -> Response:
+        """Answer with JSON, or JSONP if a callback is given."""
+        text = json.dumps(content)
+        call = request.query_params.get("callback", "")
+        if _CALLBACK.fullmatch(call):
+            return Response(f"/**/{call}({text});", status, media_type="text/javascript")
+        return Response(text, status, media_type="application/json")
+
+    def fail(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return self.json(request, {"error": error.detail}, error.status_code)
+
+    async def answer(self, request: Request) -> Response:
+        """Answer the endpoint: candidates, properties or the manifest."""
+        fields: Mapping[str, str] = request.query_params
+        if request.method == "POST":
+            fields = {name: values[0] for name, values in request.scope["form"].items()}
+        for name, reply in (("queries", self.reconcile), ("extend", self.extend)):
+            if name in fields:
+                return self.json(request, await run_in_threadpool(reply, fields[name]))
+        if request.method == "POST":
+            raise HTTPException(400, Errors.E930.format(where="queries", problem="It is missing"))
+        return self.json(request, await run_in_threadpool(self.manifest, request))
+
+    def reconcile(self, text: str) -> dict[str, Any]:
+        """The candidates of a batch of cells. One that can't be linked has none.
+
+        One that is no cell has none either, unless no other one is right: its error says why.
+        """
+        queries = read(_QUERIES, "queries", text)
+        if len(queries) > BATCH:
+            problem = f"There are more than {BATCH}"
+            raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
+        cells: dict[str, Query | None] = {}
+        wrong: list[HTTPException] = []
+        for name, value in queries.items():
+            try:
+                cells[name] = _cell(name, value)
+            except HTTPException as error:
+                wrong.append(error)
+        if wrong and not cells:
+            raise wrong[0]
+        known = {name: cell for name, cell in cells.items() if cell is not None}
+        try:
+            found = dict(zip(known, self.service.cells(list(known.values()))))
+        except TimeoutError:
+            problem = "They were not linked in time; ask for less at once, or later"
+            raise HTTPException(503, Errors.E930.format(where="queries", problem=problem)) from None
+        return {name: {"result": found.get(name, [])} for name in queries}
+
+    def extend(self, text: str) -> dict[str, Any]:
+        """Values of properties of entities."""
+        asked, kb = read(_EXTENSION, "extend", text), self.linker.kb
+        names, ids = self.properties(), [one.id for one in asked.properties]
+        entities = {one: kb.get(one) if one in kb else None for one in asked.ids}
+        rows = {
+            one: {pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids}
+            for one, entity in entities.items()
+        }
+        return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
+
+    def manifest(self, request: Request) -> dict[str, Any]:
+        """Describe the service's offers and addresses."""
+        origin = str(self.rules.origin_of(request))
+        own = {"service_url": origin + self.path}
+        kinds = ("entity", "type", "property")
+        shown = f"{origin}{self.path}/preview?id={{{{id}}}}"
+        types = [{"id": name, "name": name} for name in self.types()]
+        return {
+            "versions": ["0.2"],
+            "name": self.name,
+            "identifierSpace": self.space or f"{origin}/kb/entity?id=",
+            "schemaSpace": "https://schema.org/Thing",
+            "serviceVersion": __version__,
+            "defaultTypes": types[:DEFAULT_TYPES] or [ANY],
+            "view": {"url": shown},
+            "preview": {"url": shown, "width": 400, "height": 180},
+            "suggest": {
+                kind: {
+                    **own,
+                    "service_path": f"/suggest/{kind}",
+                    "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
+                }
+                for kind in kinds
+            },
+            "extend": {"propose_properties": {**own, "service_path": "/properties"}},
+            "batchSize": BATCH // 2,
+        }
+
+    def suggest(self, request: Request) -> Response:
+        """Suggest values that begin with, or resemble, a prefix."""
+        prefix = request.query_params.get("prefix", "").strip()
+        skipped = request.query_params.get("cursor", "0")
+        if not skipped.isdecimal() or len(skipped) > 4:
+            raise HTTPException(400, Errors.E930.format(where="cursor", problem="It is no number"))
+        start, kind = int(skipped), request.path_params["kind"]
+        found = self._suggestions(kind, prefix, start + SUGGESTED)
+        return self.json(request, {"result": found[start : start + SUGGESTED]})
+
+    def _suggestions(self, kind: str, prefix: str, count: int) -> list[dict[str, Any]]:
+        if kind == "entity":
+            return [
+                {
+                    "id": e.id,
+                    "name": e.title,
+                    "description": e.description,
+                    "notable": list(e.types),
+                }
+                for e in self._entities(prefix, count)
+            ]
+        return [
+            {"id": one, "name": name, "description": description}
+            for one, (name, description) in self._listed(kind).items()
+            if any(text.casefold().startswith(prefix.casefold()) for text in (one, name))
+        ]
+
+    def _entities(self, prefix: str, count: int) -> list[Entity]:
+        """Entities of this id, name prefix or similar name. They come in this order."""
+        kb = self.linker.kb
+        if not prefix:
+            return list(islice(kb, count))
+        begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix, count))
+        found = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
+        return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
+
+    def flyout(self, request: Request) -> Response:
+        """A small HTML description of a suggestion, in JSON."""
+        name = request.query_params.get("id", "")
+        html = self.env.get_template("_flyout.html").render(**self._about(request, name))
+        return self.json(request, {"id": name, "html": html})
+
+    def preview(self, request: Request) -> Response:
+        """A page about an entity, for a frame."""
+        about = self._about(request, request.query_params.get("id", ""))
+        return HTMLResponse(self.env.get_template("preview.html").render(path=self.path, **about))
+
+    def _about(self, request: Request, name: str) -> dict[str, Any]:
+        """Template values of an entity, type or property. 404 where it is not there."""
+        kind = request.path_params.get("kind", "entity")
+        if kind == "entity" and name in self.linker.kb:
+            return {"entity": self.linker.kb.get(name)}
+        listed = self._listed(kind) if kind != "entity" else {}
+        if name not in listed:
+            raise HTTPException(
+                404, Errors.E930.format(where="id", problem=f"There is no {name!r}")
+            )
+        return {"entity": {"id": name, "title": listed[name][0], "description": listed[name][1]}}
+
+    def propose(self, request: Request) -> Response:
+        """The properties that can be asked for, whatever the type."""
+        limit = request.query_params.get("limit", "")
+        properties = [{"id": name, "name": about} for name, about in self.properties().items()]
+        properties = properties[: int(limit) if limit.isdecimal() and len(limit) < 9 else None]
+        of_type = request.query_params.get("type", "")
+        return self.json(request, {"type": of_type, "properties": properties})
+
+    # What the knowledge base has
+
+    def _listed(self, kind: str) -> dict[str, tuple[str, str]]:
+        """The name and the description of each type or property."""
+        if kind == "type":
+            counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
+            return {name: (name, about) for name, about in counts.items()}
+        if kind != "property":
+            raise HTTPException(404, Errors.E930.format(where="kind", problem=f"It is {kind!r}"))
+        return {name: (about, "") for name, about in self.properties().items()}
+
+    def types(self) -> dict[str, int]:
+        """Types with numbers of entities, the most frequent first."""
+        counts = self.linker.kb.entities.type_counts()
+        return {name: count for name, count in counts.items() if name}
+
+    def properties(self) -> dict[str, str]:
+        """The properties of entities with their names. Also what ``meta`` of some of them has."""
+
+        def build() -> dict[str, str]:
+            some = islice(self.linker.kb, SAMPLE)
+            found = {key: key for entity in some for key in entity.meta if values_of(entity, key)}
+            return {**PROPERTIES, **dict(sorted(found.items()))}
+
+        return self.linker.datastore.derived("reconciliation_properties", build)
+
+
+def _value(value: Any) -> dict[str, Any]:
+    """A value as a cell: a text, or a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < 2**53:
+        return {"str": str(value)}
+    return {"int": value} if isinstance(value, int) else {"float": value}
+
+
+def read(adapter: TypeAdapter, name: str, text: str) -> Any:
+    """Validate a request's field; raise 400 if it is wrong."""
+    try:
+        return adapter.validate_json(text)
+    except ValidationError as error:
+        raise _wrong(name, error) from None
+
+
+def _cell(name: str, value: Any) -> Query | None:
+    """A cell. None where its texts can't be linked: others are linked all the same."""
+    try:
+        return Query.model_validate(value)
+    except ValidationError as error:
+        if all(problem["type"] == "value_error" for problem in error.errors()):
+            return None
+        raise _wrong(f"queries.{name}", error) from None
+
+
+def _wrong(name: str, error: ValidationError) -> HTTPException:
+    first = error.errors()[0]
+    where = ".".join(map(str, (name, *first["loc"])))
+    problem = first["msg"].removeprefix("Value error, ")
+    return HTTPException(400, Errors.E930.format(where=where, problem=problem))

@@ -1,0 +1,78 @@
+"""Start and stop of the server."""
+
+import asyncio
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+from ....base.errors import ArboError, Errors
+from .security import Rules
+
+# Connections; how many requests are answered at a time is in the rules.
+CONNECTIONS = 512
+# Seconds beyond the patience of requests until a client that does not read its answer is left.
+GRACE = 5
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """A socket that is bound to an address. ValueError where that is not possible."""
+    try:
+        found = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, address = found[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        raise ArboError(Errors.E924.format(host=host, port=port, problem=error)) from None
+    with bound:
+        yield bound
+
+
+class _Server(uvicorn.Server):
+    """A server that saves once it is to stop.
+
+    Saving waits for no client, and no client for it.
+    """
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        rules: Rules,
+        say: Callable[[], None],
+        save: Callable[[], None],
+    ) -> None:
+        super().__init__(config)
+        self.rules, self.say, self.save = rules, say, save
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.say()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.rules.stopping.set()
+        saving = asyncio.get_running_loop().run_in_executor(None, self.save)
+        await super().shutdown(sockets)
+        await saving
+
+
+def run(
+    app: Any,
+    bound: socket.socket,
+    rules: Rules,
+    say: Callable[[], None] = lambda: None,
+    save: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve an application at a socket until a signal comes.
+
+    say: Called once it listens.
+    save: Called as soon as it is to stop; requests that came before are answered meanwhile.
+    """
+    settings = uvicorn.Config(app, log_level="warning", limit_concurrency=CONNECTIONS)
+    settings.timeout_graceful_shutdown = int(rules.patience) + GRACE
+    _Server(settings, rules, say, save).run(sockets=[bound])

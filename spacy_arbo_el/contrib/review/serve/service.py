@@ -1,0 +1,318 @@
+"""The HTTP service for programs, and its answers."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from fastapi import APIRouter, FastAPI, Security
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from .... import __version__
+from ....base.errors import code_of
+from ....base.log import log
+from ....encoders.protocol import Text
+from ....kb.entity import NIL, Entity
+from ....linker import ArboLinker, find_linker
+from ....mentions.annotations import Link, links_of
+from ....mentions.getters import find_mentions, set_mentions
+from ....retrieval.entity_texts import encode_texts
+from . import schema
+from .batching import SharedCall
+from .cells import candidates
+from .metrics import MEDIA_TYPE, Counts, Metrics
+from .security import Gate, Rules, Windows, refusal
+
+
+@dataclass(frozen=True)
+class Edits:
+    """Functions that change the knowledge base of a service.
+
+    upsert: Adds entities, or replaces those with their ids.
+    remove: Removes the entities with these ids: all, or none.
+    merge: Makes an entity another one, by their ids.
+    """
+
+    upsert: Callable[[list[dict[str, Any]]], Any]
+    remove: Callable[[list[str]], Any]
+    merge: Callable[[str, str], Any]
+
+
+# A document, its place in the request, and how many candidates of each mention are wanted.
+_Item = tuple[str, schema.Document, int]
+
+
+class Service:
+    """Answers programs. Threads may call all methods.
+
+    nlp: A pipeline with a linker.
+    edits: What changes entities; None where that is not allowed.
+    patience: Seconds that a request may wait for its links.
+    alone: Held by whoever makes or reads documents, where nobody else uses the pipeline. Words of
+        requests are forgotten then (``nlp.memory_zone``), so that memory stays level.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        edits: Edits | None,
+        patience: float,
+        alone: AbstractContextManager | None = None,
+    ) -> None:
+        self.nlp, self.edits, self.linker, self.alone = nlp, edits, find_linker(nlp), alone
+        self.counts = Counts()
+        # One thread encodes, for all that are asked: torch starts more for each that calls it.
+        thread = ThreadPoolExecutor(1, "batches")
+        self.documents: SharedCall[list[dict[str, Any]]] = SharedCall(
+            self._zoned(self._linked), thread, weigh=_weight, patience=patience
+        )
+        linked = self._zoned(partial(candidates, self.linker))
+        self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(linked, thread, patience=patience)
+        self.texts: SharedCall[Any] = SharedCall(self._encoded, thread)
+
+    def link(self, body: schema.LinkRequest) -> dict[str, Any]:
+        """The links of documents, in order."""
+        answers = self.documents(
+            [(f"documents[{i}]", one, body.candidates) for i, one in enumerate(body.documents)]
+        )
+        kb_ids = [one["kb_id"] for answer in answers for one in answer]
+        self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
+        return {"documents": [{"mentions": answer} for answer in answers]}
+
+    def entities(self, body: schema.EntityRequest) -> dict[str, Any]:
+        """Add entities while others link. All or none are added."""
+        edits = self._allowed()
+        entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
+        # The old state answers until they are encoded, and the next link has not to wait.
+        self.linker.datastore.encode_ahead([Entity(**one) for one in entities], self.texts)
+        edits.upsert(entities)
+        return self._state()
+
+    def remove(self, body: schema.RemovalRequest) -> dict[str, Any]:
+        """Remove entities. All or none are removed."""
+        self._allowed().remove(body.ids)
+        return self._state()
+
+    def merge(self, body: schema.MergeRequest) -> dict[str, Any]:
+        """Merge an entity into another."""
+        edits = self._allowed()
+        if body.id == body.into:
+            raise HTTPException(422, "id and into are the same.")
+        edits.merge(body.id, body.into)
+        return self._state()
+
+    def _allowed(self) -> Edits:
+        if self.edits is None:
+            raise HTTPException(403, "This server is read-only.")
+        return self.edits
+
+    def _state(self) -> dict[str, Any]:
+        return {"entities": len(self.linker.kb)}
+
+    def warm(self) -> None:
+        """Load and compile what the first link needs."""
+        doc = Doc(self.nlp.vocab, ["Hello"])
+        set_mentions(doc, [Span(doc, 0, 1, "MENTION")], self.linker.mentions.getter)
+        self.linker.refresh()
+        self.linker.link_docs([doc])
+
+    def _zoned(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+        """The function, within which new words are not kept."""
+        if self.alone is None:
+            return function
+        alone, nlp = self.alone, self.nlp
+
+        def run(items: list[Any]) -> Any:
+            with alone, nlp.memory_zone():
+                return function(items)
+
+        return run
+
+    def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
+        """The mentions of documents. Where some are given, only linkers see the document."""
+        docs = [self._doc(place, document) for place, document, _ in items]
+        are_given = [document.mentions is not None for _, document, _ in items]
+        found = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
+        given: Any = (doc for doc, is_given in zip(docs, are_given) if is_given)
+        for _, pipe in self.nlp.pipeline:
+            if isinstance(pipe, ArboLinker):
+                given = pipe.pipe(given)
+        linked = [next(given if is_given else found) for is_given in are_given]
+        return [
+            [_mention(*pair, count, one.tokens is not None) for pair in self._links(doc)]
+            for (_, one, count), doc in zip(items, linked)
+        ]
+
+    def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
+        return list(encode_texts(self.linker.encoder, texts))
+
+    def _doc(self, place: str, document: schema.Document) -> Doc:
+        if document.tokens is None:
+            doc = self.nlp.make_doc(document.text or "")
+        else:
+            doc = Doc(self.nlp.vocab, document.tokens)
+        if document.mentions is None:
+            return doc
+        spans = [_span(doc, one, document.tokens is not None) for one in document.mentions]
+        getter = self.linker.mentions.getter
+        if getter.spans_key is None and len(filter_spans(spans)) < len(spans):
+            raise HTTPException(422, f"{place}.mentions: some overlap, also in parts of tokens.")
+        set_mentions(doc, spans, getter)
+        return doc
+
+    def _links(self, doc: Doc) -> list[tuple[Span, Link]]:
+        spans = find_mentions(doc, self.linker.mentions.getter)
+        links = links_of(doc, spans, self.linker.cfg["extension"])
+        return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
+
+    def health(self) -> Response:
+        """Answer while the process runs."""
+        return PlainTextResponse("ok\n")
+
+    def ready(self) -> Response:
+        """Answer where documents can be linked."""
+        try:
+            return PlainTextResponse(f"{len(self.linker.kb)} entities\n")
+        except (ValueError, OSError) as error:
+            return PlainTextResponse(f"{error}\n", 503)
+
+    def metrics(self) -> Response:
+        """The counts of requests and mentions."""
+        return PlainTextResponse(self.counts.text(len(self.linker.kb)), media_type=MEDIA_TYPE)
+
+    def router(self) -> APIRouter:
+        """The routes of all operations, whose paths are counted."""
+        problems: Any = {"default": {"model": schema.ErrorBody, "description": "The error"}}
+        router = APIRouter(route_class=_Operation, responses=problems)
+        token: Any = {"dependencies": [Security(HTTPBearer(auto_error=False))]}
+        for path, function, answer, summary in (
+            ("/link", self.link, schema.LinkAnswer, "Link mentions"),
+            ("/entities", self.entities, schema.State, "Add or replace entities"),
+            ("/entities/remove", self.remove, schema.State, "Remove entities"),
+            ("/entities/merge", self.merge, schema.State, "Merge two entities"),
+        ):
+            about: Any = {"response_model": answer, "summary": summary, **token}
+            router.add_api_route(path, function, methods=["POST"], **about)
+        for path, read, summary, security in (
+            ("/health", self.health, "Answers while the process runs", {}),
+            ("/ready", self.ready, "Answers where documents can be linked", {}),
+            ("/metrics", self.metrics, "Counts in the text format of Prometheus", token),
+        ):
+            about = {"response_class": PlainTextResponse, "summary": summary, **security}
+            router.add_api_route(path, read, methods=["GET"], **about)
+            router.add_api_route(path, read, methods=["HEAD"], include_in_schema=False)
+        return router
+
+    def app(self, **settings: Any) -> FastAPI:
+        """An application with all operations and their description in OpenAPI.
+
+        settings: Those of ``FastAPI``.
+        """
+        about: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
+        app, router = FastAPI(title="spacy_arbo_el", **about), self.router()
+        paths = (route.path for route in router.routes if isinstance(route, APIRoute))
+        self.counts.paths = frozenset(paths)
+        app.include_router(router)
+        app.state.service = self
+        return app
+
+
+class _Operation(APIRoute):
+    """A route whose errors are answered as JSON, each with one message."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        handler = super().get_route_handler()
+
+        async def answered(request: Request) -> Response:
+            # Whatever it is called, a body is JSON: curl calls all bodies forms.
+            MutableHeaders(scope=request.scope)["content-type"] = "application/json"
+            try:
+                return await handler(request)
+            except RequestValidationError as error:
+                status, text = 422, schema.first_problem(error)
+            except HTTPException as error:
+                status, text = error.status_code, error.detail
+            except TimeoutError:
+                status, text = 503, "It was not linked in time. Ask for less at once, or later."
+            except OSError as error:
+                status, text = 507, f"Nothing has changed: {error}."
+            except Exception as error:
+                status, text = 422, str(error)
+                if not code_of(error):
+                    log.exception("%s has failed", request.url.path)
+                    status, text = 500, "The service has failed. Its log says why."
+            return JSONResponse({"error": text}, status)
+
+        return answered
+
+
+def guarded(app: FastAPI, service: Service, rules: Rules, windows: Windows) -> FastAPI:
+    """The application behind the gate, with all answers counted."""
+    app.add_middleware(Gate, rules=rules, windows=windows)
+    app.add_middleware(Metrics, counts=service.counts)
+    return app
+
+
+def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> FastAPI:
+    """The service without pages, to be mounted in another application.
+
+    Entities that are added stay in memory until the pipeline is saved.
+    """
+    kb = find_linker(nlp).kb
+    edits = None if read_only else Edits(kb.upsert, kb.remove, kb.merge)
+    service = Service(nlp, edits, rules.patience)
+    service.warm()
+    failures: Any = {HTTPException: fail}
+    return guarded(service.app(exception_handlers=failures), service, rules, Windows())
+
+
+def fail(request: Request, error: Exception) -> Response:
+    """The answer to a request that no route takes."""
+    assert isinstance(error, HTTPException)
+    return refusal(request, error.status_code, error.detail, dict(error.headers or {}))
+
+
+def _weight(item: _Item) -> int:
+    """Work of a document, as a number of mentions."""
+    _, document, _ = item
+    if document.mentions is not None:
+        return 1 + len(document.mentions)
+    return 1 + len(document.text or document.tokens or ()) // (100 if document.text else 20)
+
+
+def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
+    if in_tokens:
+        return Span(doc, mention.start, mention.end, mention.label)
+    # A mention that ends within a token is widened to the whole token.
+    place = mention.start, mention.end
+    span = doc.char_span(*place, label=mention.label, alignment_mode="expand")
+    return cast(Span, span)  # there is one wherever start and end are within the text
+
+
+def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> dict[str, Any]:
+    start, end = (span.start, span.end) if in_tokens else (span.start_char, span.end_char)
+    return {
+        "start": start,
+        "end": end,
+        "text": span.text,
+        "label": span.label_,
+        "kb_id": link.kb_id,
+        "title": link.title,
+        "score": link.score,
+        "presence": link.presence,
+        "undecided": [one.kb_id for one in link.undecided],
+        "new_entity": link.cluster,
+        "candidates": link.to_dict()["candidates"][:n_candidates],
+    }

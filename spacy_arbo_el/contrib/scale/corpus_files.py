@@ -1,0 +1,265 @@
+"""Mentions of a corpus and decisions in mapped files.
+
+A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
+their values, reads only these.
+"""
+
+import json
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...base.arrays import offsets_of, resized_table
+from ...linking.corpus import CorpusDecisions
+from ...linking.corpus_mentions import (
+    CorpusMentions,
+    CorpusPart,
+    PackedRecords,
+    canonical_order,
+    mentions_of,
+    numbered,
+    pack_records,
+)
+from ...ranking.decisions import Decisions, Paths, Step
+from ...storage.files import write_file
+from ...storage.folders import FolderKind, replacing_folder
+
+# Gives the parts of a corpus, in the order in which their documents were read, anew each time.
+ReadParts = Callable[[], Iterable[CorpusPart]]
+FOLDER = FolderKind("values of a corpus", lambda folder: r"[a-z_]+\.(npy|bin|json|faiss)")
+RECORDS = "records.bin"
+COVERAGE = "coverage.json"
+# Arrays of word pieces and passages, which stay in the order in which documents were read.
+_AS_READ = ("inputs_ids", "inputs_offsets")
+# What kinds of steps are written as.
+KINDS = ("entity", "exemplar", "mention")
+# Mentions whose paths are in memory as lists at a time.
+PATHS = 1 << 16
+# The arrays with several values per mention.
+_TABLES = frozenset(
+    ["vectors", "exemplar_entities", "ranking_exemplars"]
+    + [
+        f"{table}_{values}"
+        for table in ("entities", "exemplars", "ranking", "candidates")
+        for values in ("ids", "scores")
+    ]
+)
+
+
+class MappedArrays:
+    """The arrays of a folder, mapped. Changes would stay in memory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        path = self._folder / f"{name}.npy"
+        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
+
+
+class FilePlaces(Sequence[range]):
+    """``CorpusMentions.places`` from a file.
+
+    bounds: (d, 2) int64, the first mention of each document and the one behind its last.
+    """
+
+    def __init__(self, bounds: np.ndarray) -> None:
+        self._bounds = bounds
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    def __getitem__(self, document: Any) -> Any:
+        if isinstance(document, slice):
+            return [range(*bounds) for bounds in self._bounds[document].tolist()]
+        return range(*self._bounds[document].tolist())
+
+
+def write_mentions(folder: Path, read: ReadParts) -> None:
+    """Write all parts' mentions. ``CorpusMentions.joined`` says how they are joined.
+
+    One part is in memory at a time, and some numbers for each mention. A folder that is there is
+    replaced in one step.
+
+    folder: Where the files are put.
+    read: Gives the parts; it is called twice.
+    """
+    with replacing_folder(folder, FOLDER) as new:
+        layout = _Layout(new, read())
+        layout.fill(read())
+
+
+def read_mentions(folder: Path) -> CorpusMentions:
+    """Map the result of ``write_mentions``."""
+    arrays = MappedArrays(folder)
+    places = FilePlaces(arrays["places"])
+    records = _records(folder, arrays["record_starts"], arrays["record_stops"])
+    mentions = mentions_of(arrays.__getitem__, records, arrays["numbers"], len(places))
+    return CorpusMentions(places, arrays["documents"], *mentions)
+
+
+def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> PackedRecords:
+    # An empty file cannot be mapped.
+    data = np.memmap(folder / RECORDS, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
+    return PackedRecords(np.asarray(data), starts, stops)
+
+
+class _Layout:
+    """Places of the mentions of each part.
+
+    folder: Where the files are put. The records are written here.
+    parts: All parts.
+    """
+
+    def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
+        self.folder = folder
+        self._shapes: dict[str, tuple[np.dtype, int]] = {}
+        self._passages, self._pieces, metric = 0, 0, "ip"
+        counts, lengths = array("q"), array("q")
+        with (folder / RECORDS).open("wb") as file:
+            for part in parts:
+                metric = part.ranked.neighbours.metric
+                counts.extend(part.counts)
+                data, record_bounds = pack_records(part.ranked.batch.records)
+                lengths.extend(np.diff(record_bounds).tolist())
+                file.write(data.tobytes())
+                self._measure(part)
+        bounds = offsets_of(np.array(lengths, dtype=np.int64))
+        records = _records(folder, bounds[:-1], bounds[1:])
+        rows, places = canonical_order(records, counts)
+        # From the mentions as they were read to their rows.
+        self._row_of = np.empty(len(rows), dtype=np.int64)
+        self._row_of[rows] = np.arange(len(rows))
+        np.save(folder / "metric.npy", np.array(metric), allow_pickle=False)
+        self._save("places", np.array([(p.start, p.stop) for p in places]).reshape(-1, 2))
+        self._save("record_starts", bounds[:-1][rows])
+        self._save("record_stops", bounds[1:][rows])
+
+    def _measure(self, part: CorpusPart) -> None:
+        for name, values in part.arrays().items():
+            width = values.shape[1] if values.ndim == 2 else 0
+            if len(part.ranked.batch) or name not in self._shapes:
+                known = self._shapes.get(name, (values.dtype, 0))[1]
+                self._shapes[name] = values.dtype, max(width, known)
+        inputs = part.ranked.batch.inputs
+        self._passages += inputs.passages
+        self._pieces += len(inputs.ids)
+
+    def _save(self, name: str, numbers: np.ndarray) -> None:
+        np.save(self.folder / f"{name}.npy", numbers.astype(np.int64, copy=False))
+
+    def fill(self, parts: Iterable[CorpusPart]) -> None:
+        """Write the arrays.
+
+        parts: The same as before.
+        """
+        out = {name: self._new(name) for name in self._shapes}
+        start = document = passage = piece = 0
+        for part in parts:
+            rows = self._row_of[start : start + len(part.ranked.batch)]
+            arrays, inputs = part.arrays(), part.ranked.batch.inputs
+            arrays["documents"] = arrays["documents"] + document
+            arrays["inputs_passage"] = arrays["inputs_passage"] + passage
+            pieces, passages = inputs.ids, inputs.offsets[1:] + piece
+            out["inputs_ids"][piece : piece + len(pieces)] = pieces
+            out["inputs_offsets"][passage + 1 : passage + 1 + len(passages)] = passages
+            for name in out.keys() - set(_AS_READ):
+                _put(out[name], rows, arrays[name])
+            start, document = start + len(rows), document + len(part.counts)
+            passage, piece = passage + len(passages), piece + len(pieces)
+        self._save("numbers", numbered(out["documents"]))
+        for written in out.values():
+            written.flush()
+
+    def _new(self, name: str) -> np.memmap:
+        """A new file of zeros."""
+        dtype, width = self._shapes[name]
+        sizes = {"inputs_ids": self._pieces, "inputs_offsets": self._passages + 1}
+        count = sizes.get(name, len(self._row_of))
+        shape = (count, width) if name in _TABLES else (count,)
+        path = self.folder / f"{name}.npy"
+        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+
+
+def _put(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
+    """Write the values of some mentions, padded as ``TopK`` is."""
+    if values.ndim == 2:
+        missing = -np.inf if values.dtype.kind == "f" else -1
+        values = resized_table(values, out.shape[1], missing)
+    out[rows] = values
+
+
+class FileIds(Sequence[str]):
+    """One id per mention.
+
+    ids: (n,) text, each id once.
+    numbers: (m,) int64, which of them a mention has, -1 for "".
+    """
+
+    def __init__(self, ids: np.ndarray, numbers: np.ndarray) -> None:
+        self._ids, self._numbers = ids, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, mention: Any) -> Any:
+        if isinstance(mention, slice):
+            return [self[row] for row in range(*mention.indices(len(self)))]
+        number = int(self._numbers[mention])
+        return str(self._ids[number]) if number >= 0 else ""
+
+
+def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
+    """Write decisions on a corpus's mentions, all or none of them."""
+    decisions, count = decided.decisions, len(decided.decisions.entities)
+    number_of: dict[str, int] = {"": -1}
+    for id_ in decided.cluster_ids:
+        number_of.setdefault(id_, len(number_of) - 1)
+    numbers = np.fromiter((number_of[id_] for id_ in decided.cluster_ids), np.int64, count)
+    starts = range(0, count, PATHS)
+    blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [_steps([])]
+    lengths, kinds, refs, logits = (np.concatenate(arrays) for arrays in zip(*blocks))
+    with replacing_folder(folder, FOLDER) as new:
+        for name, array in {
+            "entities": decisions.entities,
+            "logits": decisions.logits,
+            "cluster_numbers": numbers,
+            "cluster_ids": np.array(list(number_of)[1:], dtype=str),
+            "step_bounds": offsets_of(lengths),
+            "step_kinds": kinds,
+            "step_refs": refs,
+            "step_logits": logits,
+        }.items():
+            np.save(new / f"{name}.npy", array, allow_pickle=False)
+        write_file(new / COVERAGE, json.dumps(decided.coverage).encode("utf8"))
+
+
+def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
+    """Lengths of paths, and their steps' kinds, numbers, log-odds."""
+    steps = [step for path in paths for step in path]
+    return (
+        np.array([len(path) for path in paths], dtype=np.int64),
+        np.array([KINDS.index(step.kind) for step in steps], dtype=np.uint8),
+        np.array([step.ref for step in steps], dtype=np.int64),
+        np.array([step.logit for step in steps], dtype=np.float64),
+    )
+
+
+def read_decisions(folder: Path) -> CorpusDecisions:
+    """Map the result of ``write_decisions``."""
+    arrays = MappedArrays(folder)
+    entities, bounds = arrays["entities"], arrays["step_bounds"]
+    kinds, refs, logits = (arrays[f"step_{name}"] for name in ("kinds", "refs", "logits"))
+
+    def steps(mention: int) -> Iterator[Step]:
+        for step in range(int(bounds[mention]), int(bounds[mention + 1])):
+            yield Step(KINDS[kinds[step]], int(refs[step]), float(logits[step]))
+
+    paths = Paths(lambda mention: list(steps(mention)), len(entities))
+    decisions = Decisions(entities, arrays["logits"], paths)
+    ids = FileIds(arrays["cluster_ids"], arrays["cluster_numbers"])
+    coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
+    return CorpusDecisions(decisions, ids, coverage)

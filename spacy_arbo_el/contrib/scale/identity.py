@@ -1,0 +1,84 @@
+"""The identity of a run: pipeline, packages and settings.
+
+It is the same on all machines and after a restart.
+"""
+
+import hashlib
+import importlib.metadata
+import platform
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import spacy
+
+from ... import __version__
+from ...base.errors import ArboError, Errors
+from ...base.settings import different_keys
+from ...kb.folder import is_derived
+from ...storage.files import is_temporary
+from ...storage.lines import check_exists
+
+# Packages beside this one of which another version may give other links.
+PACKAGES = ("spacy", "torch")
+# Files beside an open database.
+OPEN_DATABASE = ("-wal", "-shm", "-journal", ".lock")
+BLOCK = 1 << 22
+
+
+def versions() -> dict[str, str]:
+    """Versions of packages that links depend on. Builds such as ``+cpu`` are left out.
+
+    Those that are not installed are left out: a pipeline without a transformer needs no torch.
+    """
+    found = {"spacy_arbo_el": __version__}
+    for name in PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name).split("+")[0]
+    return found
+
+
+def model_folder(model: Path) -> Path:
+    """Find a pipeline's folder by path or package name."""
+    if model.is_dir():
+        return model
+    if not spacy.util.is_package(str(model)):
+        raise ArboError(Errors.E898.format(name=str(model)))
+    package = spacy.util.get_package_path(str(model))
+    (config,) = package.glob("*/config.cfg")
+    return config.parent
+
+
+def fingerprint(path: Path) -> str:
+    """Hash a file, or a folder's names and contents. The name of the file does not count.
+
+    RETURNS: 32 hexadecimal digits.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    is_folder = check_exists(path).is_dir()
+    for file in sorted(path.rglob("*")) if is_folder else [path]:
+        if is_folder and (not file.is_file() or is_temporary(file.name)):
+            continue
+        if is_folder and (file.name.endswith(OPEN_DATABASE) or is_derived(file)):
+            continue
+        name = file.relative_to(path).as_posix() if is_folder else ""
+        digest.update(f"{name}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as content:
+            while block := content.read(BLOCK):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def check_same(driver: dict[str, Any], worker: dict[str, Any]) -> None:
+    """Raise ValueError if worker and driver would link differently."""
+    differences = differing(driver, worker)
+    if differences:
+        raise ArboError(Errors.E891.format(host=platform.node(), differences=differences))
+
+
+def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
+    """The settings in which two runs differ, as text; "" for none."""
+    return "; ".join(
+        f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"
+        for name in different_keys(ours, theirs)
+    )

@@ -1,0 +1,120 @@
+"""The one map over files. Workers do shards, and a shard is done where its output exists.
+
+A run has a folder that all workers can reach, with its settings in ``job.json`` and mostly its
+shards in ``shards.jsonl``. Every file is written under a temporary name and renamed. Whoever does a
+shard a second time writes the same, so nothing is lost or doubled by a worker that was killed.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ...base.errors import ArboError, Errors
+from ...storage.files import is_temporary, write_file
+from . import on_ray
+from .identity import differing
+from .on_ray import RaySettings
+from .shards import Shard, read_shards, write_shards
+
+JOB, SHARDS = "job.json", "shards.jsonl"
+# What workers are made of: a job says the task and its settings.
+J = TypeVar("J")
+# Does a shard, and writes its output.
+Worker = Callable[[Shard], None]
+# Gives the file that is written last of a shard.
+Output = Callable[[Shard], Path]
+
+
+def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None = None) -> None:
+    """Begin a run in a folder, or resume its run.
+
+    Raises ValueError where the folder holds anything else, or a run with other settings or shards.
+    """
+    names = sorted(path.name for path in folder.glob("*") if not is_temporary(path.name))
+    if JOB not in names:
+        others = [name for name in names if name != SHARDS]
+        if others:
+            raise ArboError(Errors.E902.format(path=folder, names=", ".join(others[:3])))
+        if shards is not None:
+            write_shards(folder / SHARDS, shards)
+        # Last, so that a run that has begun has its shards too.
+        write_file(folder / JOB, json.dumps(settings, indent=2).encode("utf8"))
+    # Read again, since another part of the run may have begun at the same time.
+    differences = differing(settings, json.loads((folder / JOB).read_text(encoding="utf8")))
+    if not differences and shards is not None and read_shards(folder / SHARDS) != shards:
+        differences = "the corpus has other files or documents"
+    if differences:
+        raise ArboError(Errors.E890.format(path=folder, differences=differences))
+
+
+def undone(shards: Sequence[Shard], output: Output) -> list[Shard]:
+    """The shards whose output does not exist."""
+    return [shard for shard in shards if not output(shard).is_file()]
+
+
+def map_files(
+    make: Callable[[J], Worker],
+    job: J,
+    shards: Sequence[Shard],
+    output: Output,
+    ray: RaySettings | None = None,
+) -> Iterator[Shard]:
+    """Have workers do the shards that are not done. Yields each of these, on Ray in any order.
+
+    make: Makes a worker of the job, once per process; a class, whose name Ray carries.
+    ray: The workers of a cluster; None for one in this process.
+    """
+    todo = undone(shards, output)
+    if ray is not None:
+        yield from on_ray.map_shards(make, job, todo, ray)
+    elif todo:
+        work = make(job)
+        for shard in todo:
+            work(shard)
+            yield shard
+    missing = undone(todo, output)
+    if missing:
+        path = output(missing[0]).parent
+        raise ArboError(Errors.E899.format(missing=len(missing), total=len(todo), path=path))
+
+
+def do_files(
+    make: Callable[[J], Worker],
+    job: J,
+    shards: Sequence[Shard],
+    output: Output,
+    ray: RaySettings | None = None,
+) -> None:
+    """Run ``map_files`` to the end."""
+    for _ in map_files(make, job, shards, output, ray):
+        pass
+
+
+def do_once(
+    function: Callable[[J], None], job: J, output: Path, ray: RaySettings | None = None
+) -> None:
+    """Call a function that writes ``output``, unless it exists.
+
+    It runs here, or on one worker of Ray.
+    """
+    alone = None if ray is None else replace(ray, workers=1)
+    do_files(partial(_Once, function), job, [Shard(0, ())], lambda shard: output, alone)
+
+
+class _Once:
+    """A worker whose only shard is all work."""
+
+    def __init__(self, function: Callable[[J], None], job: J) -> None:
+        self.work = partial(function, job)
+
+    def __call__(self, shard: Shard) -> None:
+        self.work()
+
+
+def cluster(ray: RaySettings | None) -> AbstractContextManager[None]:
+    """The connection to a cluster; nothing if there is none."""
+    return nullcontext() if ray is None else on_ray.connected(ray)

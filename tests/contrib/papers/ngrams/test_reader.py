@@ -1,0 +1,147 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.contrib.papers.ngrams.hashing import BREAK, FIRST_SUBWORD
+from spacy_arbo_el.contrib.papers.ngrams.reader import NAME_TOKENS, NgramReader
+from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
+
+from . import oracle
+from .test_hashing import CHARACTERS
+
+WORDS = st.sampled_from(["the", "Cold", "flu.", "Of", "x", "-", "東京", "It", "\n"])
+
+
+def words(text):
+    return [oracle.word(text[a:b]) for a, b in oracle.tokens_of(text)]
+
+
+def passage(inputs: SpanInputs, span: int):
+    """Left context, span and right context as lists of numbers."""
+    start = inputs.offsets[inputs.passage[span]]
+    ids = inputs.ids[start : inputs.offsets[inputs.passage[span] + 1]].tolist()
+    first, last = int(inputs.first[span]), int(inputs.last[span])
+    return ids[:first], ids[first : last + 1], ids[last + 1 :]
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=9), min_size=1, max_size=3), st.data())
+def test_passages_are_those_of_a_loop_over_mentions(groups, data):
+    texts = [" ".join(group) for group in groups]
+    near, window, longest = (data.draw(st.integers(0, n)) for n in (3, 4, 5))
+    mentions = []
+    for _ in range(data.draw(st.integers(0, 5))):
+        text = data.draw(st.integers(0, len(texts) - 1))
+        ends = [data.draw(st.integers(0, len(texts[text]))) for _ in range(2)]
+        mentions.append((text, min(ends), max(ends)))
+    text_of, *offsets = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
+    reader = NgramReader(near, window, longest)
+    inputs = reader.read_mentions(None, texts, text_of, np.stack(offsets, axis=1))
+    cuts = [[cut for n, *ends in mentions if n == i for cut in ends] for i in range(len(texts))]
+    for span, (number, start, end) in enumerate(mentions):
+        text = texts[number]
+        tokens = oracle.tokens_of(text, cuts[number])
+        inside = [i for i, (a, b) in enumerate(tokens) if start <= a and b <= end]
+        left, own, right = passage(inputs, span)
+        if not inside:
+            assert not inputs.readable[span]
+            check_inputs(inputs.take(np.array([span])))
+            continue
+        numbers = [oracle.word(text[a:b]) for a, b in tokens]
+        assert own == [
+            number
+            for i in inside
+            for number in (numbers[i], *oracle.subwords(text[tokens[i][0] : tokens[i][1]], longest))
+        ]
+        before, behind = numbers[: inside[0]], numbers[inside[-1] + 1 :]
+        assert left == before[len(before) - len(left) :] and right == behind[: len(right)]
+        assert min(near, len(before)) <= len(left) <= max(near, window)
+        assert min(near, len(behind)) <= len(right) <= max(near, window)
+        check_inputs(inputs.take(np.array([span])))
+
+
+def test_passage_is_the_sentence_and_at_least_the_tokens_near_the_mention():
+    text = "Nothing here. He has a bad flu in winter. The rest."
+    start = text.index("flu")
+    place = np.array([[start, start + 3]])
+    read = NgramReader(near=1, window=9).read_mentions(None, [text], np.zeros(1, int), place)
+    assert passage(read, 0) == (words("He has a bad"), words("flu"), words("in winter."))
+    read = NgramReader(near=6, window=9).read_mentions(None, [text], np.zeros(1, int), place)
+    assert passage(read, 0)[0] == words("here. He has a bad")
+    read = NgramReader(near=1, window=2).read_mentions(None, [text], np.zeros(1, int), place)
+    assert passage(read, 0) == (words("a bad"), words("flu"), words("in winter"))
+
+
+def test_mention_inside_a_word_is_cut_out_of_it():
+    read = NgramReader().read_mentions(None, ["xflux"], np.zeros(1, int), np.array([[1, 4]]))
+    assert passage(read, 0) == (words("x"), words("flu"), words("x"))
+
+
+def test_lines_of_a_text_are_names_description_and_types():
+    texts = [
+        ("cold\ncommon cold", "An illness of the nose.\nDisease\nInfection of it"),
+        ("flu", ""),
+        ("", "Only described"),
+        ("flu", "\nDisease"),
+        ("", "\nDisease"),
+        ("", ""),
+        ("\n", " "),
+    ]
+    inputs = NgramReader().read_texts(None, texts)
+    stop = [BREAK]
+    lists = [inputs.ids[a:b].tolist() for a, b in zip(inputs.offsets[:-1], inputs.offsets[1:])]
+    assert lists[0] == [
+        *(words("cold") + stop + words("common cold") + stop),
+        *(words("An illness of the nose.") + stop),
+        *(stop + words("Disease") + stop + words("Infection of it")),
+    ]
+    assert lists[1] == words("flu") + stop + stop
+    assert lists[2] == stop + words("Only described") + stop
+    assert lists[3] == words("flu") + stop + stop + words("Disease")
+    assert inputs.readable.tolist() == [True, True, True, True, False, False, False]
+    # The marker is where the description ends.
+    assert [ids[marker] for ids, marker in zip(lists, inputs.marker.tolist())] == [BREAK] * 7
+    check_inputs(inputs)
+
+
+@given(st.lists(st.tuples(st.text(CHARACTERS, max_size=9), st.text(CHARACTERS, max_size=9))))
+def test_texts_read_one_by_one_or_together_are_the_same(texts):
+    reader = NgramReader(subwords=4)
+    together = reader.read_texts(None, texts)
+    each = SpanInputs.concat(reader.read_texts(None, [text]) for text in texts)
+    for name, array in together.to_dict().items():
+        assert np.array_equal(array, each.to_dict()[name])
+
+
+def test_empty_lists_give_no_spans():
+    none = np.zeros((0, 2), dtype=np.int64)
+    assert len(NgramReader().read_mentions(None, ["text"], none[:, 0], none)) == 0
+    assert len(NgramReader().read_texts(None, [])) == 0
+
+
+def test_whitespace_cannot_be_read():
+    read = NgramReader().read_mentions(
+        None, ["a   b", "  "], np.array([0, 1]), np.array([[2, 3], [0, 2]])
+    )
+    assert read.readable.tolist() == [False, False]
+
+
+def test_scripts_without_spaces_are_read_by_characters():
+    text = "彼は東京に住む"
+    read = NgramReader(near=1, subwords=4).read_mentions(
+        None, [text], np.zeros(1, int), np.array([[2, 4]])
+    )
+    left, own, right = passage(read, 0)
+    assert own == [oracle.word("東"), oracle.word("京")]
+    assert left == [oracle.word("彼"), oracle.word("は")]
+    assert len(right) == 3
+    thai = NgramReader().read_texts(None, [("กรุงเทพ", "")])
+    assert thai.last[0] + 1 == len("กรุงเทพ")
+
+
+def test_long_names_and_hostile_texts_are_cut():
+    long = "word " * 5000
+    read = NgramReader(subwords=4).read_texts(None, [(long, long)])
+    assert (read.ids < FIRST_SUBWORD).sum() <= NAME_TOKENS + 256 + 2
+    place = np.array([[0, len(long)]])
+    read = NgramReader().read_mentions(None, [long], np.zeros(1, int), place)
+    assert len(read.ids) == NAME_TOKENS

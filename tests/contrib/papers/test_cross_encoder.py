@@ -1,0 +1,405 @@
+"""The cross-encoder as the reranker of a linker: bad input, round trips, explanations."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import spacy
+from thinc.api import set_dropout_rate
+
+from spacy_arbo_el.base.calibration import Calibration, probability
+from spacy_arbo_el.base.log import warn_once
+from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encoder
+from spacy_arbo_el.contrib.papers.cross_encoder.pair_scorer import PairScorer, check_scores
+from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
+from spacy_arbo_el.fitting.calibrate import calibrate_pipeline
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.ranking.feature_ranker import feature_ranker
+from spacy_arbo_el.ranking.ranking import BestEvidence
+
+from ...encoders.numpy_tower import build_hashed_encoder
+from ...linker.conftest import build_tiny
+from ...linker.world import DEV, ENTITIES, TRAIN, annotated, examples
+from ...tiny import save_tiny
+
+SECTION = {
+    "@misc": "spacy-arbo-el.CrossEncoder.v1",
+    "n_reranked": 4,
+    "as_feature": False,
+    "window": 24,
+    "text": 16,
+    "ranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
+}
+IN_RANKER = {
+    **SECTION,
+    "n_reranked": 5,
+    "window": 20,
+    "text": 12,
+    "as_feature": True,
+    "ranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False},
+}
+
+
+def with_scorer(tiny_bert, entities=ENTITIES, section=SECTION, weight=0.0, **config):
+    """A pipeline whose cross-encoder has random weights, so that it turns links at random."""
+    nlp = build_tiny(tiny_bert, entities, reranker=section, **config)
+    linker = find_linker(nlp)
+    source = linker.model.get_ref("mention")
+    scorer = PairScorer.create(source, linker.reranker.size, linker.encoder.fingerprint)
+    head = scorer.model.layers[1]
+    head.set_param("W", head.get_param("W") * 50)
+    curves = linker.calibration.times(weight) if weight else None
+    linker.reranker = replace(linker.reranker, scorer=scorer, vector_curves=curves)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp(tiny_bert):
+    """Don't change it."""
+    return with_scorer(tiny_bert)
+
+
+@pytest.fixture(scope="module")
+def fitted(tiny_bert):
+    """One whose scores are a feature of a fitted ranker. Don't change it."""
+    nlp = with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
+    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
+    assert find_linker(nlp).reranker.fitted.weights is not None
+    return nlp
+
+
+def ranked(nlp, texts, reranker=None):
+    """The ranking of the mentions of texts, and that of the ranker inside."""
+    linker = find_linker(nlp)
+    stages = linker.stages
+    reranker = reranker or stages.reranker
+    batch = stages.encode(stages.reader.read_docs([annotated(nlp, text) for text in texts]))
+    neighbours = stages.retrieve(batch)
+    with stages.datastore.reading():
+        before = reranker.ranker(batch, neighbours, stages.context)
+        return reranker(batch, neighbours, stages.context), before
+
+
+def links(docs):
+    return [[(span.kb_id_, span._.arbo.ids) for span in doc.ents] for doc in docs]
+
+
+def scores(docs):
+    return [score for doc in docs for span in doc.ents for score in span._.arbo.scores]
+
+
+def docs_of(nlp, texts=(*DEV, *TRAIN)):
+    return [annotated(nlp, text) for text in texts]
+
+
+def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
+    plain, with_section = build_tiny(tiny_bert), build_tiny(tiny_bert, reranker=SECTION)
+    found, expected = (list(n.pipe(docs_of(n))) for n in (with_section, plain))
+    assert links(found) == links(expected) and scores(found) == scores(expected)
+    assert find_linker(with_section).reranker.to_bytes() == b""
+
+
+def test_scored_candidates_come_first_and_the_others_keep_their_order(nlp):
+    after, before = ranked(nlp, TRAIN)
+    k = find_linker(nlp).reranker.n_reranked
+    assert (np.sort(after.candidates.ids[:, :k]) == np.sort(before.candidates.ids[:, :k])).all()
+    assert (after.candidates.ids[:, k:] == before.candidates.ids[:, k:]).all()
+    assert (after.candidates.ids[:, 0] != before.candidates.ids[:, 0]).any()
+    valid = after.candidates.valid
+    assert (np.diff(np.where(valid, after.candidates.scores, -1e9), axis=1) <= 0).all()
+    assert np.isfinite(after.candidates.scores[valid]).all()
+
+
+def test_the_order_is_that_of_the_scores(nlp):
+    linker = find_linker(nlp)
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    neighbours = stages.retrieve(batch)
+    with stages.datastore.reading():
+        scored = stages.reranker.score(batch, neighbours, stages.context)
+        after = stages.reranker(batch, neighbours, stages.context)
+    best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
+    assert (after.candidates.ids[:, 0] == best[:, 0]).all()
+
+
+def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, nlp):
+    other = with_scorer(tiny_bert, entities=ENTITIES[::-1])
+    linker = find_linker(other)
+    linker.kb.remove([ENTITIES[0].id])
+    linker.kb.add([ENTITIES[0]])
+    found = []
+    for each in (nlp, other):
+        stages = find_linker(each).stages
+        batch = stages.encode(stages.reader.read_docs(docs_of(each)))
+        positions = stages.datastore.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
+        table = np.tile(positions, (len(batch), 1))
+        with stages.datastore.reading():
+            pairs = stages.reranker.pairs(batch, table, stages.context)
+        found.append(stages.reranker.scorer(pairs))
+    np.testing.assert_allclose(*found, atol=1e-5)
+
+
+def test_token_types_are_those_of_the_two_parts(nlp, monkeypatch):
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    scorer, seen = stages.reranker.scorer, []
+    with stages.datastore.reading():
+        candidates = np.tile(np.arange(5), (len(batch), 1))
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    shim, predict = shim_of(scorer.tower), EncoderShim.predict
+    # Where the candidate begins.
+    borders = {}
+    for start, end, first in zip(pairs.offsets, pairs.offsets[1:], pairs.first.tolist()):
+        borders[tuple(pairs.ids[start:end].tolist())] = first
+
+    def keep(self, inputs):
+        if self is shim:
+            seen.append(inputs.kwargs)
+        return predict(self, inputs)
+
+    monkeypatch.setattr(EncoderShim, "predict", keep)
+    scorer(pairs)
+    assert seen
+    for kwargs in seen:
+        keys = ("input_ids", "attention_mask", "token_type_ids")
+        for ids, mask, types in zip(*(kwargs[key].tolist() for key in keys)):
+            length = sum(mask)
+            border = borders[tuple(ids[:length])]
+            assert types == [int(border <= i < length) for i in range(len(ids))]
+
+
+def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
+    scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
+    candidates = np.tile(np.arange(3), (len(batch), 1))
+    with stages.datastore.reading():
+        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    saved = PairScorer.from_bytes(scorer.to_bytes())
+    np.testing.assert_array_equal(saved(pairs), scorer(pairs))
+    shim_of(scorer.tower).precision = "float32"
+    gradient = np.random.default_rng(0).normal(size=len(pairs)).astype(np.float32)
+    set_dropout_rate(scorer.model, 0.0)
+    scores, backprop = scorer.begin_update(pairs)
+    np.testing.assert_allclose(scores, scorer(pairs), atol=1e-3)
+    backprop(gradient)
+    head, step = scorer.model.layers[1], 1e-2
+    for name, place in (("W", (0, 3)), ("b", 0)):
+        moved = head.get_param(name).copy()
+        moved[place] += step
+        expected, old = head.get_grad(name)[place], head.get_param(name)
+        head.set_param(name, moved)
+        assert ((scorer(pairs) - scores) @ gradient) / step == pytest.approx(expected, rel=0.02)
+        head.set_param(name, old)
+
+
+def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
+    linker = find_linker(fitted)
+    stages, reranker = linker.stages, linker.reranker
+    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
+    neighbours, curves = stages.retrieve(batch), reranker.vector_curves
+    with stages.datastore.reading():
+        with_curves = reranker.score(batch, neighbours, stages.context)
+        plain = replace(reranker, vector_curves=None).score(batch, neighbours, stages.context)
+    assert (with_curves.first == plain.first).all() and curves != linker.calibration
+    texts, exemplars = neighbours.entities, neighbours.exemplars
+    for row, candidates in enumerate(plain.first.tolist()):
+        of_entity = {}
+        for owners, kind, found in (
+            (texts.ids, "entity", texts),
+            (neighbours.exemplar_entities, "exemplar", exemplars),
+        ):
+            slope, offset = getattr(curves, kind)
+            for entity, similarity in zip(owners[row].tolist(), found.scores[row].tolist()):
+                if entity >= 0:
+                    of_entity.setdefault(entity, []).append(slope * similarity + offset)
+        least = min(max(values) for values in of_entity.values())
+        added = [max(of_entity.get(entity, [least])) for entity in candidates]
+        expected = plain.scores[row] + np.array(added)
+        np.testing.assert_allclose(with_curves.scores[row], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_was_trained_is_not_changed_by_another_calibration(fitted, tiny_bert):
+    """The scorer has learned what to add to the log-odds of its training."""
+    linker = find_linker(fitted)
+    stages, reranker = linker.stages, linker.reranker
+    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
+    neighbours = stages.retrieve(batch)
+    other = replace(stages, calibration=stages.calibration.times(3.0))
+    with stages.datastore.reading():
+        expected, found = (
+            reranker.score(batch, neighbours, s.context).scores for s in (stages, other)
+        )
+    assert (found == expected).all()
+
+
+def test_sure_mentions_are_left_as_they_are(nlp):
+    linker = find_linker(nlp)
+    whole, before = ranked(nlp, DEV)
+    first = probability(before.candidates.scores[:, 0])
+    # Between two of them.
+    limit = float(np.sort(first)[3:5].mean())
+    some, _ = ranked(nlp, DEV, replace(linker.reranker, sure=limit))
+    is_sure = first >= limit
+    assert is_sure.any() and not is_sure.all()
+    assert (some.candidates.ids[is_sure] == before.candidates.ids[is_sure]).all()
+    assert (some.candidates.ids[~is_sure] == whole.candidates.ids[~is_sure]).all()
+
+
+# Bad input
+
+
+def test_a_mention_without_candidates_and_one_with_one_candidate(tiny_bert):
+    for entities in ([], ENTITIES[:1]):
+        nlp = with_scorer(tiny_bert, entities, train=[])
+        after, before = ranked(nlp, DEV[:2])
+        assert (after.candidates.ids == before.candidates.ids).all()
+        assert (after.candidates.scores == before.candidates.scores).all()
+        expected = "planet" if entities else "NIL"
+        assert [span.kb_id_ for span in nlp(docs_of(nlp, DEV[:1])[0]).ents] == [expected]
+
+
+def test_an_entity_without_text_is_scored_like_the_others(tiny_bert):
+    silent = Entity("Q1", meta={"unnamed": True})
+    train = [*TRAIN, "A [zorb|Q1] is round.", "The [zorb|Q1] rolled."]
+    nlp = with_scorer(tiny_bert, [*ENTITIES, silent], train=train)
+    after, before = ranked(nlp, ["Nobody saw the [zorb|Q1] again."])
+    position = find_linker(nlp).kb.entities.position("Q1")
+    assert position in before.candidates.ids[0, :4] and position in after.candidates.ids[0, :4]
+    assert np.isfinite(after.candidates.scores[0, :4]).all()
+
+
+def test_texts_and_mentions_that_are_longer_than_the_window(tiny_bert):
+    long = Entity("long", "wide", "the river of the apple " * 200, ["bank " * 90])
+    nlp = with_scorer(tiny_bert, [*ENTITIES, long])
+    text = f"They met at the [{('wide river bank ' * 30).strip()}|long]."
+    linker = find_linker(nlp)
+    batch = linker.reader.read_docs(docs_of(nlp, [text]))
+    stages = linker.stages
+    with stages.datastore.reading():
+        position = linker.kb.entities.position("long")
+        pairs = linker.reranker.pairs(batch, np.array([[position]]), stages.context)
+    assert pairs.lengths.tolist() == [linker.reranker.size]
+    after, _ = ranked(nlp, [text])
+    assert np.isfinite(after.candidates.scores[0, 0])
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "mpnet", "deberta-v2"])
+def test_a_transformer_without_token_types_reads_pairs(kind, tmp_path):
+    nlp = with_scorer(save_tiny(tmp_path / kind, kind))
+    after, before = ranked(nlp, ["He has a [cold|cold] and the [flu|flu]."])
+    assert np.isfinite(after.candidates.scores[:, 0]).all()
+    assert not np.array_equal(after.candidates.scores, before.candidates.scores)
+
+
+def test_transformers_that_cannot_read_the_pairs_are_refused(tiny, tmp_path):
+    source, other = tiny.model.get_ref("mention"), save_tiny(tmp_path / "mpnet", "mpnet")
+    with pytest.raises(ValueError, match="E875"):
+        PairScorer.create(source, 40, "", name=str(other))
+    with pytest.raises(ValueError, match="E206.*4096.*window \\+ text"):
+        PairScorer.create(source, 4096, "")
+    with pytest.raises(ValueError, match="E874"):
+        PairScorer.create(build_hashed_encoder(), 40, "")
+
+
+def test_a_retriever_that_has_changed_since_is_warned_of(nlp):
+    reranker = find_linker(nlp).reranker
+    other = replace(reranker, scorer=PairScorer(reranker.scorer.model, "another"))
+    warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="W870"):
+        ranked(nlp, DEV[:1], other)
+    warn_once.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranked(nlp, DEV[:1])
+
+
+def test_nan_is_an_error(tiny_bert):
+    with pytest.raises(ValueError, match="2 of 3"):
+        check_scores(np.array([1.0, np.nan, np.inf]))
+    nlp = with_scorer(tiny_bert)
+    head = find_linker(nlp).reranker.scorer.model.layers[1]
+    head.set_param("b", np.array([np.nan], dtype=np.float32))
+    with pytest.raises(ValueError, match="E873"):
+        nlp(docs_of(nlp)[0])
+    with pytest.raises(ValueError, match="not finite"):
+        find_linker(nlp).reranker.from_bytes(find_linker(nlp).reranker.to_bytes())
+    curves = replace(Calibration(), exemplar=(np.nan, 0.0))
+    broken = replace(with_scorer(tiny_bert).get_pipe("arbo_linker").reranker, vector_curves=curves)
+    with pytest.raises(ValueError, match="E401"):
+        broken.from_bytes(broken.to_bytes())
+
+
+def test_settings_that_do_not_fit_are_refused(nlp):
+    with pytest.raises(ValueError, match="E870"):
+        cross_encoder(BestEvidence())
+    for wrong in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}):
+        with pytest.raises(ValueError, match="E"):
+            cross_encoder(feature_ranker(), **wrong)
+    reranker = find_linker(nlp).reranker
+    with pytest.raises(ValueError, match="E871"):
+        replace(reranker, window=200).from_bytes(reranker.to_bytes())
+
+
+# Round trips
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 64])
+@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+def test_call_equals_pipe(request, kind, batch_size):
+    nlp = request.getfixturevalue(kind)
+    expected = [nlp(doc) for doc in docs_of(nlp)]
+    found = list(nlp.pipe(docs_of(nlp), batch_size=batch_size))
+    assert links(found) == links(expected)
+    assert scores(found) == pytest.approx(scores(expected), abs=1.1e-4)
+
+
+@pytest.mark.parametrize("kind", ["nlp", "fitted"])
+def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
+    nlp = request.getfixturevalue(kind)
+    expected = list(nlp.pipe(docs_of(nlp)))
+    config = nlp.config
+    nlp.to_disk(tmp_path / "model")
+    again = spacy.load(tmp_path / "model")
+    found = list(again.pipe(docs_of(again)))
+    assert links(found) == links(expected) and scores(found) == scores(expected)
+    copy = spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+    found = list(copy.pipe(docs_of(copy)))
+    assert links(found) == links(expected) and scores(found) == scores(expected)
+    reranker = find_linker(nlp).reranker
+    assert find_linker(again).reranker.to_bytes() == reranker.to_bytes()
+
+
+@pytest.mark.slow
+def test_n_process(fitted):
+    expected = links(fitted.pipe(docs_of(fitted)))
+    assert links(fitted.pipe(docs_of(fitted), n_process=2, batch_size=3)) == expected
+
+
+# Fitting and explaining
+
+
+def test_fitting_keeps_what_was_trained(fitted):
+    reranker = find_linker(fitted).reranker
+    assert reranker.fitted.weights is not None and reranker.ranker.weights is not None
+    nothing = reranker.from_bytes(b"")
+    assert nothing.scorer is None and nothing.vector_curves is None
+
+
+def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):
+    linker = find_linker(nlp)
+    named = []
+    for text in TRAIN:
+        doc = annotated(nlp, text)
+        after, before = ranked(nlp, [text])
+        turned = after.candidates.ids[:, 0] != before.candidates.ids[:, 0]
+        for span, is_turned, old in zip(doc.ents, turned, before.candidates.ids[:, 0].tolist()):
+            explanation = linker.explain(span)
+            assert ("cross-encoder" in str(explanation)) == is_turned
+            assert ("cross-encoder" in explanation._repr_html_()) == is_turned
+            if is_turned:
+                assert linker.kb.entities.ids_of(np.array([old]))[0] in explanation.reranked
+            named.append(is_turned)
+    assert any(named) and not all(named)

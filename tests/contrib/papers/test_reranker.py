@@ -1,0 +1,262 @@
+"""Training of a cross-encoder: its loss, what it learns, interrupted runs."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from thinc.api import Config
+
+from spacy_arbo_el.contrib.papers.cross_encoder import pair_scorer
+from spacy_arbo_el.contrib.papers.cross_encoder.candidates import TrainingCandidates
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import (
+    RerankerTrainer,
+    RerankerTraining,
+    fit_weight,
+)
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker_run import (
+    RerankerRun,
+    mentions_to_train_on,
+    read_config,
+)
+from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.labels import gold_positions
+from spacy_arbo_el.pipelines import save_pipeline
+from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.training.losses import set_loss
+from spacy_arbo_el.training.trainer import TrainingDiverged
+
+from ...commands import run as arbo
+from ...linker.conftest import build, build_tiny
+from ...linker.world import DEV, TRAIN, annotated, docs_of
+
+SETTINGS = {
+    "reranker.window": 32,
+    "reranker.text": 12,
+    "reranker.n_reranked": 4,
+    "training.n_candidates": 4,
+    "training.learn_rate": 0.01,
+    "training.batch_size": 6,
+}
+
+
+def run(nlp, folder, report=lambda line: None, resume=False, **settings):
+    config = read_config(None, {**SETTINGS, **settings})
+    runs = RerankerRun(nlp, config, folder, report)
+    return runs.train(docs_of(nlp, TRAIN), docs_of(nlp, DEV), resume=resume)
+
+
+def table_of(candidates, scores, gold):
+    gold_scores = np.zeros(gold.shape, dtype=np.float32)
+    return TrainingCandidates(candidates, scores, gold, gold_scores, np.zeros((2, 2)))
+
+
+@given(st.data())
+def test_the_weight_of_the_log_odds_predicts_the_gold_candidates_best(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    m, k = data.draw(st.integers(1, 8)), data.draw(st.integers(2, 4))
+    candidates = np.tile(np.arange(k), (m, 1))
+    candidates[:, 2:][rng.random((m, k - 2)) < 0.3] = -1
+    scores = np.where(candidates >= 0, rng.normal(size=(m, k)), -np.inf).astype(np.float32)
+    table = table_of(candidates, scores, rng.integers(0, 2, (m, 1)))
+
+    def loss(weight):
+        return set_loss(weight * scores, table.correct)[0] + np.log(weight) ** 2 / m
+
+    assert loss(fit_weight(table)) <= min(map(loss, np.geomspace(0.01, 100))) + 1e-4
+
+
+def test_without_anything_to_fit_it_on_the_weight_is_one():
+    candidates = np.array([[4, -1], [4, 5]])
+    scores = np.array([[1.0, -np.inf], [1.0, 0.5]], dtype=np.float32)
+    assert fit_weight(table_of(candidates, scores, np.array([[4], [6]]))) == 1.0
+    equal = table_of(candidates[1:], np.ones((1, 2), np.float32), np.array([[5]]))
+    assert fit_weight(equal) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_residual_that_adds_nothing_has_the_ranking_by_vectors(tiny_bert, tmp_path, monkeypatch):
+    nlp = build_tiny(tiny_bert)
+    monkeypatch.setattr(pair_scorer, "FIRST_WEIGHTS", 0.0)
+    linker, lines = find_linker(nlp), []
+    monkeypatch.setattr(RerankerTrainer, "step", lambda self, examples: 0.0)
+    monkeypatch.setattr("thinc.api.Model.finish_update", lambda self, optimizer: None)
+    residual = run(nlp, tmp_path / "residual", lines.append, **{"training.max_epochs": 1})
+    alone = run(nlp, tmp_path / "alone", **{"training.residual": False, "training.max_epochs": 1})
+    assert alone.vector_curves is None
+    curves, own = residual.vector_curves, linker.calibration
+    scaled = own.times(curves.entity[0] / own.entity[0])
+    for name, curve in scaled.to_config().items():
+        assert curves.to_config()[name] == pytest.approx(curve)
+    assert residual.from_bytes(residual.to_bytes()).vector_curves == curves
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, DEV)))
+    with stages.datastore.reading():
+        neighbours = stages.retrieve(batch)
+        expected = BestEvidence()(batch, neighbours, stages.context).candidates.ids
+        by_scores = replace(residual, as_feature=False, ranker=BestEvidence())
+        assert (by_scores(batch, neighbours, stages.context).candidates.ids == expected).all()
+    gold = gold_positions(linker.kb, [record.kb_ids for record in batch.records])
+    right = (expected[:, :1] == gold[:, :1]).mean()
+    assert f"dev accuracy {right:.4f}" in lines[-1]
+
+
+def weights(reranker):
+    return reranker.to_bytes()
+
+
+@pytest.mark.slow
+def test_it_learns_what_the_encoder_does_not_know(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    before = find_linker(nlp).encoder.fingerprint
+    lines, longer = [], {"training.max_epochs": 40, "training.dropout": 0.0}
+    run(nlp, tmp_path, lines.append, **longer)
+    assert "recall@1" in lines[0]
+    first = float(re.search(r"recall@1 ([\d.]+)", lines[0]).group(1))
+    losses = [float(re.search(r"loss ([\d.]+)", line).group(1)) for line in lines if "loss" in line]
+    assert first < 0.9 and losses[0] > 1.0 and losses[-1] < 0.3, lines
+    assert find_linker(nlp).encoder.fingerprint == before, "the encoder stays as it is"
+
+
+def stopping_at(monkeypatch, step):
+    """Let the step of this number be interrupted. RETURNS: The number of examples of each step."""
+    calls, go_on = [], RerankerTrainer.step
+
+    def stop(self, examples):
+        calls.append(len(examples))
+        if len(calls) == step:
+            raise KeyboardInterrupt
+        return go_on(self, examples)
+
+    monkeypatch.setattr(RerankerTrainer, "step", stop)
+    return calls
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_ends_as_an_uninterrupted_one(tiny_bert, tmp_path, monkeypatch):
+    nlp = build_tiny(tiny_bert)
+    settings = {"training.max_epochs": 3, "training.dropout": 0.0}
+    whole = run(nlp, tmp_path / "whole", **settings)
+    again = run(nlp, tmp_path / "again", **settings)
+    assert weights(whole) == weights(again), "a run is reproducible"
+    calls = stopping_at(monkeypatch, 8)
+    with pytest.raises(KeyboardInterrupt):
+        run(nlp, tmp_path / "cut", **settings)
+    lines = []
+    resumed = run(nlp, tmp_path / "cut", lines.append, resume=True, **settings)
+    assert "Resuming after step 4" in lines
+    assert weights(resumed) == weights(whole)
+    # Resumed after its last step, it gives the same without a step.
+    calls.clear()
+    last = run(nlp, tmp_path / "cut", resume=True, **settings)
+    assert weights(last) == weights(whole) and not calls
+    # After its end, a new run begins.
+    config = read_config(None, {**SETTINGS, **settings})
+    RerankerRun(nlp, config, tmp_path / "cut").finish(docs_of(nlp, TRAIN), docs_of(nlp, DEV))
+    with pytest.raises(KeyboardInterrupt):
+        run(nlp, tmp_path / "cut", resume=True, **settings)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tiny_bert, tmp_path):
+    nlp = build_tiny(tiny_bert)
+    run(nlp, tmp_path, **{"training.max_epochs": 1})
+    with pytest.raises(ValueError, match="E602"):
+        run(nlp, tmp_path, resume=True, **{"training.max_epochs": 1, "training.seed": 3})
+
+
+def test_a_loss_that_is_no_number_stops_the_training(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        "spacy_arbo_el.contrib.papers.cross_encoder.reranker.set_loss",
+        lambda scores, correct: (np.nan, scores),
+    )
+    with pytest.raises(TrainingDiverged, match="E607"):
+        run(build_tiny(tiny_bert), tmp_path)
+
+
+def learned_by(nlp, docs, count):
+    """All annotated mentions of documents, with so many candidates."""
+    runs = RerankerRun(nlp, read_config(None, SETTINGS), Path("unused"))
+    return runs._labelled(docs, count)
+
+
+def test_a_string_of_a_document_is_trained_on_once(tiny_bert, tmp_path, monkeypatch):
+    """Two mentions of the same string and entity, and one of another entity."""
+    nlp, lines = build_tiny(tiny_bert), []
+    text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
+    docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
+    training = RerankerTraining(sure=1.0)
+    chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
+    found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
+    assert len(found) == 4 and len(set(found)) == 4
+    calls = stopping_at(monkeypatch, 99)
+    changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
+    config = read_config(None, {**SETTINGS, **changed})
+    RerankerRun(nlp, config, tmp_path, lines.append).train(docs, docs)
+    assert calls == [4] and any("Training on 4 of 6 mentions" in line for line in lines)
+
+
+@pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
+@pytest.mark.parametrize("count", [2, 4])
+def test_mentions_that_vectors_are_sure_of_are_not_trained_on(tiny_bert, sure, count):
+    nlp = build_tiny(tiny_bert)
+    learned = learned_by(nlp, docs_of(nlp, TRAIN), count)
+    ready, expected, distinct = learned.table.with_gold()[1], [], set()
+    for row, record in enumerate(learned.batch.records):
+        which = (record.key[0], record.normalized.lower(), record.kb_ids)
+        chances = np.exp(2.0 * ready.scores[row].astype(float))
+        gold = chances[np.isin(ready.candidates[row], ready.gold[row])].sum()
+        if which not in distinct and (sure == 1.0 or gold / chances.sum() < sure):
+            expected.append(record)
+        distinct.add(which)
+    training = RerankerTraining(sure=sure)
+    if not expected:
+        with pytest.raises(ValueError, match="E883"):
+            mentions_to_train_on(learned, 2.0, training)
+        return
+    chosen = mentions_to_train_on(learned, 2.0, training)
+    assert list(chosen.batch.records) == expected
+    assert chosen.table.correct.any(axis=1).all()
+    own = RerankerTraining(sure=sure, residual=False)
+    all_of_them = mentions_to_train_on(learned, 0.0, own)
+    assert len(all_of_them) == len(distinct), "scores of its own are learned from all mentions"
+
+
+def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert, tmp_path):
+    empty = build([], model={"mention": {"name": str(tiny_bert), "window": 32}})
+    with pytest.raises(ValueError, match="E878"):
+        run(empty, tmp_path / "empty")
+    config = Config(read_config(None, SETTINGS))
+    config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
+    with pytest.raises(ValueError, match="E879"):
+        RerankerRun(empty, config, tmp_path).train([], [])
+    refused = [{"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}]
+    for wrong in (*refused, {"sure": 1.1}):
+        with pytest.raises(ValueError, match="training"):
+            RerankerTraining(**wrong)
+
+
+@pytest.mark.slow
+def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_bert, tmp_path):
+    ranker = {"@misc": "spacy-arbo-el.FeatureRanker.v1", "pretrained": False}
+    nlp = build_tiny(tiny_bert, reranker=ranker)
+    save_pipeline(nlp, tmp_path / "model")
+    for name, texts in (("train", TRAIN), ("dev", [*DEV, *TRAIN])):
+        write_docbin(docs_of(nlp, texts), tmp_path / f"{name}.spacy")
+    overrides = {**SETTINGS, "training.max_epochs": 1}
+    names = [str(tmp_path / name) for name in ("model", "train.spacy", "dev.spacy")]
+    settings = [part for key, value in overrides.items() for part in (f"--{key}", str(value))]
+    command = ["rerank", *names, "--output", tmp_path / "out", *settings]
+    assert "without the exemplars" in arbo(*command)
+    assert "nothing is left to do" in arbo(*command, "--resume")
+    again = spacy.load(tmp_path / "out" / "model-last")
+    reranker = find_linker(again).reranker
+    assert reranker.scorer is not None and reranker.fitted.weights is not None
+    assert reranker.n_reranked == 4 and reranker.window == 32
+    kb_ids = [span.kb_id_ for doc in again.pipe(docs_of(again, DEV)) for span in doc.ents]
+    assert all(kb_ids)
+    alone = find_linker(build_tiny(tiny_bert)).reranker
+    assert replace(reranker, scorer=None).to_bytes() != alone.to_bytes()

@@ -1,0 +1,420 @@
+"""The pages in Chromium: keys, fragments, colours, and nothing that leaves the machine."""
+
+import os
+import re
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from spacy_arbo_el import load_pipeline
+from spacy_arbo_el.contrib.review.links import LinkReview
+from spacy_arbo_el.contrib.review.review import Review
+from spacy_arbo_el.contrib.review.serve import app as serve_app
+
+from ....threads import PATIENCE
+from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+# The script of axe-core, as npm installs it.
+AXE = os.environ.get("ARBO_AXE")
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += [f"--disable-{name}" for name in ("background-networking", "component-update", "sync")]
+STYLE = Path(serve_app.__file__).parent / "static" / "style.css"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def server(model):
+    """A review with links that is served at a free port."""
+    nlp = load_pipeline(model)
+    review = Review(nlp, model)
+    links = LinkReview(review.linker, documents(nlp))
+    with serving(lambda rules: serve_app.create_app(review, rules, links, "ann")) as rules:
+        yield review, rules
+
+
+class Window:
+    """A window of the browser; it fails where a script fails or another host is asked."""
+
+    def __init__(self, chromium, server, **settings):
+        self.review, self.rules = server
+        self.problems, self.context = [], chromium.new_context(**settings)
+        self.page = page = self.context.new_page()
+        page.set_default_timeout(1000 * PATIENCE)
+        page.on("console", lambda m: self.problems.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.problems.append(str(error)))
+        page.on("request", lambda request: self._check(request.url))
+        self.root = ""
+        self.go(f"/?token={self.rules.token}")
+        self.root = "/".join(page.url.split("/")[3:5])
+
+    def _check(self, address):
+        if not address.startswith(self.rules.origins[0]):
+            self.problems.append(address)
+
+    def go(self, path):
+        root = f"/{self.root}" if self.root else ""
+        self.page.goto(self.rules.origins[0] + root + path, wait_until="networkidle")
+
+    def cluster(self, name):
+        self.go(f"/cluster?id={ids_by_name(self.review)[name]}")
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+        self.page.wait_for_selector("body:not(.busy)")
+        self.page.wait_for_load_state("networkidle")
+
+    @property
+    def heading(self):
+        return self.page.locator("h1").inner_text()
+
+    @property
+    def message(self):
+        return self.page.locator("#message").inner_text()
+
+    def decided(self):
+        return [entry["action"] for entry in self.review.standing]
+
+
+@pytest.fixture
+def window(chromium, server):
+    window = Window(chromium, server)
+    yield window
+    window.context.close()
+    assert not window.problems
+
+
+def test_every_key_decides(window):
+    window.press("Enter")
+    assert "Quorn" in window.heading
+    window.press("t")
+    window.page.keyboard.type("Quorn Ltd")
+    window.press("Enter")
+    window.page.wait_for_selector("#message :text('No other mention')")
+    assert "accepted as" in window.message
+    assert window.review.linker.kb.get(window.review.standing[-1]["kb_id"]).title == "Quorn Ltd"
+    window.press("u")
+    assert window.decided() == [] and "Quorn" in window.heading
+    window.press("a")
+    assert window.decided() == ["accept"]
+    window.cluster("zorblat")
+    window.press("2")
+    assert window.decided() == ["accept", "link"]
+    window.press("u")
+    window.cluster("zorblat")
+    window.press("/")
+    window.page.keyboard.type("mercury")
+    window.press("Enter")
+    window.page.wait_for_selector("#found button")
+    window.press("4")
+    assert window.review.standing[-1]["kb_id"] in ("planet", "metal")
+    window.press("u")
+    window.cluster("Vexil")
+    window.press("x")
+    window.cluster("zorb")
+    window.press("s")
+    assert window.decided() == ["accept", "reject", "skip"]
+    window.cluster("zorblat")
+    window.press("f")
+    window.page.keyboard.type("ask Noa")
+    window.press("Enter")
+    assert "ask Noa" in window.page.locator("main").inner_text()
+    window.press("j", "j", "Space", "p")
+    assert window.review.standing[-1]["action"] == "split"
+    window.page.wait_for_selector('[data-focus="m"]')
+    window.press("m", "Enter")
+    assert window.review.standing[-1]["action"] == "merge"
+    for _ in range(6):
+        window.press("u")
+    assert window.decided() == [] and len(window.review.queue.rows) == 6
+
+
+def test_other_keys_show(window):
+    window.cluster("Quorn")
+    window.press("w")
+    window.page.wait_for_selector(".why")
+    assert "below the threshold" in window.page.locator(".why").first.inner_text()
+    window.press("ArrowRight")
+    assert "Quorn" not in window.heading
+    window.press("ArrowLeft")
+    assert "Quorn" in window.heading
+    window.press("?")
+    assert window.page.locator("dialog").is_visible()
+    window.press("Escape")
+    assert not window.page.locator("dialog").is_visible()
+    window.press("k")
+    assert "entities" in window.heading
+    window.press("Escape", "q")
+    assert "6 new entities" in window.heading
+    window.cluster("Quorn")
+    window.press("p")
+    assert "Select mentions first" in window.message and window.decided() == []
+
+
+def test_the_mouse_decides_and_going_back_works(window):
+    window.page.get_by_role("link", name="Quorn").click()
+    window.page.get_by_role("button", name="Reject").click()
+    window.page.wait_for_selector("#message :text('rejected')")
+    assert window.decided() == ["reject"]
+    window.page.get_by_role("button", name="Undo").click()
+    window.page.wait_for_selector("h1:has-text('Quorn')")
+    assert window.decided() == []
+    window.page.go_back()
+    window.page.wait_for_selector("h1:not(:has-text('Quorn'))")
+
+
+def test_many_are_accepted_after_a_preview(window):
+    window.go("/bulk?sure=0.95")
+    window.page.get_by_role("checkbox").first.uncheck()
+    window.press("a")
+    assert "2 new entities accepted" in window.message and len(window.review.queue.rows) == 4
+    window.press("u")
+    assert len(window.review.queue.rows) == 6
+
+
+def test_links_are_decided_by_keys(window):
+    window.go("/links")
+    window.press("Enter")
+    window.page.wait_for_selector(".passage")
+    window.press("n")
+    assert window.review.standing[-1]["verdict"] in ("confirm", "nil")
+    window.press("1")
+    assert window.decided() == ["learn", "learn"]
+    window.press("u")
+    window.press("u")
+    assert window.decided() == [] and not window.review.linker.stages.corrections.items
+
+
+def test_hostile_texts_do_nothing(window):
+    for path in ("/", "/links", "/bulk?sure=0.1", "/history"):
+        window.go(path)
+        assert "owned" not in window.page.title()
+    window.cluster(SCRIPT)
+    assert window.heading.startswith(SCRIPT)
+    window.press("x")
+    assert SCRIPT not in ids_by_name(window.review)
+
+
+def test_texts_from_right_to_left_keep_their_direction(window):
+    window.cluster(RIGHT_TO_LEFT)
+    line = window.page.locator(".concordance label").first
+    assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
+
+
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
+def test_pages_fit_into_360_pixels(chromium, server, scheme):
+    small = {"width": 360, "height": 700}
+    window = Window(chromium, server, viewport=small, color_scheme=scheme)
+    quorn = ids_by_name(window.review)["Quorn"]
+    for path in (
+        f"/cluster?id={quorn}",
+        "/links",
+        "/link?n=0",
+        "/kb/entity?id=cat",
+        "/history",
+        "/",
+    ):
+        window.go(path)
+        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    window.context.close()
+    assert not window.problems
+
+
+# What stands on what. WCAG 2 AA wants a contrast of 4.5 for text, and 3 for edges and marks.
+TEXT = [
+    ("text", "page"),
+    ("text", "card"),
+    ("text", "field"),
+    ("soft", "page"),
+    ("soft", "card"),
+    ("link", "page"),
+    ("link", "card"),
+    ("on-accent", "accent"),
+    ("on-mark", "mark"),
+    ("on-tag", "tag"),
+    ("on-good", "good"),
+    ("on-bad", "bad"),
+]
+EDGES = [("edge", "field"), ("edge", "page"), ("accent", "page"), ("link", "page")]
+
+
+def colours(dark):
+    """The colours of the style sheet by name."""
+    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(encoding="utf8"), re.S)
+    found = {}
+    for block in blocks[: 1 + dark]:
+        found.update(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    return found
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrasts_are_those_of_wcag(dark):
+    found = colours(dark)
+    for pairs, least in ((TEXT, 4.5), (EDGES, 3.0)):
+        for front, back in pairs:
+            low, high = sorted((luminance(found[front]), luminance(found[back])))
+            assert (high + 0.05) / (low + 0.05) >= least, (front, back)
+
+
+def test_what_is_near_is_linked_by_one_key(window):
+    one = window.review.new[ids_by_name(window.review)["zorblat"]]
+    window.review.decide("split", "x", id=one.id, mentions=[":".join(map(str, one.members[0].key))])
+    off = window.review.standing[-1]["off"]
+    window.go(f"/cluster?id={one.id}")
+    window.press("a")
+    window.page.wait_for_selector('#message [data-key="e"]')
+    here = window.heading
+    window.press("e")
+    assert window.decided() == ["split", "accept", "link_all"] and here == window.heading
+    assert off not in window.review.queue.rows
+    window.press("u")
+    assert "Taken back" in window.message and off in window.review.queue.rows
+    window.press("U")
+    assert window.decided()[-1] == "link_all" and "linked to" in window.message
+
+
+def test_an_entity_is_found_while_one_types(window):
+    window.cluster("Vexil")
+    window.press("/")
+    window.page.keyboard.type("quicksilver")
+    window.page.wait_for_selector('#found ol[data-for="quicksilver"] button')
+    window.press("Enter")
+    assert window.review.standing[-1]["kb_id"] == "metal"
+
+
+def test_the_map_selects_mentions(window):
+    window.cluster("Quorn")
+    window.press("g")
+    window.page.wait_for_selector("svg.map")
+    window.page.locator("circle.point").nth(1).click(force=True)
+    assert window.page.locator("[name=mentions]:checked").count() == 1
+    window.press("p")
+    assert window.decided() == ["split"]
+
+
+def test_an_id_that_exists_is_asked_about_and_keeps_what_was_typed(window):
+    window.cluster("Quorn")
+    window.page.locator("summary:has-text('Id, description')").click()
+    window.page.locator("[name=description]").fill("typed")
+    window.page.locator(".card [name=kb_id]").first.fill("maker")
+    window.page.locator("[data-key=a]").click()
+    window.page.wait_for_selector("#message button")
+    assert "would be dropped" in window.message and window.decided() == []
+    assert window.page.locator("[name=description]").input_value() == "typed"
+    window.page.keyboard.press("Enter")
+    window.page.wait_for_selector("#message :text('linked to')")
+    assert window.review.standing[-1]["kb_id"] == "maker"
+    window.problems.clear()  # Chromium notes the refusal
+
+
+def test_a_log_out_ends_the_window(window):
+    window.go("/history")
+    window.page.get_by_label("Who decides in this window").fill("Noa")
+    window.page.get_by_role("button", name="Change").click()
+    window.page.wait_for_load_state("networkidle")
+    window.cluster("Vexil")
+    window.press("x")
+    assert window.review.standing[-1]["by"] == "Noa"
+    window.go("/history")
+    window.page.get_by_role("button", name="Log out").click()
+    window.page.wait_for_selector("body:has-text('Logged out')")
+    window.go("/")
+    assert "token is wrong or missing" in window.page.content()
+    window.problems.clear()  # Chromium notes the refusal
+
+
+def test_another_port_of_the_host_gets_no_cookie(chromium, window):
+    heard = []
+
+    class Neighbour(BaseHTTPRequestHandler):
+        def do_GET(self):
+            heard.append((self.path, self.headers.get("cookie"), self.headers.get("referer")))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Neighbour) as neighbour:
+        threading.Thread(target=neighbour.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{neighbour.server_port}/"
+        window.page.evaluate("address => { window.location = address }", address)
+        window.page.wait_for_url(address)
+        window.page.wait_for_load_state("networkidle")
+        neighbour.shutdown()
+    assert heard and not any(cookie for _, cookie, _ in heard)
+    assert not any(referer and window.root in referer for _, _, referer in heard)
+    window.problems.clear()
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_words_and_blanks_stay_whole(chromium, server, width):
+    window = Window(chromium, server, viewport={"width": width, "height": 700})
+    window.cluster("Quorn")
+    line = window.page.locator(".concordance label").first
+    assert "They met Quorn at the fair" in line.inner_text().replace("\n", "")
+    gaps = line.evaluate(
+        """label => { const [a, b, c] = [...label.querySelectorAll(".before, mark, .after")]
+            .map(one => one.getBoundingClientRect());
+            return [b.left - a.right, c.left - b.right]; }"""
+    )
+    assert width == 360 or all(abs(gap) < 1 for gap in gaps)
+    for path in ("/", "/bulk?sure=0.1", "/history"):
+        window.go(path)
+        broken = window.page.evaluate(
+            """() => [...document.querySelectorAll("td bdi, td a, th")].filter(one => {
+                const word = one.textContent.trim();
+                const isWord = word.length < 20 && !/\\s/.test(word);
+                return isWord && one.getClientRects().length > 1; }).map(one => one.outerHTML)"""
+        )
+        assert broken == [], path
+        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    window.context.close()
+    assert not window.problems
+
+
+@pytest.mark.skipif(AXE is None, reason="axe-core is not installed: see tests/README.md")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_axe_finds_nothing(chromium, server, scheme, width):
+    size = {"width": width, "height": 700}
+    window = Window(chromium, server, viewport=size, color_scheme=scheme, bypass_csp=True)
+    ids = ids_by_name(window.review)
+    window.review.decide("accept", "x", id=ids["Vexil"], title="Vexil")
+    quorn, key = ids["Quorn"], window.review.new[ids["Quorn"]].members[0].key
+    pages = ("/", f"/cluster?id={quorn}", "/bulk", "/links", "/link?n=0", "/kb?text=cat")
+    pages += ("/kb/entity?id=cat", "/history", f"/document?f={key[0]}", "/cluster?id=none")
+    for path in pages:
+        window.go(path)
+        if path.startswith("/cluster?id=NEW"):
+            window.press("g", "w")
+            window.page.wait_for_selector("svg.map")
+        if path == "/history":
+            window.press("?")
+        window.page.add_script_tag(path=AXE)
+        found = window.page.evaluate("axe.run().then(all => all.violations)")
+        assert not found, (path, [(one["id"], one["nodes"][0]["html"]) for one in found])
+    window.context.close()

@@ -1,0 +1,236 @@
+"""The journal has what was decided, belongs to one pipeline, and is one clear error otherwise."""
+
+import json
+import shutil
+import warnings
+
+import pytest
+
+from spacy_arbo_el import edit_pipeline, load_pipeline
+from spacy_arbo_el.contrib.review.decisions.journal import Journal, Recorded, journal_path
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import save_pipeline
+
+from ....commands import run
+from .world import Browser, ids_by_name, pipeline
+
+AT = "2026-01-01T00:00:00+00:00"
+
+
+@pytest.fixture
+def found(model, tmp_path):
+    """A pipeline without new entities, and a file of them as ``arbo discover`` writes it."""
+    nlp, path = load_pipeline(model), tmp_path / "new.jsonl"
+    linker = find_linker(nlp)
+    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in linker.new_entities))
+    linker.new_entities = type(linker.new_entities)()
+    save_pipeline(nlp, model)
+    return path
+
+
+def full(*_):
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("what", ["deleted", "written anew", "moved", "none"])
+def test_what_was_imported_is_in_the_journal(start, found, model, tmp_path, what):
+    browser = start(new=found)
+    before = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=before["Quorn"])
+    browser.post("/decide/accept", id=before["zorblat"], title="Zorblat")
+    if what == "deleted":
+        found.unlink()
+    elif what == "written anew":
+        found.write_text(found.read_text().splitlines()[-1].replace("NEW-", "NEW-f") + "\n")
+    elif what == "moved":
+        for path in (model, journal_path(model), found):
+            (tmp_path / "elsewhere").mkdir(exist_ok=True)
+            shutil.move(path, tmp_path / "elsewhere" / path.name)
+        model = tmp_path / "elsewhere" / "model"
+    again = Browser(load_pipeline(model), model)
+    assert ids_by_name(again.review).keys() == before.keys() - {"Quorn", "zorblat"}
+    assert before["zorblat"].replace("NEW", "ENT") in again.review.linker.kb
+    assert before["Vexil"] in run("new", "list", model)
+    again.post("/undo")
+    assert "zorblat" in ids_by_name(again.review)
+
+
+def test_the_parts_of_an_imported_cluster_have_nearest_entities(start, found):
+    browser = start(new=found)
+    one = browser.review.new[ids_by_name(browser.review)["Quorn"]]
+    for member in one.members[:-1]:
+        key = "{}:{}:{}".format(*member.key)
+        browser.post("/decide/split", id=one.id, mentions=[key])
+        part = browser.review.queue.rows[browser.review.standing[-1]["off"]]
+        assert part.near in {near.kb_id for near in one.nearest} and part.probability > 0
+        page = browser.get("/cluster", id=part.id)
+        assert "Nothing is near" not in page and browser.root + "/decide/link" in page
+    assert all(row.doubt > 0.1 for row in browser.review.queue.rows.values() if row.name == "Quorn")
+
+
+def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=ids["Quorn"])
+    browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
+    save_pipeline(pipeline(), model)  # as a second training with the same output
+    for command in (("new", "list", model), ("serve", model, "--port", 0)):
+        said = run(*command, code=1)
+        assert "E917" in said and "2 decisions" in said and "--adopt" in said
+    with pytest.raises(ValueError, match="E917"):
+        load_pipeline(model)
+    from spacy_arbo_el.contrib.review.decisions.journal import adopt
+
+    adopt(model)
+    assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil"}
+    journal_path(model).unlink()
+    assert ids_by_name(start().review) == ids
+
+
+def test_a_journal_goes_on_over_saves_by_others(start, model):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=ids["Quorn"])
+    with edit_pipeline(model) as nlp:
+        find_linker(nlp).new_entities.reject(ids["Vexil"])
+    again = start()
+    again.post("/decide/reject", id=ids["zorb"])
+    assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil", "zorb"}
+
+
+def test_a_line_that_a_kill_cut_off_is_dropped_with_a_warning(start, model):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=ids["Quorn"])
+    path = journal_path(model)
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"n": 1, "action": "rej')
+    with pytest.warns(UserWarning, match="W910"):
+        again = start()
+    assert len(again.review.queue.rows) == 5
+    again.post("/decide/reject", id=ids["Vexil"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        recorded = Recorded.read(path)
+    assert len(recorded.entries) == 2 and recorded.size == path.stat().st_size
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+BEGIN = {"action": "begin", "journal": "x", "state": "", "at": AT}
+REJECT = {"n": 0, "at": AT, "by": "x", "action": "reject", "id": "NEW-deefd4a5b2"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [
+        (["nonsense"], 1),
+        ([REJECT], 1),
+        ([BEGIN, "nonsense"], 2),
+        ([BEGIN, "[]"], 2),
+        ([BEGIN, DEEP], 2),
+        ([BEGIN, '{"n": ' + "1" * 5000 + "}"], 2),
+        ([BEGIN, {**REJECT, "n": 1}], 2),
+        ([BEGIN, REJECT, REJECT], 3),
+        ([BEGIN, {**REJECT, "action": "format"}], 2),
+        ([BEGIN, {**REJECT, "id": ["NEW-x"]}], 2),
+        ([BEGIN, {"n": 0, "at": AT, "action": "import", "path": "/etc/passwd"}], 2),
+        ([BEGIN, {"n": 0, "at": AT, "by": "x", "action": "kb_add", "entity": ["x"]}], 2),
+        ([BEGIN, {"n": 0, "at": AT, "by": "x", "action": "undo", "of": "0"}], 2),
+        ([BEGIN, {**REJECT, "action": "learn", "text": "x"}], 2),
+        ([BEGIN, {**REJECT, "names": {"NEW-x": 3}}], 2),
+    ],
+)
+def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):
+    texts = (text if isinstance(text, str) else json.dumps(text) for text in lines)
+    journal_path(model).write_text("".join(f"{text}\n" for text in texts), encoding="utf8")
+    if len(lines) > 1:
+        with pytest.raises(ValueError, match=rf"E911.*line {line}"):
+            Journal(model)
+    with pytest.raises(ValueError, match=rf"E911.*line {line}"):
+        load_pipeline(model)
+
+
+HOSTILE = [
+    {"action": "undo", "of": 999},
+    {"action": "undo", "of": -1},
+    {"action": "undo", "of": 1},
+    {"action": "reject", "id": "NEW-nothing"},
+    {"action": "accept", "id": "NEW-x", "kb_id": "a|b", "entity": {}},
+    {
+        "action": "kb_add",
+        "entity": {"id": "E", "nonsense": 1},
+        **dict.fromkeys(("changed",), []),
+    },
+    {"action": "kb_upsert", "entities": [{}], "changed": []},
+    {"action": "import", "entities": [{"id": "NEW-x", "nearest": 3, "members": []}]},
+    {"action": "import", "entities": [{}]},
+    {
+        **dict.fromkeys(("document", "text", "label", "verdict"), ""),
+        **{"action": "learn", "key": [], "start": 5, "end": 9, "kb_id": "cat"},
+    },
+]
+
+
+def test_a_hostile_journal_is_one_clear_error(start, model):
+    browser = start()
+    browser.post("/decide/skip", id=ids_by_name(browser.review)["Quorn"])
+    path, about = journal_path(model), {"n": 1, "at": AT, "by": "x", "before": [], "redirects": {}}
+    kept = path.read_text()
+    for entry in HOSTILE:
+        path.write_text(kept + json.dumps({**about, **entry}) + "\n")
+        with pytest.raises(ValueError, match="E912.*line 3.*move the file away"):
+            load_pipeline(model)
+    path.rename(path.with_suffix(".old"))
+    assert len(start().review.queue.rows) == 6
+
+
+def test_entries_that_are_missing_are_said(start, model):
+    browser = start()
+    for name in ("Quorn", "Vexil"):
+        browser.post("/decide/reject", id=ids_by_name(browser.review)[name])
+    browser.post("/save")
+    path = journal_path(model)
+    path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines()[:-1]))
+    with pytest.raises(ValueError, match="E911"):
+        load_pipeline(model)
+
+
+def test_what_could_not_be_written_is_not_decided(start, monkeypatch):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    monkeypatch.setattr(browser.review.journal, "_write", full)
+    assert "No space left" in browser.post("/decide/accept", 507, id=ids["Quorn"], title="Q")
+    body = {"entities": [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]}
+    answer = browser.client.post("/entities", json=body, headers={"Authorization": "Bearer secret"})
+    assert answer.status_code == 507 and "No space left" in answer.json()["error"]
+    kb = browser.review.linker.kb
+    assert ids_by_name(browser.review) == ids and len(kb) == 8 and kb.get("cat").title == "jaguar"
+
+
+def test_an_undo_that_could_not_be_written_has_not_happened(start, monkeypatch, model):
+    browser = start()
+    browser.post("/decide/accept", id=ids_by_name(browser.review)["Quorn"], title="Q")
+    (accepted,) = browser.review.standing
+    with monkeypatch.context() as patch:
+        patch.setattr(browser.review.journal, "_write", full)
+        browser.post("/undo", 507)
+    assert browser.review.standing == [accepted] and accepted["kb_id"] in browser.review.linker.kb
+    assert accepted["kb_id"] in start().review.linker.kb
+    browser.post("/undo")
+    assert not browser.review.standing and accepted["kb_id"] not in browser.review.linker.kb
+    browser.post("/redo")
+    browser.post("/save")
+    again = start()
+    assert accepted["kb_id"] in again.review.linker.kb and again.review.unsaved == 0
+
+
+def test_an_undo_that_cannot_be_carried_out_is_not_in_the_journal(start, monkeypatch, model):
+    browser = start()
+    browser.post("/decide/accept", id=ids_by_name(browser.review)["Quorn"], title="Q")
+    size = journal_path(model).stat().st_size
+    monkeypatch.setattr(browser.review.deciding, "take_back", full)
+    browser.post("/undo", 507)
+    assert journal_path(model).stat().st_size == size and len(browser.review.standing) == 1
+    monkeypatch.undo()
+    browser.post("/undo")
+    assert len(start().review.queue.rows) == 6

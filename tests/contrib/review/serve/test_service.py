@@ -1,0 +1,477 @@
+"""The service: links, entities, counts, and one clear answer to whatever else is asked."""
+
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
+from starlette.testclient import TestClient
+
+from spacy_arbo_el.contrib.review.serve import batching, schema, security
+from spacy_arbo_el.contrib.review.serve.batching import SharedCall
+from spacy_arbo_el.contrib.review.serve.security import Rules
+from spacy_arbo_el.contrib.review.serve.service import create_service
+
+from ....linker.conftest import build
+from ....threads import PATIENCE, wait_for, wait_until
+from .world import ids_by_name, running
+
+pytest.importorskip("uvicorn", reason="the extra serve is not installed")
+TOKEN = {"Authorization": "Bearer secret"}
+PROBE = {
+    "text": "A spacecraft circles Mercury, the planet next to the sun.",
+    "mentions": [{"start": 21, "end": 28}],
+}
+FISH = {
+    "tokens": ["Fish", "with", "too", "much", "mercury", "make", "people", "ill", "."],
+    "mentions": [{"start": 4, "end": 5, "label": "MATTER"}],
+}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A pipeline that finds Mercury by itself."""
+    nlp = build()
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "X", "pattern": "Mercury"}])
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def app(nlp):
+    return create_service(nlp, Rules(token="secret", body=20_000, requests=8, seconds=PATIENCE))
+
+
+@pytest.fixture
+def client(app):
+    return TestClient(app, headers=TOKEN)
+
+
+@pytest.fixture
+def server(app):
+    """The service at a port, by Uvicorn, and its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with running(app, port) as server:
+        server.port = port
+        yield server
+
+
+def link(client, *documents, **more):
+    answer = client.post("/link", json={"documents": list(documents), **more})
+    assert answer.status_code == 200, answer.text
+    return [document["mentions"] for document in answer.json()["documents"]]
+
+
+def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
+    texts = {"text": PROBE["text"]}, {"text": "Nothing is found here."}, {"text": ""}
+    (planet,), (found,), nothing, empty, (metal,) = link(client, PROBE, *texts, FISH)
+    ent = nlp(PROBE["text"]).ents[0]
+    assert (planet["kb_id"], found["kb_id"], nothing, empty) == ("planet", ent.kb_id_, [], [])
+    assert found["score"] == ent._.arbo.score and found["label"] == "X"
+    assert (planet["text"], planet["label"], planet["title"]) == ("Mercury", "MENTION", "Mercury")
+    assert (metal["start"], metal["end"], metal["label"]) == (4, 5, "MATTER")
+    assert metal["kb_id"] == metal["candidates"][0]["kb_id"] == "metal"
+    assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
+
+
+def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
+    sizes, linker = [], nlp.get_pipe("arbo_linker")
+    link_docs = linker.link_docs
+
+    def counted(docs):
+        docs = list(docs)
+        sizes.append(len(docs))
+        return link_docs(docs)
+
+    monkeypatch.setattr(linker, "link_docs", counted)
+    answers = link(client, *({"text": f"{PROBE['text']} {i}"} for i in range(64)))
+    assert len(answers) == 64 and all(answers)
+    assert sizes == [64]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("{", "The body is not JSON"),
+        ("[]", "The body: "),
+        ("[" * 4000, "error parsing the body"),
+        ("{}", "documents: Field required."),
+        (
+            '{"documents": [{"text": "\\ud800"}]}',
+            "documents[0].text: Input should be a valid string",
+        ),
+        ('{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 1e400}]}]}', "end: "),
+        ('{"documents": [{"text": 3}]}', "documents[0].text: Input should be a valid string."),
+        ('{"documents": [{"txt": "a"}]}', "documents[0].txt: "),
+        ('{"documents": [{}]}', "documents[0]: give either text or tokens."),
+        ('{"documents": [{"tokens": [""]}]}', "documents[0].tokens[0]: "),
+        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
+        (
+            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
+            "documents[0]: mentions[0]: 0 to 2 is not within 0 to 1.",
+        ),
+        (
+            '{"documents": [{"text": "ab", "mentions": [{"start": 0, "end": 1}, {"start": 1, '
+            '"end": 2}]}]}',
+            "documents[0].mentions: some overlap",
+        ),
+    ],
+)
+def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
+    answer = client.post("/link", content=body)
+    assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
+    assert message in answer.json()["error"]
+
+
+def test_limits_are_said(client):
+    answer = client.post("/link", json={"documents": [PROBE] * 65})
+    assert answer.status_code == 422 and "at most 64 items" in answer.json()["error"]
+    answer = client.post("/link", content=b" " * 20_001)
+    problem = {"error": "The body has more than 20,000 bytes."}
+    assert (answer.status_code, answer.json()) == (413, problem)
+
+
+def test_programs_give_the_token_as_a_header(app):
+    body = json.dumps({"documents": [PROBE]})
+    for headers, status in (
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "secret"}, 401),
+        ({"Authorization": "Bearer sécret".encode()}, 401),
+        ({"Host": "evil.example"}, 421),
+        ({**TOKEN, "Host": "linker.default.svc"}, 200),
+    ):
+        client = TestClient(app, base_url="http://127.0.0.1:8765", headers=headers)
+        as_curl = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = client.post("/link", content=body, headers=as_curl)
+        assert answer.status_code == status, headers
+        assert ("error" in answer.json()) == (status != 200)
+        assert client.get("/metrics").status_code == status
+        assert client.get("/health").text == "ok\n" and client.get("/ready").text == "8 entities\n"
+    assert client.put("/link", content=body).status_code == 405
+
+
+def test_a_session_of_a_browser_may_look_but_posts_forms_only(app):
+    client = TestClient(app, base_url="http://127.0.0.1:8765")
+    answer = client.get("/metrics?token=secret")
+    assert answer.status_code == 200
+    answer = client.post(answer.url.path.replace("metrics", "link"), json={"documents": [PROBE]})
+    assert answer.status_code == 403 and "another page" in answer.json()["error"]
+
+
+def test_entities_are_added_while_it_links():
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    city = {"text": "Kathmandu has an airport.", "mentions": [{"start": 0, "end": 9}]}
+    body = {"entities": [{"id": "E900", "title": "Kathmandu"}]}
+    with ThreadPoolExecutor(4) as pool:
+        before = [pool.submit(link, client, PROBE, city) for _ in range(8)]
+        added = client.post("/entities", json=body)
+        after = [pool.submit(link, client, PROBE, city) for _ in range(8)]
+        links = [[one["kb_id"] for (one,) in ask.result()] for ask in before + after]
+    assert added.json() == {"entities": 9}
+    assert {planet for planet, _ in links} == {"planet"}
+    assert {name for _, name in links[8:]} == {"E900"}
+    assert client.post("/entities", json={"entities": []}).status_code == 422
+    for entity, message in (
+        ({"title": "x"}, "entities[0].id: "),
+        ({"id": "a|b"}, "arbo-E012"),
+        ({"id": "x", "meta": {"x": 2**70}}, "entities[0].meta: a number is too large"),
+        ({"id": "x", "frequency": False}, "entities[0].frequency: "),
+    ):
+        answer = client.post("/entities", json={"entities": [entity]})
+        assert answer.status_code == 422 and message in answer.json()["error"]
+    closed = create_service(nlp, Rules(token="secret"), read_only=True)
+    answer = TestClient(closed, headers=TOKEN).post("/entities", json=body)
+    assert answer.status_code == 403 and "read-only" in answer.json()["error"]
+
+
+def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, caplog):
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+
+    def fail(*_):
+        raise ValueError("secret details")
+
+    monkeypatch.setattr(nlp.get_pipe("arbo_linker"), "pipe", fail)
+    answer = client.post("/link", json={"documents": [PROBE]})
+    assert answer.status_code == 500 and "secret" not in answer.text
+    assert "secret details" in caplog.text
+
+
+def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, app, nlp, monkeypatch):
+    texts = [f"{PROBE['text']} {i} Mercury in a fish is a metal." for i in range(40)]
+    wanted = {text: [ent.kb_id_ for ent in nlp(text).ents] for text in texts}
+    passes, pipe = [], nlp.pipe
+    shared = app.state.service.documents
+
+    def counted(docs):
+        passes.append(1)
+        if len(passes) == 1:
+            wait_until(lambda: len(shared._waiting) > 1, "two more clients")
+        return pipe(docs)
+
+    monkeypatch.setattr(nlp, "pipe", counted)
+
+    def ask(texts):
+        address = f"http://127.0.0.1:{server.port}"
+        with httpx.Client(base_url=address, headers=TOKEN, timeout=PATIENCE) as client:
+            return {text: [m["kb_id"] for m in link(client, {"text": text})[0]] for text in texts}
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, (texts[i::8] for i in range(8))))
+    assert {k: v for answer in answers for k, v in answer.items()} == wanted
+    assert len(passes) < len(texts)
+
+
+def test_calls_during_a_call_share_the_next_one_and_only_the_wrong_one_fails():
+    sizes, entered = [], threading.Event()
+
+    def invert(items):
+        sizes.append(len(items))
+        entered.set()
+        if len(sizes) == 1:
+            wait_until(lambda: len(batcher._waiting) == 3, "the other three calls")
+        return [1 / item for item in items]
+
+    batcher = SharedCall(invert)
+
+    def call(items):
+        try:
+            return batcher(items)
+        except ZeroDivisionError:
+            return "failed"
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(call, [8])
+        wait_for(entered, "the first call")
+        answers = list(pool.map(call, ([2], [0, 1], [4, 5])))
+    assert first.result() == [0.125]
+    assert answers == [[0.5], "failed", [0.25, 0.2]]
+    assert sizes[:2] == [1, 5] and sorted(sizes[2:]) == [1, 2, 2] and batcher([]) == []
+
+
+def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch):
+    sizes, entered, clock = [], threading.Event(), [0]
+
+    def slow(items):
+        sizes.append(len(items))
+        entered.set()
+        if len(sizes) == 1:
+            wait_until(lambda: len(batcher._waiting) == 2, "the small request")
+        clock[0] += 1
+        return items
+
+    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    batcher = SharedCall(slow, weigh=lambda item: item, patience=4)
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(batcher, [400] * 8)
+        wait_for(entered, "the first call")
+        assert pool.submit(batcher, [1]).result(PATIENCE) == [1]
+        with pytest.raises(TimeoutError):
+            large.result(PATIENCE)
+    assert sizes[:5] == [1, 2, 1, 1, 1] and sum(sizes) == 6, "given up after five calls"
+    assert batcher([2]) == [2]
+
+
+def test_a_request_has_a_limit_of_mentions_and_of_time(nlp):
+    rules = Rules(token="secret", patience=0.0)
+    client = TestClient(create_service(nlp, rules), headers=TOKEN)
+    many = {
+        "text": "a " * 1000,
+        "mentions": [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)],
+    }
+    answer = client.post("/link", json={"documents": [many] * 3})
+    assert answer.status_code == 422 and "more than 2,000 mentions" in answer.json()["error"]
+    answer = client.post("/link", json={"documents": [{"text": "a" * 50_000}] * 11})
+    assert answer.status_code == 422 and "more than 500,000 characters" in answer.json()["error"]
+    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 2
+    answer = client.post("/link", json={"documents": large})
+    assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
+
+
+def raw(server, *parts):
+    """What the server answers to bytes: status and body. Functions are called between them."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as client:
+        for part in parts:
+            if callable(part):
+                part()
+            else:
+                client.sendall(part)
+        head, _, body = client.makefile("rb").read().partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+def head(server, length):
+    lines = ["POST /link HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Connection: close"]
+    lines += ["Authorization: Bearer secret", f"Content-Length: {length}", "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def arrived(server, count):
+    """Wait until so many requests are there, of which the server has read the heads."""
+    wait_until(lambda: len(server.server_state.tasks) >= count, f"{count} requests")
+
+
+def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monkeypatch):
+    body = json.dumps({"documents": [PROBE]}).encode()
+    passed = [0.0]
+    own_time = SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
+    monkeypatch.setattr(security, "time", own_time)
+    with ThreadPoolExecutor(10) as pool:
+        # More of them than requests are answered at a time.
+        slow = [pool.submit(raw, server, head(server, 1000), b"{") for _ in range(9)]
+        arrived(server, 9)
+        parts = (head(server, len(body)), body[:9], lambda: arrived(server, 10), body[9:])
+        assert raw(server, *parts)[0] == 200
+        passed[0] = PATIENCE
+        for one in slow:
+            status, answer = one.result(PATIENCE)
+            assert status == 408 and b"within 600 seconds" in answer
+    status, answer = raw(server, head(server, 150_000), b" " * 150_000)
+    assert status == 413 and b"more than 20,000 bytes" in answer
+
+
+def test_a_stop_answers_what_was_asked(server):
+    body = json.dumps({"documents": [PROBE]}).encode()
+
+    def stop():
+        arrived(server, 1)
+        listening = server.servers[0]
+        server.should_exit = True
+        wait_until(lambda: not listening.is_serving(), "the end of listening")
+
+    status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
+    assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
+
+
+def test_too_many_requests_are_told_to_come_back(nlp):
+    client = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
+    answer = client.post("/link", json={"documents": [PROBE]})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert client.get("/health").status_code == 200
+
+
+def test_it_counts_what_it_has_done(nlp):
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    link(client, PROBE, FISH)
+    client.post("/link", content="{")
+    client.get("/nothing")
+    client.get("/reconcile/wrong")
+    lines = client.get("/metrics").text.splitlines()
+    for line in (
+        'arbo_requests_total{path="/link",status="200"} 1.0',
+        'arbo_requests_total{path="/link",status="422"} 1.0',
+        'arbo_requests_total{path="pages",status="404"} 1.0',
+        'arbo_requests_total{path="reconcile",status="404"} 1.0',
+        'arbo_mentions_total{linked="true"} 2.0',
+        'arbo_request_seconds_bucket{le="+Inf",path="/link"} 2.0',
+        'arbo_request_seconds_count{path="/link"} 2.0',
+        "arbo_entities 8.0",
+        "# HELP arbo_request_seconds Time to the answer",
+    ):
+        assert line in lines
+
+
+def test_openapi_describes_every_operation_and_refers_to_what_is_there(client):
+    found = client.get("/openapi.json").json()
+    paths = "health ready metrics link entities entities/remove entities/merge"
+    assert (
+        found["paths"].keys() == {f"/{path}" for path in paths.split()}
+        and found["openapi"] == "3.1.0"
+    )
+    schemas, text = found["components"]["schemas"], json.dumps(found)
+    named = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
+    assert named <= schemas.keys() and "LinkRequest" in named
+    assert schemas["LinkRequest"]["properties"]["documents"]["maxItems"] == 64
+    answer = client.post("/link", json={"documents": [PROBE, FISH]}).json()
+    assert schema.LinkAnswer.model_validate(answer).model_dump() == answer
+
+
+def test_entities_of_programs_are_in_the_journal_of_the_review(start, model):
+    browser = start()
+    post, headers = browser.client.post, {**TOKEN, "Accept": "application/json"}
+    entities = [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]
+    answer = post("/entities", json={"entities": entities}, headers=headers)
+    assert answer.json() == {"entities": 9}
+    again = start()
+    assert again.review.linker.kb.get("E900").title == "Kathmandu"
+    assert "E900 and cat added or changed" in again.get("/history")
+    assert again.client.post("/undo", headers=TOKEN, data={}, follow_redirects=False).is_redirect
+    kb = again.review.linker.kb
+    assert "E900" not in kb and kb.get("cat").title != "Panther" and len(kb) == 8
+    answer = again.client.get("/nothing", headers=TOKEN)
+    assert answer.status_code == 404 and answer.json() == {"error": "Not Found"}
+    closed = start(read_only=True).client
+    assert closed.post("/entities", json={"entities": entities}, headers=TOKEN).status_code == 403
+
+
+def test_it_can_be_mounted_in_another_application(app):
+    client = TestClient(Starlette(routes=[Mount("/linker", app)]), headers=TOKEN)
+    assert client.get("/linker/health").status_code == 200
+    assert client.post("/linker/link", json={"documents": [PROBE]}).status_code == 200
+    assert TestClient(client.app).get("/linker/metrics").status_code == 421
+
+
+def test_memory_stays_level_under_a_stream_of_new_words(start):
+    """And pages, decisions and tables go on beside it."""
+    browser = start(texts=True)
+    strings, link_page = browser.review.nlp.vocab.strings, browser.client.get
+    ids = ids_by_name(browser.review)
+    before = len(strings)
+
+    def ask(number):
+        text = " ".join(f"w{number}x{i}" for i in range(50))
+        mention = {"start": 0, "end": 4, "label": f"L{number}"}
+        body = {"documents": [{"text": text, "mentions": [mention]}, {"text": text}]}
+        answer = browser.client.post("/link", json=body, headers=TOKEN)
+        (first,) = answer.json()["documents"][0]["mentions"]
+        return first["text"].startswith("w") and first["label"] == f"L{number}"
+
+    def look(number):
+        page = link_page(f"{browser.root}/link", params={"n": number % 5})
+        why = link_page(f"{browser.root}/why", params={"id": ids["Quorn"], "kb_id": "cat"})
+        return page.status_code == why.status_code == 200
+
+    with ThreadPoolExecutor(3) as pool:
+        asked, looked = pool.map(ask, range(60)), pool.map(look, range(20))
+        browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
+        browser.post("/decide/learn", n=0, kb_id="cat")
+        assert all(asked) and all(looked)
+    browser.post("/undo")
+    browser.post("/decide/reject", id=ids["Quorn"])
+    assert len(strings) < before + 60 and len(list(browser.review.nlp.vocab)) < 1500
+    browser.post("/save")
+    assert ids_by_name(start().review).keys() == ids.keys() - {"Vexil", "Quorn"}
+
+
+def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
+    nlp = build()
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    encoder, asked, entered = nlp.get_pipe("arbo_linker").encoder, [], threading.Event()
+    slow, gate = type(encoder).encode_texts, threading.Event()
+
+    def encode(self, inputs):
+        asked.append(1)
+        entered.set()
+        wait_for(gate, "the look at the old state")
+        return slow(self, inputs)
+
+    entities = [{"id": f"N{i}", "title": f"Newtown {i}"} for i in range(3)]
+    with ThreadPoolExecutor(2) as pool:
+        monkeypatch.setattr(type(encoder), "encode_texts", encode)
+        added = pool.submit(client.post, "/entities", json={"entities": entities})
+        wait_for(entered, "the encoding of new entities")
+        assert len(nlp.get_pipe("arbo_linker").kb) == 8
+        gate.set()
+        assert added.result().json() == {"entities": 11}
+    before = len(asked)
+    city = {"text": "Newtown 1 is old.", "mentions": [{"start": 0, "end": 9}]}
+    assert link(client, city)[0][0]["kb_id"] == "N1" and len(asked) == before

@@ -1,0 +1,66 @@
+import json
+
+import pytest
+
+from spacy_arbo_el.contrib.scale.job import Job
+
+from ...linker.world import DEV, TRAIN, parse
+
+N_DOCUMENTS = 24
+# Between the scores of its links, so that some mentions are NIL.
+THRESHOLD = 0.9
+# The same in one graph, where mentions support each other.
+GRAPH_THRESHOLD = 0.97
+
+
+def record(number, marked):
+    text, mentions = parse(marked)
+    spans = [{"start": start, "end": end, "label": "THING"} for start, end, _ in mentions]
+    return {"id": f"d{number}", "text": f"{text} Nobody knew number {number}.", "mentions": spans}
+
+
+@pytest.fixture(scope="session")
+def records():
+    """Documents as they are in JSONL, with different texts."""
+    texts = [*DEV, *TRAIN]
+    return [record(number, texts[number % len(texts)]) for number in range(N_DOCUMENTS)]
+
+
+@pytest.fixture(scope="session")
+def corpus(records, tmp_path_factory):
+    path = tmp_path_factory.mktemp("documents") / "corpus.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def model(saved_tiny):
+    """The folder of a pipeline that can be loaded by its path."""
+    return saved_tiny
+
+
+def above(threshold):
+    """Overrides of the config for this threshold."""
+    return {"components.arbo_linker.threshold": threshold}
+
+
+@pytest.fixture
+def make_job(model, corpus, tmp_path):
+    """Function that makes a job of three documents a shard."""
+
+    def make(name="out", **settings):
+        values = {"format": "jsonl", "overrides": above(THRESHOLD), "size": 3, **settings}
+        return Job.of(model, values.pop("corpus", corpus), tmp_path / name, **values)
+
+    return make
+
+
+def rows_in(folder):
+    """All rows of links, in the order of documents and mentions."""
+    files = sorted((folder / "links").iterdir())
+    rows = [json.loads(line) for file in files for line in file.read_text("utf8").splitlines()]
+    return ordered(rows)
+
+
+def ordered(rows):
+    return sorted(rows, key=lambda row: (row["document"], row["start"], row["end"]))

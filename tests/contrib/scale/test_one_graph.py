@@ -1,0 +1,203 @@
+"""One graph over all documents, in steps over shards: the links and ids of one process."""
+
+import json
+
+import numpy as np
+import pytest
+
+from spacy_arbo_el import find_linker, load_pipeline
+from spacy_arbo_el.contrib.scale import one_graph
+from spacy_arbo_el.contrib.scale.corpus_files import (
+    read_decisions,
+    read_mentions,
+    write_decisions,
+    write_mentions,
+)
+from spacy_arbo_el.contrib.scale.job import Job
+from spacy_arbo_el.contrib.scale.output import rows_of
+from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
+from spacy_arbo_el.corpora.read import read_documents
+from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
+from spacy_arbo_el.retrieval import corpus_search
+
+from ...linking.test_coverage import NAMES, pipeline
+from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
+
+
+@pytest.fixture(scope="module")
+def in_one_graph(model, corpus):
+    """The links of ``link_corpus`` as rows, and the new entities of ``discover``."""
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    linker.threshold = GRAPH_THRESHOLD
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
+    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    assert {bool(row["new_entity"]) for row in rows} == {False, True}
+    new_entities = linker.corpus.discover(list(read_documents(corpus, nlp)))
+    return rows, [one.to_dict() for one in new_entities]
+
+
+def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
+    rows, new_entities = in_one_graph
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    found = discover_in_shards(job)
+    assert [one.to_dict() for one in found] == new_entities
+    assert not (job.folder / "links").exists()
+    assert [report.shard for report in link_in_shards(job)] == list(range(8))
+    assert rows_in(job.folder) == rows
+    left = {path.name for path in job.folder.iterdir()}
+    assert not {"mentions", "decided"} & left and "summary.json" in left
+
+
+def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
+    nlp = pipeline()
+    names = [*NAMES, *NAMES, *NAMES, *NAMES, "zorbix"]
+    lines = []
+    for number, name in enumerate(names):
+        text = f"We saw {name} there, as number {number}."
+        mention = {"start": 7, "end": 7 + len(name), "label": "NAME"}
+        lines.append(json.dumps({"id": f"d{number}", "text": text, "mentions": [mention]}))
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text("\n".join(lines), encoding="utf8")
+    nlp.to_disk(tmp_path / "model")
+    linker = find_linker(nlp)
+    plain = linker.corpus.link(list(read_documents(corpus, nlp)))
+    linker.coverage = "estimate"
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
+    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    assert rows != ordered(rows_of(plain, linker.mentions.getter, "arbo"))
+    job = Job.of(
+        tmp_path / "model",
+        corpus,
+        tmp_path / "out",
+        one_graph=True,
+        format="jsonl",
+        size=3,
+        overrides={"components.arbo_linker.coverage": "estimate"},
+    )
+    list(link_in_shards(job))
+    assert rows_in(job.folder) == rows
+
+
+def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    done = []
+
+    def stop_before(name, count):
+        """Have a step do so much before the run is killed."""
+        step = getattr(one_graph, name)
+
+        def work(*arguments):
+            if count == sum(one == name for one in done):
+                raise KeyboardInterrupt
+            done.append(name)
+            return step(*arguments)
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            if isinstance(step, type):
+                step = step.__call__
+                patch.setattr(getattr(one_graph, name), "__call__", work)
+            else:
+                patch.setattr(one_graph, name, work)
+            list(link_in_shards(job))
+
+    stop_before("MentionWorker", 3)
+    stop_before("arrange_mentions", 0)
+    stop_before("SearchWorker", 2)
+    stop_before("reduce_mentions", 0)
+    stop_before("WritingWorker", 4)
+    for name in ("MentionWorker", "SearchWorker"):
+        monkeypatch.setattr(getattr(one_graph, name), "__call__", None)
+    for name in ("arrange_mentions", "reduce_mentions"):
+        monkeypatch.setattr(one_graph, name, None)
+    assert [report.shard for report in link_in_shards(job)] == [4, 5, 6, 7]
+    assert done == ["MentionWorker"] * 3 + ["SearchWorker"] * 2 + ["WritingWorker"] * 4
+    assert rows_in(job.folder) == in_one_graph[0]
+
+
+def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
+    lines = [json.dumps(one) for one in records[:4]]
+    (tmp_path / "c.jsonl").write_text("\n".join([*lines, "no JSON"]))
+    job = make_job(corpus=str(tmp_path / "c.jsonl"), one_graph=True)
+    assert [report.errors for report in link_in_shards(job)] == [0, 1]
+    assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
+
+
+def test_mentions_of_a_part_survive_their_bytes(model, corpus):
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp).corpus
+    docs = list(read_documents(corpus, nlp))
+    for part in (linker.gather_part(docs), linker.gather_part([])):
+        copy = CorpusPart.from_bytes(part.to_bytes())
+        assert copy.to_bytes() == part.to_bytes() and copy.counts == part.counts
+        assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
+        assert np.array_equal(copy.candidates.scores, part.candidates.scores)
+        assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
+
+
+def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):
+    monkeypatch.setattr(corpus_search, "MAX_EXACT", 20)
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    linker.threshold = GRAPH_THRESHOLD
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
+    expected = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    list(link_in_shards(job))
+    assert rows_in(job.folder) == expected
+
+
+def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    texts = list(read_documents(corpus, nlp))
+    # Documents without mentions, and two with the same text in another order of mentions.
+    texts[3].ents, texts[5] = [], texts[4].copy()
+    texts[5].user_data["doc_id"] = "a"
+    by_linker = linker.corpus
+    parts = [by_linker.gather_part(texts[start : start + 5]) for start in range(0, 24, 5)]
+    parts.insert(2, by_linker.gather_part([]))
+    expected = CorpusMentions.joined(parts)
+    write_mentions(tmp_path / "corpus", lambda: parts)
+    mentions = read_mentions(tmp_path / "corpus")
+    assert list(mentions.places) == list(expected.places)
+    assert list(mentions.ranked.batch.records) == list(expected.ranked.batch.records)
+    assert mentions.ranked.batch.n_documents == len(texts)
+    assert (mentions.documents == expected.documents).all()
+    assert (mentions.candidates.ids == expected.candidates.ids).all()
+    rows = np.random.default_rng(0).permutation(len(expected.documents))
+    for some in (rows, rows[:5], rows[:0]):
+        left, right = (
+            CorpusPart(m.ranked, m.candidates, []).arrays() for m in (mentions, expected)
+        )
+        inputs = [m.ranked.batch.inputs.take(some).to_dict() for m in (mentions, expected)]
+        assert all(np.array_equal(inputs[0][name], inputs[1][name]) for name in inputs[0])
+        for name in left.keys() - {f"inputs_{field}" for field in inputs[0]}:
+            assert left[name].dtype == right[name].dtype, name
+            assert np.array_equal(left[name][some], right[name][some]), name
+
+
+def test_a_corpus_without_mentions_is_written_too(model, tmp_path):
+    linker = find_linker(load_pipeline(model)).corpus
+    write_mentions(tmp_path / "corpus", lambda: [linker.gather_part([])])
+    mentions = read_mentions(tmp_path / "corpus")
+    assert len(mentions.places) == len(mentions.documents) == 0
+    assert linker.search(mentions) is None
+    decided, new_entities = linker.decide(mentions, 0.5)
+    write_decisions(tmp_path / "decided", decided)
+    assert len(read_decisions(tmp_path / "decided").decisions.entities) == 0
+    assert not len(new_entities)
+
+
+def test_decisions_in_files_are_those_in_memory(model, corpus, tmp_path):
+    nlp = load_pipeline(model)
+    linker = find_linker(nlp)
+    docs = list(read_documents(corpus, nlp))
+    decided, _ = linker.corpus.decide(linker.corpus.gather(lambda: docs), GRAPH_THRESHOLD)
+    write_decisions(tmp_path / "decided", decided)
+    found = read_decisions(tmp_path / "decided")
+    assert list(found.cluster_ids) == list(decided.cluster_ids) and any(found.cluster_ids)
+    assert list(found.decisions.paths) == list(decided.decisions.paths)
+    assert any(len(path) > 2 for path in found.decisions.paths)
+    assert (found.decisions.entities == decided.decisions.entities).all()
+    assert (found.decisions.logits == decided.decisions.logits).all()
