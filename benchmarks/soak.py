@@ -2,17 +2,16 @@
 
     python benchmarks/soak.py MODEL CORPUS.spacy [--documents 20000] [--calls 2000]
 
-Three parts, each in a separate process:
+Two parts, each in a separate process:
 
 1. ``nlp.pipe`` over short documents, made of the corpus's sentences with mentions.
-2. The same with ``stream = True``, which keeps the mentions that no entity fits.
-3. Eight threads that link while another thread adds, changes and removes entities, learns, forgets
+2. Eight threads that link while another thread adds, changes and removes entities, learns, forgets
    and saves. Each answer must be that of a state before or after an edit.
 
-For 1 and 2 it prints the resident memory and the documents a second of each tenth; after the first
-tenth memory should be flat, or grow by what a stream keeps. The last column is the time of the bare
-encoder on fixed mentions, measured in turn with linking, over the time of linking: it does not
-depend on how fast the machine happens to be, and should be constant.
+For 1 it prints the resident memory and the documents a second of each tenth; after the first tenth
+memory should be flat. The last column is the time of the bare encoder on fixed mentions, measured
+in turn with linking, over the time of linking: it does not depend on how fast the machine happens
+to be, and should be constant.
 """
 
 import argparse
@@ -47,20 +46,19 @@ def short_documents(nlp, corpus: Path):
         for span in spans:
             first, last = max(span.start - CONTEXT, 0), span.end + CONTEXT
             part = span.doc[first:last].as_doc()
-            # The number makes it another document: a stream keeps each once.
+            # The number makes it another document.
             words = [*(token.text for token in part), str(number)]
             doc = Doc(nlp.vocab, words=words)
             doc.ents = [Span(doc, span.start - first, span.end - first, label=span.label_)]
             yield doc
 
 
-def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
+def soak(model: Path, corpus: Path, n_documents: int) -> None:
     """Link documents in a pipe, and print memory and speed."""
     nlp = spacy.load(model)
     linker = find_linker(nlp)
-    linker.stream = stream
-    print(f"nlp.pipe, {n_documents} documents, stream {'on' if stream else 'off'}")
-    print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'kept':>8}{'encoder':>9}")
+    print(f"nlp.pipe, {n_documents} documents")
+    print(f"{'documents':>10}{'RSS (MB)':>10}{'docs/s':>8}{'encoder':>9}")
     docs = short_documents(nlp, corpus)
     reference = encoder_pass(linker, itertools.islice(short_documents(nlp, corpus), BLOCK))
     blocks = n_documents // 10 // BLOCK
@@ -77,18 +75,13 @@ def soak(model: Path, corpus: Path, n_documents: int, stream: bool) -> None:
             encoding += time.perf_counter() - linked
         memory.append(resident_megabytes())
         ratios.append(encoding / linking)
-        kept, count = len(linker.new_entities.rows), blocks * BLOCK
-        print(
-            f"{tenth * count:>10}{memory[-1]:>10.0f}{count / linking:>8.0f}{kept:>8}"
-            f"{ratios[-1]:>9.3f}"
-        )
+        count = blocks * BLOCK
+        print(f"{tenth * count:>10}{memory[-1]:>10.0f}{count / linking:>8.0f}{ratios[-1]:>9.3f}")
     later = ratios[1:]
     spread = max(abs(ratio / (sum(later) / len(later)) - 1) for ratio in later)
     print(f"largest difference from the mean ratio after the first tenth: {spread:.1%}")
     grown = memory[-1] - memory[0]
-    print(f"growth after the first tenth: {grown:.0f} MB, {grown / memory[0]:.1%}", end="")
-    kept = len(linker.new_entities.rows)
-    print(f", {grown * 2**20 / kept:.0f} bytes per mention kept\n" if kept else "\n")
+    print(f"growth after the first tenth: {grown:.0f} MB, {grown / memory[0]:.1%}\n")
 
 
 def encoder_pass(linker, docs):
@@ -186,8 +179,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=2000)
     args = parser.parse_args()
     parts = [
-        (soak, (args.model, args.corpus, args.documents, False)),
-        (soak, (args.model, args.corpus, args.documents, True)),
+        (soak, (args.model, args.corpus, args.documents)),
         (threads, (args.model, args.corpus, args.calls)),
     ]
     for part, arguments in parts:

@@ -44,7 +44,6 @@ from .linking.only import Only
 from .linking.saving import Serializer, pickled_parts, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
-from .linking.stream import Stream
 from .linking.thresholds import (
     ThresholdSetting,
     check_threshold,
@@ -150,7 +149,7 @@ class ArboLinker(TrainablePipe):
             curves,
             self.cfg["coverage"],
         )
-        self.streaming = Stream()
+        self._new_entities = NewEntities()
         self._nil = NilCount(name)
         self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
@@ -302,16 +301,12 @@ class ArboLinker(TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> list[DocLinks]:
         """Link the mentions of each doc, without changing docs.
 
-        With ``stream``, mentions that no entity fits are added to ``new_entities``.
-
         RETURNS: For each doc its links by the mentions' character offsets.
         """
-        if not self.stream:
-            return self.link_docs(docs)
-        return self._documents().link_and_keep(list(docs), self.streaming)
+        return self.link_docs(docs)
 
     def link_docs(self, docs: Iterable[Doc], stages: LinkingStages | None = None) -> list[DocLinks]:
-        """Link docs without adding to ``new_entities``. See ``predict``.
+        """Link docs with other stages. See ``predict``.
 
         stages: The stages to link with; by default the linker's own.
         """
@@ -329,8 +324,7 @@ class ArboLinker(TrainablePipe):
     ) -> list[Doc]:
         """Link docs to some entities of the knowledge base only, and write the links onto them.
 
-        No other mention, text or correction leads to another entity. Nothing is added to
-        ``new_entities``.
+        No other mention, text or correction leads to another entity.
 
         entities: Their ids. None for all.
         types: The types of which an entity must have one. None for all.
@@ -343,14 +337,14 @@ class ArboLinker(TrainablePipe):
         links = self.link_docs(docs, stages)
         documents = self._documents()
         for doc, of_doc in zip(docs, links):
-            documents.annotate(doc, of_doc, new_entities=False)
+            documents.annotate(doc, of_doc)
         return docs
 
     def set_annotations(self, docs: Iterable[Doc], links: list[DocLinks]) -> None:
         """Write the links of ``predict`` onto the docs; see ``annotations.py``."""
         documents = self._documents()
         for doc, of_doc in zip(docs, links):
-            documents.annotate(doc, of_doc, new_entities=self.stream)
+            documents.annotate(doc, of_doc)
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
         """Explain a mention's link, or why it is NIL.
@@ -378,39 +372,30 @@ class ArboLinker(TrainablePipe):
     # New entities
 
     @property
-    def stream(self) -> bool:
-        """Return whether ``nlp(doc)`` and ``nlp.pipe`` add to ``new_entities``. Off until it is
-        set.
-
-        Each mention that no entity fits joins the most similar new entity, or begins one. What a
-        document gets depends on the documents before it, not on batches.
-        """
-        return self.streaming.process is not None
-
-    @stream.setter
-    def stream(self, value: bool) -> None:
-        self.streaming.turn(value)
-
-    @property
     def new_entities(self) -> NewEntities:
         """New entities, kept and saved with the pipeline.
 
-        What ``corpus.discover`` gave can be put here, to continue from it.
+        What was decided on them holds in each ``corpus.discover``, and ``update`` adds what that
+        gives.
         """
-        new_entities = self.streaming.new_entities
-        new_entities.acceptance = self._acceptance
-        return new_entities
+        self._new_entities.acceptance = self._acceptance
+        return self._new_entities
 
     @new_entities.setter
     def new_entities(self, value: NewEntities) -> None:
-        self.streaming.new_entities = value
+        self._new_entities = value
 
     def _acceptance(self) -> Acceptance:
         """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
-        corrections, stored = self.stages.corrections, self.streaming.new_entities
-        said = corrections.forget_outdated, corrections.is_learned
-        return Acceptance(self.datastore, *said, stored, require_ready)
+        corrections = self.stages.corrections
+        return Acceptance(
+            self.datastore,
+            corrections.forget_outdated,
+            corrections.is_learned,
+            self._new_entities,
+            require_ready,
+        )
 
     # Training
 
@@ -527,9 +512,8 @@ class ArboLinker(TrainablePipe):
         unlinked = [example.predicted for example, is_new in given if is_new]
         documents = self._documents()
         for docs in util.minibatch(unlinked, size=64):
-            # Scoring keeps no new entities.
             for doc, links in zip(docs, documents.link(docs)):
-                documents.annotate(doc, links, new_entities=False)
+                documents.annotate(doc, links)
         return [example for example, _ in given]
 
     # Serialization

@@ -477,11 +477,6 @@ class Errors(metaclass=_Coded):
     )
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
-    E707 = (
-        "New entities are stored in the process in which linker.stream was set, and n_process "
-        "would give each process a separate copy. Omit n_process, or set linker.stream = False "
-        "and use linker.corpus.discover on the docs."
-    )
     E708 = "These bytes are not new entities: {problem}."
     E711 = "The share of entities to remove must be between 0 and 1, not {value!r}."
     E712 = (
@@ -568,7 +563,6 @@ class Errors(metaclass=_Coded):
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
         ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
-    E721 = "The clusters are not consistent: {problem}. The file or the arrays are damaged."
     E723 = (
         "The inference {inference} has no setting {name} to tune. Take one that has, such as "
         "Clustering.v1, or tune without this number."

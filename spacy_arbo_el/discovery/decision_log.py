@@ -14,8 +14,8 @@ ON_CLUSTERS = (
 )
 # Those that change nothing but what the pages of a review show.
 NOTES = ("skip", "flag")
-# Entries that nobody decides on: "join" is a merge that new mentions caused.
-_EVENTS = ("undo", "import", "join")
+# Entries that nobody decides on.
+_EVENTS = ("undo", "import")
 
 
 @dataclass

@@ -50,8 +50,7 @@ class Discovery:
         names that are spelled differently are different things, such as genes.
     method: "weak" or "strong" components, mention-only "arborescence" (§3.5 of the arborescence
         paper), or "average" linkage: two clusters join while the mean similarity of their mentions
-        is above the threshold. A stream always joins mentions by "weak", so choose its threshold
-        by that method.
+        is above the threshold.
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
 

@@ -1,4 +1,4 @@
-"""The new entities of a corpus. Stored, edited, saved, and added to as documents come."""
+"""The new entities of a corpus. Stored, edited, saved, and updated from later discoveries."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,8 +57,8 @@ class NewEntities:
     """New entities by id, or by place, the largest first.
 
     ``merge``, ``split`` and ``reject`` correct them, ``accept`` adds one to the knowledge base,
-    ``undo`` takes the last of these decisions back. ``log`` records them, and the merges that
-    new mentions caused. Threads may call all methods at the same time.
+    ``undo`` takes the last of these decisions back. ``log`` records them. Threads may call all
+    methods at the same time.
 
     threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
@@ -83,7 +83,7 @@ class NewEntities:
 
     @property
     def log(self) -> list[Entry]:
-        """The history of decisions, and of merges by new mentions, with their times."""
+        """The history of decisions, with their times."""
         return self.history.entries
 
     @locked
@@ -190,20 +190,6 @@ class NewEntities:
             self.clusters.extend(mentions.keys, groups, known or {})
             self.rows.extend(mentions)
 
-    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
-        """Add mentions in turn, each to its neighbours' new entity.
-
-        A mention without neighbours becomes a new entity.
-
-        neighbours: (m, k) int64, rows of similar mentions that came earlier, most similar first,
-            -1 for none. The mentions that are added are numbered after those that are stored.
-        RETURNS: For each mention the id that its new entity had at the end of its document, "" for
-            a rejected one. The ids depend neither on later documents nor on the number of
-            documents that are added at once.
-        """
-        with self._changing() as verdicts:
-            return verdicts.attach(mentions, neighbours)
-
     @locked
     def put_nearest(
         self, keys: Sequence[MentionKey], nearest: Sequence[list[NearestEntity]]
@@ -226,7 +212,7 @@ class NewEntities:
 
     @locked
     def split(self, entity: EntityOrId, members: Iterable[int]) -> NewEntity:
-        """Make some members a separate entity. New mentions never merge the two again.
+        """Make some members a separate entity. Later discoveries keep the two apart.
 
         Members that were a separate entity before get the id of that entity again.
 

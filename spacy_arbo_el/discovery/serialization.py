@@ -12,6 +12,7 @@ from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import NearestEntity
 from .store import Clusters, Unlinked
 
@@ -41,7 +42,6 @@ def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) ->
             "ids": clusters.ids,
             "accepted": list(clusters.accepted.items()),
             "rejected": list(clusters.rejected),
-            "kept_apart": clusters.kept_apart,
             **settings,
         }
     )
@@ -68,12 +68,12 @@ def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
             msg["ids"],
             dict(msg["accepted"]),
             dict.fromkeys(msg["rejected"]),
-            [(a, b) for a, b in msg["kept_apart"]],
         )
         check_mentions(mentions)
         check_clusters(clusters, len(mentions))
         settings = {name: msg[name] for name in SETTINGS}
         check_settings(**settings)
+        check_decisions(settings["log"], clusters)
         return mentions, clusters, settings
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
@@ -120,8 +120,7 @@ def check_clusters(clusters: Clusters, count: int) -> None:
     _check_roots(clusters.merged_into)
     if not are_texts(clusters.ids) or len(set(clusters.ids)) < total:
         raise ValueError("the ids are not texts, or not distinct")
-    pairs = [number for pair in clusters.kept_apart for number in pair]
-    for number in (*clusters.accepted, *clusters.rejected, *pairs):
+    for number in (*clusters.accepted, *clusters.rejected):
         if type(number) is not int or not 0 <= number < total:
             raise ValueError("a decision is on no cluster")
     if not are_texts(clusters.accepted.values()):
@@ -138,6 +137,13 @@ def check_settings(log: Any, threshold: Any, fingerprint: Any, documents: Any) -
         raise ValueError(f"the threshold is {threshold!r}")
     if not isinstance(fingerprint, str) or type(documents) is not int or documents < 0:
         raise ValueError("the encoder or the number of documents has another type")
+
+
+def check_decisions(log: list[Entry], clusters: Clusters) -> None:
+    """Raise ValueError where a decision is on a new entity that is not there."""
+    names = [name for entry in DecisionLog(log).standing() for name in clusters_of(entry)]
+    if not all(name in clusters for name in names):
+        raise ValueError("a decision is on no new entity")
 
 
 def _check_numbers(name: str, array: np.ndarray, count: int) -> None:

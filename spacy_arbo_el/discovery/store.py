@@ -7,15 +7,11 @@ from functools import partial
 
 import numpy as np
 
-from ..base.arrays import AppendOnly
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
-from ..graph.online import Attached, attach, merged_numbers
-from ..graph.union_find import find
+from ..graph.union_find import find, find_all
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
-from ..retrieval.mention_search import usable
 from .entities import NearestEntity, new_entity_id
-from .grouping import Discovery
 
 
 @dataclass(frozen=True)
@@ -64,21 +60,18 @@ class Unlinked:
 class Rows:
     """The unlinked mentions that are stored, one row per mention.
 
-    Inputs are stored in parts, so the cost of adding a document does not depend on the number
-    stored.
-
     records: The record of each mention.
     nearest: For each mention the most probable entities of the knowledge base, best first.
+    inputs: The n spans that mentions are encoded from.
+    vectors: (n, width) float32, prepared.
     """
 
     def __init__(self) -> None:
         self.records: list[MentionRecord] = []
         self._documents: list[int] = []
         self.nearest: list[list[NearestEntity]] = []
-        self._inputs: list[SpanInputs] = []
-        self._vectors = AppendOnly.empty()
-        self._features, self._ngram_weight = AppendOnly.empty(), 0.0
-        self._usable: list[bool] = []
+        self.inputs = SpanInputs.empty()
+        self.vectors = np.zeros((0, 0), dtype=np.float32)
         self._row_of: dict[MentionKey, int] = {}
 
     def __len__(self) -> int:
@@ -92,46 +85,11 @@ class Rows:
         """The keys of the mentions at ``rows``."""
         return [self.records[row].key for row in rows.tolist()]
 
-    @property
-    def vectors(self) -> np.ndarray:
-        """(n, width) float32, prepared."""
-        return self._vectors.rows
-
-    @property
-    def inputs(self) -> SpanInputs:
-        """The n spans that mentions are encoded from."""
-        if len(self._inputs) != 1:
-            self._inputs = [SpanInputs.concat(self._inputs)]
-        return self._inputs[0]
-
-    def features(self, discovery: Discovery) -> np.ndarray:
-        """Features that mentions are compared by: (n, width) float32. Those of new rows only are
-        computed.
-
-        discovery: Its ``features``.
-        """
-        weight = discovery.ngram_weight
-        if weight != self._ngram_weight:
-            self._features, self._ngram_weight, self._usable = AppendOnly.empty(), weight, []
-        if not weight:
-            return self.vectors
-        done = self._features.length
-        if done < len(self):
-            normalized = [record.normalized for record in self.records[done:]]
-            features = discovery.features(self.vectors[done:], normalized)
-            self._features = self._features.with_rows(features)
-        return self._features.rows
-
-    def usable(self, discovery: Discovery) -> np.ndarray:
-        """(n,) bool, the mentions that can be compared, see ``mention_search.usable``."""
-        features = self.features(discovery)
-        self._usable += usable(features[len(self._usable) :]).tolist()
-        return np.array(self._usable, dtype=bool)
-
     def extend(self, mentions: Unlinked) -> None:
         """Add mentions, none of which is stored yet."""
         if not len(mentions):
             return
+        first_ones = not self.records
         self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
         self.records.extend(mentions.records)
         # Those of another run are numbered on.
@@ -139,12 +97,13 @@ class Rows:
         shift = last[0] + 1 - first if first < last[0] else 0
         self._documents.extend((mentions.documents + shift).tolist())
         self.nearest.extend(mentions.nearest)
-        self._inputs.append(mentions.inputs)
-        self._vectors = (
-            self._vectors.with_rows(mentions.vectors)
-            if self._vectors.length
-            else AppendOnly.of(np.asarray(mentions.vectors, dtype=np.float32))
-        )
+        # Those of most discoveries are all new, and are not copied.
+        if first_ones:
+            self.inputs = mentions.inputs
+            self.vectors = np.asarray(mentions.vectors, dtype=np.float32)
+        else:
+            self.inputs = SpanInputs.concat([self.inputs, mentions.inputs])
+            self.vectors = np.concatenate([self.vectors, mentions.vectors])
 
     def all(self) -> Unlinked:
         """All mentions. Their vectors are not copied."""
@@ -164,9 +123,8 @@ class Rows:
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
         """Encode all mentions anew."""
-        self._vectors, self._features, self._usable = AppendOnly.empty(), AppendOnly.empty(), []
         if len(self):
-            self._vectors = self._vectors.with_rows(encode(self.inputs))
+            self.vectors = encode(self.inputs)
 
 
 _NO_NUMBERS = partial(np.zeros, 0, dtype=np.int64)
@@ -181,7 +139,6 @@ class Clusters:
     ids: The id of each cluster.
     accepted: The entity of the knowledge base that a cluster has become, by the cluster's number.
     rejected: The numbers of clusters that are no entity.
-    kept_apart: Pairs of numbers that must not become one cluster.
     """
 
     of_mention: np.ndarray = field(default_factory=_NO_NUMBERS)
@@ -189,7 +146,6 @@ class Clusters:
     ids: list[str] = field(default_factory=list)
     accepted: dict[int, str] = field(default_factory=dict)
     rejected: dict[int, None] = field(default_factory=dict)
-    kept_apart: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._numbers = {name: number for number, name in enumerate(self.ids)}
@@ -210,7 +166,7 @@ class Clusters:
     @property
     def numbers(self) -> np.ndarray:
         """(n,) int64, the cluster that each mention is now in."""
-        return merged_numbers(self.merged_into)[self.of_mention]
+        return find_all(self.merged_into)[self.of_mention]
 
     def number_of(self, cluster_id: str) -> int:
         """The number that a cluster's id belongs to. KeyError where there never was one."""
@@ -268,28 +224,6 @@ class Clusters:
         self._numbers[cluster_id] = len(self.ids)
         self.ids.append(cluster_id)
 
-    def attach(
-        self, keys: Sequence[MentionKey], documents: np.ndarray, neighbours: np.ndarray
-    ) -> Attached:
-        """Add mentions one after the other, see ``NewEntities.attach``.
-
-        keys: The key of each of m mentions.
-        documents: (m,) int64, ascending, the document of each.
-        neighbours: (m, k) int64, earlier mentions, most similar first, -1 for none.
-        """
-        if self.accepted:
-            # Their mentions are exemplars now: the linker finds similar mentions.
-            left = np.isin(self.numbers, list(self.accepted))
-            left = np.append(left, np.zeros(len(keys) + 1, dtype=bool))
-            neighbours = np.where(left[neighbours], -1, neighbours)
-        apart = np.array(self.kept_apart, dtype=np.int64).reshape(-1, 2)
-        attached = attach(
-            self.of_mention, self.merged_into, neighbours, documents, apart, self.closed()
-        )
-        self.of_mention, self.merged_into = attached.of_mention, attached.merged_into
-        self.assign_ids([keys[i] for i in attached.first_mentions.tolist()])
-        return attached
-
     def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: dict[int, int]) -> None:
         """Add mentions in groups. A new cluster is named by the first of its keys in their order.
 
@@ -318,12 +252,9 @@ class Clusters:
 
     # Editing
 
-    def merge(self, into: int, others: Sequence[int]) -> list[tuple[int, int]]:
-        """Merge clusters; they need not be kept apart any more. RETURNS: The pairs that were."""
+    def merge(self, into: int, others: Sequence[int]) -> None:
+        """Merge clusters into one."""
         self.merged_into[list(others)] = into
-        before = self.kept_apart
-        self.kept_apart = [(a, b) for a, b in before if self.current(a) != self.current(b)]
-        return [pair for pair in before if pair not in self.kept_apart]
 
     def move(self, number: int, mentions: np.ndarray, to: int, founded: set[str]) -> None:
         """Move mentions from one cluster to another.
@@ -334,7 +265,7 @@ class Clusters:
         mentions: (k,) int64.
         founded: The ids that are named by these mentions.
         """
-        others = merged_numbers(self.merged_into)
+        others = find_all(self.merged_into)
         self.of_mention[others[self.of_mention] == number] = number
         for other in np.flatnonzero(others == number).tolist():
             if other != number:

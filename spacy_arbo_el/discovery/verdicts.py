@@ -1,7 +1,6 @@
 """Verdicts on new entities. Merges, splits, rejections and acceptances, logged and undone."""
 
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
 from .grouping import Decided
-from .store import Clusters, Rows, Unlinked
+from .store import Clusters, Rows
 
 
 @dataclass(frozen=True)
@@ -27,27 +26,14 @@ class Verdicts:
     clusters: Clusters
     log: DecisionLog
 
-    def attach(self, mentions: Unlinked, neighbours: np.ndarray) -> list[str]:
-        """Add mentions one after the other, see ``NewEntities.attach``."""
-        clusters, keys = self.clusters, mentions.keys
-        attached = clusters.attach(keys, mentions.documents, neighbours)
-        for gone, stays, mention in attached.merges:
-            place, ids = "{}:{}:{}".format(*keys[mention]), clusters.ids
-            self.log.add("join", id=ids[gone], into=ids[stays], mention=place)
-        self.rows.extend(mentions)
-        return [
-            clusters.ids[number] if clusters.is_open(number) else ""
-            for number in attached.assigned.tolist()
-        ]
-
     def merge(self, into: int, others: list[int]) -> None:
         """Merge clusters into one."""
         clusters = self.clusters
         numbers = clusters.numbers
         mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]
-        apart = [[clusters.ids[n] for n in pair] for pair in clusters.merge(into, others)]
+        clusters.merge(into, others)
         ids = [clusters.ids[number] for number in others]
-        self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions, apart=apart)
+        self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions)
 
     def split(self, number: int, rows: np.ndarray, chosen: np.ndarray) -> int:
         """Split some mentions off from a cluster.
@@ -69,7 +55,6 @@ class Verdicts:
             moves = rest if former else chosen
         off = former[0] if former else clusters.add(min(self.rows.keys_of(moves)))
         clusters.move(number, moves, off, self._founded(moves))
-        clusters.kept_apart.append((stays, off))
         ids = clusters.ids
         self.log.add("split", id=ids[stays], off=ids[off], mentions=self._keys(moves))
         return off if moves is chosen else number
@@ -130,21 +115,13 @@ class Verdicts:
             if number != gone:
                 rows = self._rows_in(mentions, number)
                 clusters.move(number, rows, gone, self._founded(rows))
-        clusters.kept_apart += [
-            (clusters.number_of(a), clusters.number_of(b)) for a, b in entry["apart"]
-        ]
 
     def _undo_split(self, entry: Entry) -> None:
         clusters = self.clusters
-        number, off = clusters.number_of(entry["id"]), clusters.number_of(entry["off"])
-        clusters.kept_apart = [pair for pair in clusters.kept_apart if {*pair} != {number, off}]
-        number, now = clusters.current(number), clusters.current(off)
-        if now == off and off != number:
+        number = clusters.current(clusters.number_of(entry["id"]))
+        off = clusters.current(clusters.number_of(entry["off"]))
+        if off != number:
             clusters.merge(number, [off])
-        elif now != number:
-            # New mentions have merged the part with others, which stay.
-            rows = self._rows_in(entry["mentions"], now)
-            clusters.move(now, rows, number, self._founded(rows))
 
     def _restore(self, entry: Entry) -> None:
         """Open what was closed; parts that were left out go back where they come from."""
@@ -185,8 +162,6 @@ class Verdicts:
         mine, others = _binding(self.log), _binding(later.log)
         if others[: len(mine)] != mine:
             raise ArboError(Errors.E718)
-        pairs = takewhile(lambda pair: pair[0] == pair[1], zip(self.log.entries, later.log.entries))
-        since = self.log.entries[len(list(pairs)) :]
         clusters, before = later.clusters, self.clusters.numbers
         there = self._numbers_in(clusters)
         self._carry_acceptances(later)
@@ -196,9 +171,6 @@ class Verdicts:
             moved = [clusters.current(int(there[number])) for number in before[rows].tolist()]
             later.rows.extend(self.rows.take(rows))
             clusters.of_mention = np.append(clusters.of_mention, np.array(moved, dtype=np.int64))
-        for entry in since:
-            if entry["action"] == "join":
-                later.log.entries.append({**entry, "n": len(later.log.entries)})
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
         """The number of each cluster among others. Those that are missing there are added."""
@@ -256,4 +228,4 @@ def _binding(log: DecisionLog) -> list[Entry]:
 
     Acceptances do not count: they are noted wherever the mentions are.
     """
-    return [e for e in log.entries if e["action"] != "join" and "kb_id" not in e]
+    return [e for e in log.entries if "kb_id" not in e]

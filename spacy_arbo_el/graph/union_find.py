@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.compiling import jit_helper
+from ..base.compiling import jit_helper, numba_jit
 
 
 @jit_helper
@@ -17,3 +17,12 @@ def find(label: np.ndarray, node: Any) -> Any:
         label[node] = label[label[node]]
         node = label[node]
     return node
+
+
+@numba_jit()
+def find_all(label: np.ndarray) -> np.ndarray:
+    """Find the node that represents each node's set: (n,) int64."""
+    found = np.empty_like(label)
+    for node in range(len(label)):
+        found[node] = find(label, node)
+    return found

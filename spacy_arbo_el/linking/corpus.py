@@ -331,4 +331,5 @@ class CorpusLinker:
         """Write links onto a document. links: Those of its mentions that are to be linked."""
         spans = self.stages.reader.mentions_to_link(doc)
         (of_doc,) = self.documents.by_doc([doc], [spans], links)
-        self.documents.annotate(doc, of_doc, new_entities=True)
+        self.documents.annotate(doc, of_doc)
+        self.documents.annotate_new_entities(doc, of_doc)

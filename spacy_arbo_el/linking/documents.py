@@ -14,7 +14,6 @@ from ..mentions.annotations import DocLinks, Link, Overwrite, annotate, annotate
 from ..mentions.getters import place_of
 from ..ranking.decisions import Decisions
 from .stages import LinkingStages
-from .stream import Stream
 
 # The mentions that are counted, and the share without a sure link from which advice is given.
 COUNTED = 200
@@ -72,22 +71,14 @@ class DocumentLinker:
 
     def link(self, docs: Sequence[Doc]) -> list[DocLinks]:
         """The links of docs."""
-        spans = self._spans(docs)
+        one_thread_after_fork()
+        spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         if not any(spans):
             return self.by_doc(docs, spans, [])
         linked = self.stages.link(spans, self.threshold)
         if self.nil is not None:
             self.nil.add(linked.decisions)
         return self.by_doc(docs, spans, linked.links)
-
-    def link_and_keep(self, docs: Sequence[Doc], stream: Stream) -> list[DocLinks]:
-        """The links of docs. Mentions that no entity fits are added to the new entities."""
-        spans = self._spans(docs)
-        return self.by_doc(docs, spans, stream.link(self.stages, spans, self.threshold))
-
-    def _spans(self, docs: Sequence[Doc]) -> list[list[Span]]:
-        one_thread_after_fork()
-        return [self.stages.reader.mentions_to_link(doc) for doc in docs]
 
     def by_doc(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
@@ -106,12 +97,12 @@ class DocumentLinker:
             all_links.append(of_doc)
         return all_links
 
-    def annotate(self, doc: Doc, links: DocLinks, *, new_entities: bool) -> None:
-        """Write links onto a Doc.
+    def annotate(self, doc: Doc, links: DocLinks) -> None:
+        """Write links onto a Doc."""
+        annotate(doc, links, self.stages.reader.settings.getter, self.extension, self.overwrite)
 
-        new_entities: Whether mentions of new entities are written to their span group too.
-        """
+    def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
+        """Write mentions of new entities to their span group."""
         getter, discovery = self.stages.reader.settings.getter, self.stages.discovery
-        annotate(doc, links, getter, self.extension, self.overwrite)
-        if new_entities and discovery is not None and discovery.spans_key:
+        if discovery is not None and discovery.spans_key:
             annotate_new_entities(doc, links, getter, discovery.spans_key)

@@ -32,7 +32,6 @@ from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings
 from .stages import LinkingStages
-from .stream import Stream
 
 if TYPE_CHECKING:
     from ..encoders.shim import EncoderShim
@@ -60,7 +59,7 @@ class Serializable(Protocol):
     model: Model
     encoder: DualEncoder
     stages: LinkingStages
-    streaming: Stream
+    new_entities: NewEntities
     cfg: LiveSettings
 
 
@@ -158,7 +157,7 @@ class Serializer:
             _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
             _Part("reranker", self.dump_reranker, self.load_reranker),
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
-            _Part("new_entities", linker.streaming.new_entities.to_bytes, self._load_new),
+            _Part("new_entities", linker.new_entities.to_bytes, self._load_new),
         ]
         return [part for part in parts if part.name not in exclude]
 
@@ -204,7 +203,7 @@ class Serializer:
     def _load_new(self, data: bytes) -> None:
         new_entities = NewEntities.from_bytes(data)
         check_word_pieces(new_entities.rows.inputs, self.linker.model)
-        self.linker.streaming.new_entities = new_entities
+        self.linker.new_entities = new_entities
 
 
 def kind_of(reranker: Reranker) -> str:
@@ -220,8 +219,7 @@ def pickled_parts(linker: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
     settings: The keyword arguments of its constructor.
     """
     state = linker.to_bytes(exclude=["vocab", "model"])
-    parts = (type(linker), linker.vocab, linker.model, linker.name, settings, state)
-    return (*parts, linker.streaming.process)
+    return type(linker), linker.vocab, linker.model, linker.name, settings, state
 
 
 def rebuild(
@@ -231,11 +229,9 @@ def rebuild(
     name: str,
     settings: dict[str, Any],
     state: bytes,
-    stream_process: Any,
 ) -> Any:
     """A linker in another process, from its ``pickled_parts``."""
     linker = kind(vocab, model, name, **settings)
-    linker.streaming.process = stream_process
     return linker.from_bytes(state, exclude=["vocab", "model"])
 
 

@@ -1,10 +1,6 @@
-"""The nearest mentions of mentions. They are in the same document, or among earlier ones.
-
-``corpus_search.py`` has those in a corpus.
-"""
+"""The nearest mentions of a document's mentions. ``corpus_search.py`` has those in a corpus."""
 
 import hashlib
-from collections.abc import Callable
 
 import numpy as np
 
@@ -72,7 +68,7 @@ def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) 
         is_own = columns[np.minimum(own, len(columns) - 1)] == np.arange(start, start + len(own))
         scores[np.flatnonzero(is_own), own[is_own]] = -np.inf
         rounding = similarity.rounding(queries, largest)
-        best = _exact_nearest(queries, scores, rounding, compared.__getitem__, count, similarity)
+        best = _exact_nearest(queries, scores, rounding, compared, count, similarity)
         nearest.ids[start : start + step] = columns[best.ids]
         nearest.scores[start : start + step] = best.scores
     return nearest
@@ -105,61 +101,11 @@ def digests_of(vectors: np.ndarray) -> np.ndarray:
     return digests
 
 
-def nearest_earlier(
-    earlier: np.ndarray,
-    new: np.ndarray,
-    count: int,
-    similarity: Similarity,
-    block: int = 256,
-    left_out: np.ndarray | None = None,
-) -> TopK:
-    """Nearest earlier mentions of each new one: (m, count).
-
-    The result for a mention depends on it and on the mentions before it alone, not on how many
-    come at once.
-
-    earlier: (n, width) float32, prepared.
-    new: (m, width) float32, prepared, in the order in which they came. Those without a vector have
-        no neighbours and are none.
-    block: How many new mentions are compared at a time.
-    left_out: (n,) bool, earlier mentions that are not searched; None to search all.
-    RETURNS: Numbers of mentions; those of new ones are counted on from n.
-    """
-    n, numbers = len(earlier), np.arange(len(new))
-    nearest = TopK.empty(len(new), count)
-    unusable = ~usable(new)
-    if unusable.any():
-        new = np.where(unusable[:, None], np.float32(0), new)
-    hidden = np.zeros(n, dtype=bool) if left_out is None else left_out
-    largest = max(similarity.largest_norm(part) for part in (earlier, new))
-    for start in range(0, len(new), block):
-        queries = new[start : start + block]
-        recent = new[: start + len(queries)]
-        scores = np.full((len(queries), n + len(recent)), -np.inf, dtype=np.float32)
-        if n:
-            scores[:, :n] = similarity.blocks(queries, earlier)
-            scores[:, :n][:, hidden] = -np.inf
-        scores[:, n:] = similarity.blocks(queries, recent)
-        is_later = np.arange(len(recent)) >= numbers[start : start + len(queries), None]
-        scores[:, n:][is_later] = -np.inf
-        scores[:, n:][:, unusable[: len(recent)]] = -np.inf
-        scores[unusable[start : start + len(queries)]] = -np.inf
-
-        def vectors(rows: np.ndarray, recent: np.ndarray = recent) -> np.ndarray:
-            return _take_from_two(earlier, recent, rows)
-
-        rounding = similarity.rounding(queries, largest)
-        best = _exact_nearest(queries, scores, rounding, vectors, count, similarity)
-        nearest.ids[start : start + block, : best.width] = best.ids
-        nearest.scores[start : start + block, : best.width] = best.scores
-    return nearest
-
-
 def _exact_nearest(
     queries: np.ndarray,
     scores: np.ndarray,
     rounding: np.ndarray,
-    vectors: Callable[[np.ndarray], np.ndarray],
+    vectors: np.ndarray,
     count: int,
     similarity: Similarity,
 ) -> TopK:
@@ -170,7 +116,7 @@ def _exact_nearest(
     scores: (b, n) float32, similarities from matrix products, whose rounding depends on the size of
         the matrix. -inf for columns that must not be taken.
     rounding: (b,), by how much two of them can be in the wrong order.
-    vectors: Function from columns (p,) to their vectors.
+    vectors: (n, width) float32, those of the columns.
     """
     count = min(count, scores.shape[1])
     nearest = TopK.empty(len(scores), count)
@@ -183,7 +129,7 @@ def _exact_nearest(
     exact = np.empty(len(rows), dtype=np.float32)
     for start in range(0, len(rows), MAX_PAIRS):
         part = slice(start, start + MAX_PAIRS)
-        pairs = vectors(columns[part])[:, None]
+        pairs = vectors[columns[part]][:, None]
         exact[part] = similarity.paired(queries[rows[part]], pairs)[:, 0]
     order = np.lexsort((columns, -exact, rows))
     firsts = np.searchsorted(rows, np.arange(len(scores)))
@@ -193,13 +139,3 @@ def _exact_nearest(
     nearest.ids[rows[kept], place[kept]] = columns[taken]
     nearest.scores[rows[kept], place[kept]] = exact[taken]
     return nearest
-
-
-def _take_from_two(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Rows (m, k) of ``concatenate([first, second])``, without concatenating them."""
-    taken = np.empty((*rows.shape, second.shape[1]), dtype=np.float32)
-    in_first = rows < len(first)
-    if in_first.any():
-        taken[in_first] = first[rows[in_first]]
-    taken[~in_first] = second[rows[~in_first] - len(first)]
-    return taken

@@ -1,5 +1,8 @@
 """Stored new entities: reading, editing, adding mentions, saving."""
 
+import os
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +14,8 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.record import MentionRecord
+
+from ..threads import forked, wait_for
 
 WIDTH = 4
 
@@ -148,29 +153,6 @@ def test_bad_edits_change_nothing():
     assert len(entities) == 2 and not entities.log
 
 
-def test_split_entities_stay_apart_and_rejected_ones_merge_with_none():
-    entities = of_groups([0, 0, 1])
-    a, b = entities.ids
-    off = entities.split(a, [1])
-    # Similar to both halves of a split entity: the nearest gets it, and they stay two.
-    (name,) = entities.attach(mentions([5]), np.array([[1, 0]]))
-    assert name == off.id and members(entities) == {off.id: [1, 5], a: [0], b: [2]}
-    entities.reject(b)
-    (name,) = entities.attach(mentions([6]), np.array([[2, 0]]))
-    assert name == "" and b not in entities and a in entities
-    entities.merge(a, off.id)
-    assert members(entities) == {a: [0, 1, 5]}
-    assert entities.attach(mentions([8]), np.array([[0, 1]])) == [a]
-
-
-def test_joins_are_logged_and_old_ids_lead_to_the_merged_entity():
-    entities = of_groups([0, 1])
-    a, b = entities.ids
-    assert entities.attach(mentions([4, 5]), np.array([[1, 0], [-1, -1]])) == [a, entities.ids[-1]]
-    assert entities.resolve(b) == a and entities.log[-1]["into"] == a
-    assert entities.log[-1]["mention"] == "doc4:4:7"
-
-
 def test_mentions_that_were_accepted_elsewhere_are_removed():
     entities = of_groups([0, 0, 1])
     a, b = entities.ids
@@ -198,9 +180,7 @@ def test_saving_keeps_everything(tmp_path):
     documents = entities.rows.take(rows).documents.tolist()
     assert again.rows.take(rows).documents.tolist() == documents == numbers_of(again.rows.records)
     assert again.threshold == 0.5
-    assert again.attach(mentions([9]), np.array([[1, 0]])) == entities.attach(
-        mentions([9]), np.array([[1, 0]])
-    )
+    assert again.to_bytes() == entities.to_bytes()
     assert list(NewEntities.from_bytes(NewEntities().to_bytes())) == []
 
 
@@ -225,7 +205,7 @@ def test_a_split_that_restores_an_entity_restores_its_id():
     # Also where the other part is the one that stays: each id is where its first mention is.
     off = entities.split(a, [0, 1])
     assert off.id == a and members(entities) == {a: [0, 1], b: [2, 3], c: [4]}
-    assert entities.attach(mentions([9]), np.array([[0, 4]])) == [a], "they stay apart"
+    assert len(set(entities.decided().numbers.tolist())) == 3, "they stay apart"
 
 
 def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
@@ -266,7 +246,7 @@ def test_every_decision_can_be_undone():
         entities.take_back(acceptances=True)
         assert members(entities) == state
     assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
-    assert entities.attach(mentions([9]), np.array([[0, 2]])) == [a], "nothing is kept apart"
+    assert not entities.decided().records, "nothing is kept apart"
     with pytest.raises(ValueError, match="no such decision"):
         entities.undo()
     assert [entry["action"] for entry in entities.log].count("undo") == 6
@@ -276,25 +256,23 @@ def test_undoing_leaves_mentions_that_came_since():
     entities = of_groups([0, 1, 2])
     a, b, c = entities.ids
     entities.merge(b, c)
-    # A new mention joins the merged entity with an older one.
-    entities.attach(mentions([7]), np.array([[2, 0]]))
-    assert members(entities) == {a: [0, 1, 2, 7]}
+    entities.put(mentions([7]), np.array([0]), {0: 1})
+    assert members(entities) == {b: [1, 2, 7], a: [0]}
     entities.undo()
-    assert members(entities) == {a: [0, 1, 7], c: [2]}
-    assert entities.resolve(b) == a and entities.resolve(c) == c
+    assert members(entities) == {b: [1, 7], a: [0], c: [2]}
+    assert entities.resolve(b) == b and entities.resolve(c) == c
     entities.reject(c)
-    entities.attach(mentions([8]), np.array([[2]]))
+    entities.put(mentions([8]), np.array([0]), {0: 2})
     entities.undo()
-    assert members(entities) == {a: [0, 1, 7], c: [2, 8]}
+    assert members(entities) == {b: [1, 7], c: [2, 8], a: [0]}
 
 
-def test_accepted_mentions_are_joined_by_none_and_known_when_they_come_again():
+def test_accepted_mentions_are_known_when_they_come_again():
     entities = of_groups([0, 1])
     a, b = entities.ids
     entities.release(a, "E1")
     assert entities.id_of(("doc0", 0, 3)) == "" and entities.rows.row(("doc0", 0, 3)) == 0
-    (name,) = entities.attach(mentions([5]), np.array([[0, 1]]))
-    assert name == b and members(entities) == {b: [1, 5]}
+    assert entities.decided().accepted == {key_of(0)} and members(entities) == {b: [1]}
 
 
 class Copies:
@@ -316,8 +294,8 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     assert decided.others == {key_of(0): 0, key_of(1): 0, key_of(2): 1, key_of(3): 1}
     later = Copies(entities, [1, 2, 3, 8], [0, 0, 1, 1], {0: 0, 1: 1}).later
     assert members(later) == {a: [1, 2], b: [3, 8]} and later.resolve(c) == ""
-    # Meanwhile a stream has added to what is kept, and an entity was accepted there.
-    entities.attach(mentions([20, 21]), np.array([[0], [-1]]))
+    # Meanwhile another discovery has added to what is kept.
+    entities.put(mentions([20, 21]), np.array([0, 1]), {0: 0})
     fresh = entities.id_of(key_of(21))
     later.documents, entities.documents = 3, 5
     entities.update(later)
@@ -373,6 +351,25 @@ def test_cut_off_bytes_are_an_error(data):
         NewEntities.from_bytes(whole[:cut])
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
+    entities = NewEntities()
+    held, release = threading.Event(), threading.Event()
+
+    def hold():
+        with entities.lock:
+            held.set()
+            wait_for(release, "the forked process")
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    wait_for(held, "the thread that takes the lock")
+    is_usable = forked(lambda: len(entities) == 0)
+    release.set()
+    thread.join()
+    assert is_usable
+
+
 class Edits(RuleBasedStateMachine):
     """Any edits in any order, compared with sets of mentions."""
 
@@ -384,19 +381,16 @@ class Edits(RuleBasedStateMachine):
         self.before = None
         self.count = 0
 
-    @rule(neighbours=st.lists(st.integers(0, 30), max_size=3))
-    def attach(self, neighbours):
-        rows = [n % len(self.entities.rows) for n in neighbours] if len(self.entities.rows) else []
-        rows += [-1] * (3 - len(rows))
+    @rule(place=st.integers(0, 5))
+    def put(self, place):
+        """To an entity that is there, or as one of its own."""
+        known = {}
+        if place < len(self.sets):
+            known[0] = self.entities.clusters.number_of(self.entities.ids[place])
         new = mentions([self.count])
-        (name,) = self.entities.attach(new, np.array([rows]))
+        self.entities.put(new, np.array([0]), known)
+        self.sets.setdefault(self.entities.id_of(new.keys[0]), set()).add(self.count)
         self.before = None
-        if not name:
-            self.count += 1
-            return
-        gone = {n for n in self.sets if n not in self.entities.ids}
-        joined = set().union(*(self.sets.pop(n) for n in gone), {self.count})
-        self.sets[name] = self.sets.get(name, set()) | joined
         self.count += 1
 
     @precondition(lambda self: len(self.sets) > 1)

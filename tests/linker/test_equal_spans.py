@@ -71,18 +71,14 @@ def test_scores_and_differences_compare_labels_of_equal_spans(nlp):
     assert len(before) == 3 and changed == ["B"]
 
 
-@pytest.mark.parametrize("how", ["a document", "a stream", "a corpus"])
+@pytest.mark.parametrize("how", ["a document", "a corpus"])
 def test_equal_spans_are_one_mention_of_a_new_entity(how):
     nlp = pipeline(threshold=1.0, discovery={"@misc": "spacy-arbo-el.Discovery.v1"})
     linker = nlp.get_pipe("arbo_linker")
     doc = marked(nlp, "AB", {})
-    linker.stream = how == "a stream"
-    if how == "a corpus":
-        new_entities = linker.corpus.discover([doc])
-    else:
-        doc = nlp(doc)
-        new_entities = linker.new_entities
+    new_entities = linker.corpus.discover([doc]) if how == "a corpus" else None
+    doc = doc if how == "a corpus" else nlp(doc)
     clusters = {span._.arbo.cluster for span in list(doc.spans["sc"])[1:]}
     assert all(clusters) and len(clusters) <= 2
-    if how != "a document":
+    if new_entities is not None:
         assert len(clusters) == 1 and len(new_entities.rows) == 2

@@ -1,4 +1,4 @@
-"""What was decided on new entities holds in streams, in discoveries, and in linked corpora."""
+"""What was decided on new entities holds in discoveries and in linked corpora."""
 
 import random
 
@@ -7,7 +7,7 @@ import pytest
 from spacy_arbo_el.discovery.new_entities import NewEntities
 
 from ..linker.conftest import build
-from .test_stream import NEW, clusters, docs_of, many
+from .invented import NEW, clusters, docs_of, many
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def shared():
 @pytest.fixture
 def linker(shared):
     linker = shared.get_pipe("arbo_linker")
-    linker.new_entities, linker.stream = NewEntities(), False
+    linker.new_entities = NewEntities()
     return linker
 
 
@@ -43,9 +43,7 @@ def test_rejected_entities_do_not_come_back(shared, linker):
     assert "Zorblat" not in [span.text for doc in docs for span in doc.spans["new_entities"]]
     corpus = linker.corpus.link(docs_of(shared, more))
     assert clusters(corpus) == clusters(docs)
-    linker.stream = True
-    streamed = list(shared.pipe(docs_of(shared, more)))
-    assert clusters(streamed)[0] == clusters(streamed)[-1] == ""
+    linker.new_entities.update(later)
     linker.new_entities.undo()
     assert named(linker.corpus.discover(docs_of(shared, more)), "Zorblat").id == zorblat.id
 
@@ -91,9 +89,8 @@ def test_accepted_mentions_are_not_found_again_even_below_the_threshold(shared, 
 
 
 def test_undoing_an_acceptance_elsewhere_and_into_an_existing_entity(shared, linker):
-    linker.stream = True
-    docs = list(shared.pipe(docs_of(shared)))
-    linker.stream = False
+    docs = docs_of(shared)
+    linker.new_entities = linker.corpus.discover(docs)
     kept = texts_of(linker.new_entities)
     discovered = linker.corpus.discover(docs_of(shared))
     linker.feedback.add_exemplars([])

@@ -1,16 +1,20 @@
 """Threads that link while others edit: each call sees one state, before or after an edit."""
 
 import threading
+from functools import partial
 
 import pytest
 import spacy
 
+from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
+from .invented import docs_of, many
 
 NLP = spacy.blank("xx")
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
@@ -254,3 +258,46 @@ def test_a_process_that_is_forked_while_threads_read_and_edit_can_link_and_edit(
         done.set()
 
     run_in_threads(read, edit, fork)
+
+
+@pytest.mark.attack
+def test_threads_that_update_new_entities_lose_nothing(attacks):
+    # No invented name is linked, however similar it is to one that is known.
+    nlp = build(threshold=1.0)
+    linker = nlp.get_pipe("arbo_linker")
+    for seed in range(attacks(1, 10)):
+        texts = list(dict.fromkeys(many(attacks(400, 2000), seed)))
+        texts = [f"{text} It was number {number}." for number, text in enumerate(texts * 8)]
+        linker.new_entities = NewEntities()
+
+        def work(part):
+            for start in range(0, len(part), 10):
+                later = linker.corpus.discover(docs_of(nlp, part[start : start + 10]))
+                linker.new_entities.update(later)
+            for one in linker.new_entities[:3]:
+                linker.new_entities.resolve(one.id)
+            NewEntities.from_bytes(linker.new_entities.to_bytes())
+
+        run_in_threads(*[partial(work, texts[i::8]) for i in range(8)])
+        again = NewEntities.from_bytes(linker.new_entities.to_bytes())
+        assert len(again.rows) == len(texts) == sum(len(one.members) for one in again)
+        plain = {text_fingerprint(doc.text) for doc in docs_of(nlp, texts)}
+        assert {record.key[0] for record in again.rows.records} == plain
+        assert len(set(again.clusters.ids)) == len(again.clusters.ids)
+        assert again.documents == len(texts)
+
+
+def test_edits_of_new_entities_from_many_threads_are_all_kept():
+    nlp = build(threshold=0.6)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.new_entities = linker.corpus.discover(docs_of(nlp, many(60)))
+    ids, before = linker.new_entities.ids, len(linker.new_entities.rows)
+
+    def work(name):
+        linker.new_entities.reject(name)
+        linker.new_entities.to_bytes()
+
+    run_in_threads(*[partial(work, name) for name in ids])
+    assert not len(linker.new_entities) and len(linker.new_entities.rows) == before
+    numbers = [entry["n"] for entry in linker.new_entities.log if entry["action"] == "reject"]
+    assert numbers[-1] - numbers[0] == len(ids) - 1 and numbers == sorted(set(numbers))

@@ -297,11 +297,8 @@ def use(linker, nlp):
         assert new.resolve(entity.id) == entity.id
     if len(new) > 1:
         new.merge(new.ids[0], new.ids[1])
-    linker.stream = True
-    try:
-        linker.predict([without_links(annotated(nlp, "A [zorb|x] met [Quorn Ltd|x] there."))])
-    finally:
-        linker.stream = False
+    later = [without_links(annotated(nlp, "A [zorb|x] met [Quorn Ltd|x] there."))]
+    new.update(linker.corpus.discover(later))
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,9 @@ def odd_nlp(request, tiny_bert):
     nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
     linker = nlp.get_pipe("arbo_linker")
     linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")
-    linker.stream = True
     # The second is all of its text.
-    for text in ("They met [☢☢|x].", "[🎉🎉|x]"):
-        nlp(annotated(nlp, text))
-    linker.stream = False
+    docs = [annotated(nlp, text) for text in ("They met [☢☢|x].", "[🎉🎉|x]")]
+    linker.new_entities = linker.corpus.discover(docs)
     assert len(linker.new_entities) and len(linker.exemplars) == 3
     return nlp
 

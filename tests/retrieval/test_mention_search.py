@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.retrieval import mention_search
 from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
-from spacy_arbo_el.retrieval.mention_search import nearest_earlier, nearest_in_document
+from spacy_arbo_el.retrieval.mention_search import nearest_in_document
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
@@ -31,33 +31,6 @@ def prepared(seed, count, similarity, distinct=0):
     if distinct:
         vectors = vectors[rng.integers(0, distinct, count)]
     return similarity.prepare(vectors)
-
-
-@given(
-    st.integers(0, 1000),
-    st.integers(0, 40),
-    st.integers(1, 20),
-    st.sampled_from(SIMILARITIES),
-    st.sampled_from([0, 1, 3]),
-)
-def test_nearest_earlier_mentions(seed, n_earlier, n_new, similarity, distinct):
-    vectors = prepared(seed, n_earlier + n_new, similarity, distinct)
-    nearest = nearest_earlier(vectors[:n_earlier], vectors[n_earlier:], 3, similarity, block=7)
-    for i in range(n_new):
-        before = n_earlier + i
-        expected = similarity.paired(vectors[before][None], vectors[None, :before])[0]
-        order = np.lexsort((np.arange(before), -expected))[:3]
-        valid = nearest.valid[i]
-        assert valid.sum() == min(3, before) and (nearest.scores[i][~valid] == -np.inf).all()
-        assert nearest.scores[i][valid] == pytest.approx(expected[order], abs=1e-5)
-        if distinct:
-            # Of equal vectors the first ones, however many there are.
-            assert nearest.ids[i][valid].tolist() == order.tolist()
-    # The result does not depend on how many mentions come at once.
-    for cut in (n_earlier + 1, n_earlier + n_new // 2):
-        rest = nearest_earlier(vectors[:cut], vectors[cut:], 3, similarity)
-        assert (rest.ids == nearest.ids[cut - n_earlier :]).all()
-        assert rest.scores == pytest.approx(nearest.scores[cut - n_earlier :], abs=1e-6)
 
 
 @given(
@@ -118,8 +91,6 @@ def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
     vectors = similarity.prepare(vectors)[np.arange(180) % 9]
     expected = [[j for j in range(i % 9, 180, 9) if j != i][:4] for i in range(180)]
     assert nearest_in_corpus(vectors, 4, similarity).ids.tolist() == expected
-    earlier = nearest_earlier(vectors[:170], vectors[170:], 4, similarity)
-    assert earlier.ids.tolist() == expected[170:]
 
 
 @pytest.mark.parametrize("bad", [0.0, np.nan, np.inf])
@@ -133,12 +104,9 @@ def test_mentions_without_a_vector_have_no_neighbours_and_are_none(monkeypatch, 
     monkeypatch.setattr(mention_search, "MAX_COMPARED", 5)
     results.append(nearest_in_document(vectors, documents, 4, similarity))
     results.append(nearest_in_corpus(vectors, 4, similarity))
-    left_out = np.arange(20) == 7
-    left_out[0] = True
-    results.append(nearest_earlier(vectors[:20], vectors[20:], 4, similarity, left_out=left_out))
     for nearest in results:
         assert not np.isin(nearest.ids, [0, 7, 39]).any()
-        assert nearest.valid.sum() == 4 * (len(nearest) - (3 if len(nearest) == 40 else 1))
+        assert nearest.valid.sum() == 4 * 37
         assert np.isfinite(nearest.scores[nearest.valid]).all()
     nothing = np.full((3, 6), bad, dtype=np.float32)
     assert not nearest_in_corpus(nothing, 4, similarity).valid.any()
