@@ -26,7 +26,8 @@ from ..storage.manifest import Checksum
 
 CHECKPOINT = "checkpoint.bin"
 MOMENTS = ("mom1", "mom2", "averages")
-COUNTS = ("nr_update", "last_seen")
+# The counts of the optimizer beside those of trainers: no component has this name.
+UPDATES = "|nr_update"
 _STATE = "state"
 
 # The score that the best model is chosen by, and all scores
@@ -70,9 +71,8 @@ class Checkpoint(NamedTuple):
             for key, values in (getattr(optimizer, moment) or {}).items():
                 if key in names:
                     arrays[f"{moment}|{names[key]}"] = np.ascontiguousarray(to_numpy(values))
-        for count in COUNTS:
-            found = getattr(optimizer, count).items()
-            counts[f"|{count}"] = {names[key]: int(n) for key, n in found if key in names}
+        updates = optimizer.nr_update.items()
+        counts[UPDATES] = {names[key]: int(n) for key, n in updates if key in names}
         return cls(identity, step, evaluations, counts, arrays)
 
     def restore(self, pipes: Components, optimizer: Optimizer) -> None:
@@ -88,9 +88,8 @@ class Checkpoint(NamedTuple):
                 values = self.arrays.get(f"{moment}|{name}")
                 if values is not None:
                     getattr(optimizer, moment)[key] = ops.asarray(values.copy())
-            for count in COUNTS:
-                if name in self.counts[f"|{count}"]:
-                    getattr(optimizer, count)[key] = self.counts[f"|{count}"][name]
+            if name in self.counts[UPDATES]:
+                optimizer.nr_update[key] = self.counts[UPDATES][name]
 
     def write(self, path: Path) -> None:
         """Write it over the previous one in one step."""

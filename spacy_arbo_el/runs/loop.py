@@ -58,10 +58,9 @@ def train(
 
     The last step is evaluated as well, whatever ``eval_frequency`` is.
 
-    A checkpoint is written at each evaluation. A resumed run first reads the batches up to it
-    without training, so that the order of batches, the schedules and early stopping are those of
-    an uninterrupted run. Then it restores the weights and the optimizer. Later random draws are not
-    those that an uninterrupted run draws: the result is that of another seed.
+    A checkpoint is written at each evaluation: weights, optimizer and step. A resumed run continues
+    with the batch after it. Later random draws are not those that an uninterrupted run draws: the
+    result is that of another seed.
 
     nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
@@ -111,7 +110,7 @@ def train(
     steps = train_while_improving(
         nlp,
         optimizer,
-        batches,
+        run.batches(batches),
         run.evaluate,
         dropout=settings["dropout"],
         accumulate_gradient=settings["accumulate_gradient"],

@@ -1,10 +1,11 @@
 """spaCy's training loop, from the start or from a checkpoint."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
+from spacy.training import Example
 from thinc.api import Optimizer
 
 from ..base.errors import ArboError, Errors
@@ -13,14 +14,16 @@ from .checkpoint import Checkpoint, Evaluation
 
 # What the training loop reports of a step, and whether it was evaluated
 LoopStep = tuple[dict[str, Any], bool]
+# Examples with the number of their epoch
+Batch = tuple[int, list[Example]]
 
 
 class ResumableLoop:
     """The steps and evaluations of one training.
 
-    A run that is resumed starts by replaying: the loop reads the batches up to the checkpoint
-    without training on them, and gets the recorded evaluations. So the order of batches, the
-    schedules and early stopping are those of the first run. Then the checkpoint is restored.
+    In a run that is resumed, the batches up to the checkpoint are empty and their evaluations are
+    the recorded ones. So the loop trains nothing, and counts steps and epochs, moves its schedules
+    and stops early as in the first run. Then the checkpoint is restored.
 
     nlp: The pipeline that is trained.
     optimizer: Its optimizer.
@@ -38,13 +41,22 @@ class ResumableLoop:
         path: Path,
         checkpoint: Checkpoint | None,
     ):
-        self._nlp, self._optimizer, self._evaluator = nlp, optimizer, evaluator
-        self._path, self._checkpoint = path, checkpoint
-        self._recorded = list(checkpoint.evaluations) if checkpoint is not None else []
+        self._nlp = nlp
+        self._optimizer = optimizer
+        self._evaluator = evaluator
+        self._path = path
+        self._checkpoint = checkpoint
+        self._done = -1 if checkpoint is None else checkpoint.step
+        self._recorded = [] if checkpoint is None else list(checkpoint.evaluations)
         self.evaluations: list[Evaluation] = []
 
+    def batches(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The batches of a run from its start, those up to the checkpoint without examples."""
+        for step, (epoch, batch) in enumerate(batches):
+            yield epoch, batch if step > self._done else []
+
     def evaluate(self) -> Evaluation:
-        """Evaluate the pipeline, or replay the recorded evaluation."""
+        """Evaluate the pipeline, or give the recorded evaluation."""
         if self._recorded:
             evaluation = self._recorded.pop(0)
         else:
@@ -60,31 +72,19 @@ class ResumableLoop:
         spaCy does not score the steps after the last regular evaluation, and so never keeps them
         as the best.
         """
-        info: dict[str, Any] = {}
+        info: dict[str, Any] = {"step": -1}
         is_evaluated = True
-        if self._checkpoint is not None:
-            info, is_evaluated = self._replay(self._checkpoint, steps)
         for _, info, is_best in steps:
             is_evaluated = is_best is not None
-            yield info, is_evaluated
+            if info["step"] > self._done:
+                yield info, is_evaluated
+            elif info["step"] == self._done and self._checkpoint is not None:
+                self._checkpoint.restore(self._nlp.pipeline, self._optimizer)
+        if info["step"] < self._done:
+            raise ArboError(Errors.E603.format(path=self._path))
         if is_evaluated:
             return
         with self._nlp.use_params(self._optimizer.averages or {}):
             score, other_scores = self.evaluate()
         info["checkpoints"].append((score, info["step"]))
         yield {**info, "score": score, "other_scores": other_scores}, True
-
-    def _replay(self, checkpoint: Checkpoint, steps: Iterator[tuple[Any, Any, Any]]) -> LoopStep:
-        """Skip to a checkpoint's step without training; restore it."""
-        # Hides the method, which the loop calls with each batch.
-        vars(self._nlp)["update"] = lambda *args, **kwargs: None
-        try:
-            reached = ((i, best) for _, i, best in steps if i["step"] == checkpoint.step)
-            step = next(reached, None)
-        finally:
-            del vars(self._nlp)["update"]
-        if step is None:
-            raise ArboError(Errors.E603.format(path=self._path))
-        checkpoint.restore(self._nlp.pipeline, self._optimizer)
-        info, is_best = step
-        return info, is_best is not None
