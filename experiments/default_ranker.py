@@ -20,6 +20,7 @@ import numpy as np
 import spacy
 import srsly
 from ranker_ways import Way, collect, lacked_names, read_ways, without, write_ways
+from sklearn.ensemble import HistGradientBoostingClassifier
 from spacy.tokens import Doc
 
 from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
@@ -38,7 +39,8 @@ from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.ranking.features import CandidateFeatures
-from spacy_arbo_el.ranking.ranker_weights import Assessment, RankerWeights
+from spacy_arbo_el.ranking.ranker_weights import SIGNS, Assessment, RankerWeights
+from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
@@ -50,6 +52,10 @@ HALF_LIST = 4.0
 NAMESAKES = 0.1
 # How much all names with siblings count, where all mentions of a corpus count 1.
 SIBLINGS = 0.05
+# Trees that say from the evidence whether any candidate is right.
+N_TREES = 150
+DEPTH = 6
+MIN_LEAF = 100
 # The coverage that the weights of the package are for: a short list lacks most of what texts speak
 # of. Whoever knows better sets it, or has it estimated.
 COVERAGE = 0.4
@@ -150,10 +156,49 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
         np.concatenate([part.documents for part in parts]),
         np.concatenate(shares),
         presence=np.concatenate(presence, axis=1),
+        fit_trees=boosted,
     )
     if weights is None:
         raise SystemExit("There are too few mentions.")
     return weights
+
+
+def boosted(data: ranker_fit.PresenceData) -> Trees:
+    """Gradient boosting over evidence: what speaks for a candidate never makes it less likely."""
+    model = HistGradientBoostingClassifier(
+        max_iter=N_TREES,
+        max_depth=DEPTH,
+        min_samples_leaf=MIN_LEAF,
+        l2_regularization=10.0,
+        monotonic_cst=list(SIGNS.values()),
+        early_stopping=False,
+        random_state=0,
+    )
+    counted = data.counts > 0
+    weights = data.counts[counted] / data.counts[counted].mean()
+    model.fit(data.evidence[counted], data.present[counted], sample_weight=weights)
+    # The trees are not part of scikit-learn's interface; the check below says if they change.
+    parts = [predictors[0].nodes for predictors in model._predictors]
+    sizes = np.array([1, *(len(part) for part in parts)])
+    starts = np.cumsum(sizes)[:-1]
+    nodes = np.concatenate(parts)
+    shift = np.repeat(starts, sizes[1:])
+    is_leaf = nodes["is_leaf"].astype(bool)
+
+    def following(name: str) -> np.ndarray:
+        return np.append(0, np.where(is_leaf, 0, nodes[name] + shift)).astype(np.int64)
+
+    # The first tree is one leaf, which has what everything begins with.
+    trees = Trees(
+        roots=np.append(0, starts).astype(np.int64),
+        columns=np.append(-1, np.where(is_leaf, -1, nodes["feature_idx"])).astype(np.int64),
+        limits=np.append(0.0, np.where(is_leaf, 0.0, nodes["num_threshold"])),
+        below=following("left"),
+        above=following("right"),
+        values=np.append(model._baseline_prediction.item(), nodes["value"]),
+    )
+    np.testing.assert_allclose(trees(data.evidence), model.decision_function(data.evidence))
+    return trees
 
 
 def scores_of(name: str, weights: RankerWeights, ways: list[Way]) -> dict[str, dict[str, float]]:

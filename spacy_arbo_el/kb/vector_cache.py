@@ -68,10 +68,10 @@ class VectorCache:
     ):
         self.about, self.folder, self.most_checked = about, folder, most_checked
         self._lock = ForkableLock()
-        self._file_lock: FileLock | None = None
+        # That of this process: a lock is not inherited by a fork.
+        self._file_lock: tuple[int, FileLock] | None = None
         self._forget()
         if folder is not None:
-            self._file_lock = FileLock(str(folder.path / f"{about.name}.lock"))
             self._read()
 
     def used(self) -> None:
@@ -229,7 +229,8 @@ class VectorCache:
     @contextmanager
     def filling(self) -> Iterator[None]:
         """Keep other programs from encoding the same texts. They wait, and find the vectors."""
-        lock, is_locked = self._file_lock, False
+        lock = self._lock_of_process()
+        is_locked = False
         if lock is not None:
             with suppress(OSError, Timeout):
                 lock.acquire(timeout=PATIENCE)
@@ -239,6 +240,17 @@ class VectorCache:
         finally:
             if lock is not None and is_locked:
                 lock.release()
+
+    def _lock_of_process(self) -> FileLock | None:
+        """The lock of the files; None for vectors in memory."""
+        if self.folder is None:
+            return None
+        process = os.getpid()
+        held = self._file_lock
+        if held is None or held[0] != process:
+            held = (process, FileLock(str(self._path(".lock"))))
+            self._file_lock = held
+        return held[1]
 
     def put(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         """Add vectors of texts. Those that are here already stay.
@@ -321,7 +333,7 @@ class VectorCache:
         if not len(self):
             self.folder.remove(self.about.name)
         self._vectors = AppendOnly.of(np.array(self._vectors.rows))
-        self.folder = self._file_lock = None
+        self.folder = None
 
 
 class VectorCaches:

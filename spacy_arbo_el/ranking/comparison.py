@@ -2,7 +2,8 @@
 
 Names of different entities may differ in a word, a number or a prefix: type 1 and type 2, hyper-
 and hypothyroidism, John and Jane Smith. Their similarity is high all the same. Variants of one
-name differ in the ending of a word, or in words that add little.
+name differ in the ending of a word, in words that add little, or in words that other entities of
+the list have for each other.
 """
 
 from typing import NamedTuple
@@ -45,6 +46,33 @@ class StringFeatures(NamedTuple):
     letters: np.ndarray
 
 
+class Interchanged(NamedTuple):
+    """Words that names of one entity have for each other, such as tumour and neoplasm.
+
+    keys: (k,) int64, ascending: the number of one word, times 2 ** 32, plus that of the other.
+        Each pair is there in both orders.
+    rest: (k,) float32, what remains of the difference: 1 / (1 + the number of such entities).
+    """
+
+    keys: np.ndarray
+    rest: np.ndarray
+
+
+@jit_helper
+def remaining(
+    interchanged: Interchanged, word: int, other: int
+) -> float:  # pragma: no cover - compiled
+    """How different two words are, 0 to 1. They are no words of each other's names: 1."""
+    keys = interchanged.keys
+    if word < 0 or other < 0 or not len(keys):
+        return 1.0
+    key = word * 4294967296 + other
+    at = np.searchsorted(keys, key)
+    if at < len(keys) and keys[at] == key:
+        return interchanged.rest[at]
+    return 1.0
+
+
 @jit_helper
 def is_spelled_together(  # pragma: no cover - compiled
     left: np.ndarray,
@@ -82,9 +110,15 @@ def is_spelled_together(  # pragma: no cover - compiled
 
 @jit_helper
 def compare_words(  # pragma: no cover - compiled
-    mention: int, mentions: StringFeatures, name: int, names: StringFeatures
+    mention: int,
+    mentions: StringFeatures,
+    name: int,
+    names: StringFeatures,
+    interchanged: Interchanged,
 ) -> tuple[float, float, float]:
     """Compare the words of a mention with those of a name.
+
+    Of two words that stand for each other elsewhere, only what remains of the difference counts.
 
     RETURNS: The share of the mention's letters that are in words which the name lacks; the share
         of the name's letters that are in words which the mention lacks; and 1 where numbers or
@@ -113,6 +147,20 @@ def compare_words(  # pragma: no cover - compiled
     ):
         return 0.0, 0.0, 0.0
     opposed, number, other_number = 0.0, False, False
+    extra, missing = 0.0, 0.0
+    for k in range(start, end):
+        if not left[k - start] or ZERO <= letters[bounds[k]] <= NINE:
+            continue
+        least, least_n = 1.0, -1
+        for n in range(other_start, other_end):
+            if other_left[n - other_start]:
+                rest = remaining(interchanged, words[k], other_words[n])
+                if rest < least:
+                    least, least_n = rest, n
+        if least_n >= 0:
+            left[k - start] = other_left[least_n - other_start] = False
+            extra += least * (bounds[k + 1] - bounds[k])
+            missing += least * (other_bounds[least_n + 1] - other_bounds[least_n])
     for k in range(start, end):
         if not left[k - start]:
             continue
@@ -149,7 +197,6 @@ def compare_words(  # pragma: no cover - compiled
         if best_n >= 0:
             left[k - start] = other_left[best_n - other_start] = False
             opposed = max(opposed, best_opposed)
-    extra, missing = 0, 0
     for k in range(start, end):
         if left[k - start]:
             extra += bounds[k + 1] - bounds[k]
@@ -181,6 +228,7 @@ def compare(  # pragma: no cover - compiled
     names: StringFeatures,
     first: np.ndarray,
     count: np.ndarray,
+    interchanged: Interchanged,
 ) -> None:
     """Compare mentions with the strings of their candidates.
 
@@ -234,7 +282,7 @@ def compare(  # pragma: no cover - compiled
                     best[2, i, j] = 1
             if count[entity]:
                 row = first[entity] + nearest[i, j]
-                extra, missing, opposed = compare_words(i, mentions, row, names)
+                extra, missing, opposed = compare_words(i, mentions, row, names, interchanged)
                 best[3, i, j], best[4, i, j], best[5, i, j] = extra, missing, opposed
         for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
             weighted[ngrams[k]] = 0

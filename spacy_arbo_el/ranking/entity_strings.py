@@ -21,7 +21,7 @@ from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
-from .string_features import FeatureReader, StringTable
+from .string_features import FeatureReader, InterchangedWords, StringTable
 
 # (e,) int64 entities, each once -> the names of each; may be empty
 ReadNames = Callable[[np.ndarray], list[list[str]]]
@@ -44,8 +44,9 @@ class StringSimilarity(NamedTuple):
     words: The share of words in common (Jaccard).
     numbers: 1 where both have the same numbers, or none at all.
     extra: The share of the mention that is in words which the most similar string lacks.
-    missing: The share of that string that is in words which the mention lacks.
-    opposed: 1 where the two have different numbers or opposed words, see ``differences.py``.
+    missing: The share of that string that is in words which the mention lacks. Of words that the
+        list has for each other, ``extra`` and ``missing`` count only a part.
+    opposed: 1 where the two have different numbers or opposed words, see ``comparison.py``.
     """
 
     ngrams: np.ndarray
@@ -75,6 +76,7 @@ class StringIndex:
         self._reader = FeatureReader(min_ngram, max_ngram)
         self._names = StringTable(self._reader)
         self._counted: dict[int, list[str]] = {}
+        self._interchanged = InterchangedWords(self._reader)
         self._surface_forms = StringTable(self._reader)
         # The entities that have a surface form, and how often.
         self._owners: dict[str, dict[int, int]] = {}
@@ -85,11 +87,17 @@ class StringIndex:
 
         What was counted of them before is forgotten.
         """
-        old = [string for e in entities.tolist() for string in self._counted.pop(e, ())]
-        self._reader.count(old, -1)
+        before = [self._counted.pop(e, []) for e in entities.tolist()]
+        self._count(before, -1)
         groups = [_distinct(names) for names in self._read_names(entities)]
         self._counted.update(zip(entities.tolist(), groups))
-        self._reader.count([string for names in groups for string in names])
+        self._count(groups)
+
+    def _count(self, groups: Sequence[list[str]], sign: int = 1) -> None:
+        """Count n-grams and words in names by entity; -1 to forget them."""
+        self._reader.count([string for names in groups for string in names], sign)
+        for names in groups:
+            self._interchanged.count(names, sign)
 
     def forget_names(self, entities: np.ndarray) -> None:
         """Note that names of entities have changed: (e,) int64, each once.
@@ -135,9 +143,11 @@ class StringIndex:
         entities: (m, c) int64, -1 for none.
         """
         tables = self._names_with(entities), self._surface_forms
+        # First: it numbers words that mentions may have.
+        interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
         weights = self._reader.weights()
-        views = [table.compared(mentions, entities, weights)[0] for table in tables]
+        views = [table.compared(mentions, entities, weights, interchanged)[0] for table in tables]
         return StringSimilarity(*np.stack(views, axis=1))
 
     def load_names(self, entities: np.ndarray) -> None:
@@ -162,8 +172,9 @@ class StringIndex:
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
         """
         table = self._names_with(entities)
+        interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
-        return table.compared(mentions, entities, self._reader.weights())[1]
+        return table.compared(mentions, entities, self._reader.weights(), interchanged)[1]
 
     def _names_with(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""

@@ -5,6 +5,7 @@ without each part of the mentions. Probabilities are fitted on the scores of the
 networks that did not see them. The ranker is the mean of these networks.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from .features import CandidateFeatures
 from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
+from .trees import Trees
 
 HIDDEN = 16
 FOLDS = 5
@@ -73,6 +75,24 @@ class Labelled:
         return fit_temperature(scores[gold], self.correct[gold], self.shares[gold])
 
 
+class PresenceData(NamedTuple):
+    """What the probability is fitted on that any candidate of a mention is right.
+
+    evidence: (n, len(SIGNS)) float64, of the best candidate by networks that did not see it.
+    present: (n,) bool, whether a right one is among the candidates.
+    counts: (n,) float64, how much each counts.
+    """
+
+    evidence: np.ndarray
+    present: np.ndarray
+    counts: np.ndarray
+
+    @property
+    def coverage(self) -> float:
+        """The share of them that have a right candidate."""
+        return float(self.counts[self.present].sum() / self.counts.sum())
+
+
 class _Way(NamedTuple):
     """Networks by part, with the scores that they give to the candidates of their part.
 
@@ -99,16 +119,17 @@ def fit_weights(
     shares: np.ndarray | None = None,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
+    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> RankerWeights | None:
     """Train a ranker on candidates with labels.
 
     groups: (m,) int64, such as documents: mentions of one group are held out at once.
-    start, presence: See ``cross_fit``.
+    start, presence, fit_trees: See ``cross_fit``.
     RETURNS: None where there is too little to learn from.
     """
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
-    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence)
+    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence, fit_trees)
     return None if fitted is None else fitted.whole
 
 
@@ -127,6 +148,7 @@ def cross_fit(
     parts: int,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
+    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> CrossFit | None:
     """Train a network without each part of the mentions, and fit probabilities on the part.
 
@@ -137,6 +159,8 @@ def cross_fit(
         it as by networks that were fitted from nothing.
     presence: (2, m) float, how much each mention counts for the probability that any candidate is
         right, as it is and as if the knowledge base lacked its entity; None for shares of both.
+    fit_trees: Fits trees on the evidence, which then decide alone; None to keep those of ``start``
+        and weigh them beside the evidence.
     RETURNS: None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
@@ -147,7 +171,7 @@ def cross_fit(
     way = _best_way(labelled, part_of, parts, start)
     if presence is None:
         presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
-    whole = _with_curve(way.whole, way, labelled, presence, start)
+    whole = _with_curve(way.whole, way, labelled, presence, start, fit_trees)
     if whole is None:
         return None
     hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
@@ -156,7 +180,8 @@ def cross_fit(
     for part, network in enumerate(way.networks):
         rest = np.flatnonzero(part_of != part)
         others = way.take(rest), labelled.take(rest), presence[:, rest]
-        without.append(_with_curve(network, *others, start) or replace(network, curve=whole.curve))
+        curved = _with_curve(network, *others, start)
+        without.append(curved or replace(network, curve=whole.curve, trees=whole.trees))
     return CrossFit(replace(whole, accuracy=accuracy), without)
 
 
@@ -211,24 +236,42 @@ def _with_curve(
     labelled: Labelled,
     presence: np.ndarray,
     start: RankerWeights | None,
+    fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> RankerWeights | None:
     """A network with probabilities that fit the scores of mentions that were held out.
 
     RETURNS: None where all mentions are alike.
     """
     temperature, _ = labelled.temperature(way.scores)
+    data = _presence_data(way, labelled, presence, temperature)
+    if data.present.all() or not data.present.any():
+        return None
+    if fit_trees is not None:
+        trees = fit_trees(data)
+        curve = np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
+    else:
+        trees = Trees.none() if start is None else start.trees
+        evidence = np.column_stack([data.evidence, trees(data.evidence)])
+        before = None if start is None else start.curve[1:].astype(np.float64)
+        signs = [*SIGNS.values(), 1]
+        curve = fit_presence(evidence, data.present, data.counts, signs, before)
+    return replace(
+        network,
+        curve=np.array([temperature, *curve], dtype=np.float32),
+        coverage=data.coverage,
+        trees=trees,
+    )
+
+
+def _presence_data(
+    way: _Way, labelled: Labelled, presence: np.ndarray, temperature: float
+) -> PresenceData:
+    """The evidence of mentions as they are, and as if the knowledge base lacked their entities."""
     parts = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
     evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
     present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
-    counts = presence.ravel() * np.concatenate([one.valid.any(axis=1) for one, _ in parts])
-    before = None if start is None else start.curve[1:].astype(np.float64)
-    curve = fit_presence(evidence, present, counts, list(SIGNS.values()), before)
-    if curve is None:
-        return None
-    coverage = float(counts[present].sum() / counts.sum())
-    return replace(
-        network, curve=np.array([temperature, *curve], dtype=np.float32), coverage=coverage
-    )
+    has_any = np.concatenate([one.valid.any(axis=1) for one, _ in parts])
+    return PresenceData(evidence, present, presence.ravel() * has_any)
 
 
 def standards_of(candidates: CandidateFeatures) -> tuple[np.ndarray, np.ndarray]:
@@ -263,7 +306,7 @@ def train_network(
     begin = _random(len(mean), start) if isinstance(start, int) else _copies(start)
     penalty = PRIOR / max(float(shares.sum()), 1.0)
     linear, hidden, bias, out = _fitted(begin, data, penalty, centred=not isinstance(start, int))
-    curve = np.array([1.0, *np.zeros(len(SIGNS)), MOST_CERTAIN], dtype=np.float32)
+    curve = np.array([1.0, *np.zeros(len(SIGNS)), 0.0, MOST_CERTAIN], dtype=np.float32)
     return RankerWeights(mean, spread, linear, hidden, bias, out, curve)
 
 

@@ -1,13 +1,14 @@
 """Weights of the feature ranker, which turn features of candidates into log-odds."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
 from ..base.calibration import MOST, log_odds_of, log_softmax
 from ..storage.files import pack_arrays, unpack_arrays
 from .features import COMPARED, FEATURES, CandidateFeatures
+from .trees import Trees
 
 # What says whether the best candidate is right: being the best of bad candidates does not make one
 # likely. More of it makes it more likely (1), less likely (-1), or either (0). They are features of
@@ -30,6 +31,8 @@ SIGNS = {
     "share": 1,  # the logarithm of its share among the candidates, by softmax
 }
 EVIDENCE = [FEATURES.index(name) for name in SIGNS if name in FEATURES]
+# What the names of the trees' arrays begin with in a file.
+TREES = "trees."
 # Vectors of texts without anything in common are about so similar.
 NEAR = 0.6
 
@@ -49,10 +52,11 @@ class RankerWeights:
     hidden: (2 f, h).
     bias: (h,).
     out: (h,).
-    curve: (len(SIGNS) + 2,), the temperature of the softmax over scores, then the weights of the
-        evidence that any candidate is right, and an offset.
+    curve: (len(SIGNS) + 3,), the temperature of the softmax over scores, then the weights of the
+        evidence that any candidate is right, of the trees' value, and an offset.
     accuracy: The share of held-out mentions, with a correct candidate, whose best one was correct.
     coverage: The share of mentions that had a correct candidate where presence was fitted.
+    trees: What else the evidence says, beyond the sum of its parts.
     """
 
     mean: np.ndarray
@@ -64,14 +68,24 @@ class RankerWeights:
     curve: np.ndarray
     accuracy: float = 0.0
     coverage: float = 0.5
+    trees: Trees = field(default_factory=Trees.none)
 
     def assess(self, candidates: CandidateFeatures) -> "Assessment":
         """How probable candidates are."""
         temperature, *weights = self.curve.astype(np.float64)
         scores = temperature * self.scores(candidates) + candidates.frequency_prior()
-        presence = evidence_of(candidates, scores) @ weights[:-1] + weights[-1]
+        presence = self.evidence(candidates, scores) @ weights[:-1] + weights[-1]
         presence = np.where(candidates.valid.any(axis=1), presence, -MOST)
         return Assessment(log_softmax(scores, candidates.valid), presence)
+
+    def evidence(self, candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
+        """The evidence that each mention's best candidate is right.
+
+        scores: See ``evidence_of``.
+        RETURNS: (m, len(SIGNS) + 1) float64, the trees' value last.
+        """
+        evidence = evidence_of(candidates, scores)
+        return np.column_stack([evidence, self.trees(evidence)])
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""
@@ -105,7 +119,10 @@ class RankerWeights:
         return whole
 
     def to_bytes(self) -> bytes:
-        return pack_arrays({name: np.asarray(value) for name, value in asdict(self).items()})
+        names = [one.name for one in fields(self) if one.name != "trees"]
+        arrays = {name: np.asarray(getattr(self, name)) for name in names}
+        trees = {TREES + name: array for name, array in self.trees.to_arrays().items()}
+        return pack_arrays({**arrays, **trees})
 
     @classmethod
     def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> "RankerWeights":
@@ -115,8 +132,10 @@ class RankerWeights:
 
         Raises ValueError where an array is of other features, has another type, or is not finite.
         """
-        arrays = unpack_arrays(data)
-        names = {field.name for field in fields(cls)}
+        packed = unpack_arrays(data)
+        of_trees = {k[len(TREES) :]: v for k, v in packed.items() if k.startswith(TREES)}
+        arrays = {k: v for k, v in packed.items() if not k.startswith(TREES)}
+        names = {one.name for one in fields(cls)} - {"trees"}
         n_inputs = 2 * (len(COMPARED) + n_features - len(FEATURES))
         if set(arrays) != names or arrays["mean"].shape != (n_inputs,):
             raise ValueError("the weights are for other features")
@@ -126,7 +145,7 @@ class RankerWeights:
             raise ValueError(f"the coverage is {coverage}")
         width, size = arrays["hidden"].shape
         shapes = {"hidden": (width, size), "bias": (size,), "out": (size,)}
-        shapes["curve"] = (len(SIGNS) + 2,)
+        shapes["curve"] = (len(SIGNS) + 3,)
         for name, array in arrays.items():
             if array.dtype != np.float32 or array.shape != shapes.get(name, (n_inputs,)):
                 raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
@@ -134,7 +153,8 @@ class RankerWeights:
                 raise ValueError(f"{name} has numbers that are not finite")
         if width != n_inputs or (arrays["spread"] <= 0).any():
             raise ValueError("the inputs can't be standardised")
-        return cls(accuracy=accuracy, coverage=coverage, **arrays)
+        trees = Trees.from_arrays(of_trees, len(SIGNS))
+        return cls(accuracy=accuracy, coverage=coverage, trees=trees, **arrays)
 
 
 @dataclass(frozen=True, eq=False)

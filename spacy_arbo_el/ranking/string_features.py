@@ -8,14 +8,15 @@ TF-IDF. The weights depend on many strings, so a string is stored as its counts,
 computed when strings are compared: an edit costs as much as the strings that it changes.
 """
 
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from ..base.arrays import AppendOnly, mix, offsets_of, take_or
 from ..base.words import NEGATING, numbers_among, words_of
-from .comparison import StringFeatures, compare
+from .comparison import Interchanged, StringFeatures, compare
 
 T = TypeVar("T", bound=Hashable)
 # Strings with the same n-grams have a cosine similarity of 1, but for rounding.
@@ -180,6 +181,68 @@ class FeatureReader:
         """Number of numbered words."""
         return len(self._words)
 
+    def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
+        """(w,) int64, the numbers of words, new ones if needed."""
+        return np.array([_numbered_in(self._words, word) for word in words], dtype=np.int64)
+
+
+class InterchangedWords:
+    """Counts of pairs of words that names of one entity have for each other.
+
+    reader: Numbers the words.
+    """
+
+    def __init__(self, reader: FeatureReader):
+        self._reader = reader
+        # In how many entities each pair, in alphabetical order, is found.
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._table: Interchanged | None = None
+
+    def count(self, names: Sequence[str], sign: int = 1) -> None:
+        """Count the pairs in the names of one entity.
+
+        sign: -1 to forget names that were counted.
+        """
+        found = set(interchanged_in(names))
+        for pair in found:
+            self._counts[pair] += sign
+            if not self._counts[pair]:
+                del self._counts[pair]
+        if found:
+            self._table = None
+
+    def table(self) -> Interchanged:
+        """What strings are compared with."""
+        table = self._table
+        if table is None:
+            pairs = list(self._counts)
+            left = self._reader.numbers_of_words([one for one, _ in pairs])
+            right = self._reader.numbers_of_words([other for _, other in pairs])
+            keys = np.concatenate([(left << 32) + right, (right << 32) + left])
+            counts = np.array(list(self._counts.values()) * 2, dtype=np.float32)
+            order = np.argsort(keys, kind="stable")
+            table = self._table = Interchanged(keys[order], 1 / (1 + counts[order]))
+        return table
+
+
+def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The pairs of words in which two of these names differ, in alphabetical order.
+
+    The names have all other words in common, at least one. Their order does not count. Numbers and
+    words that negate never stand for others.
+    """
+    others = defaultdict(set)
+    for words in {frozenset(words_of(name)) for name in names}:
+        if len(words) < 2:
+            continue
+        for word in words:
+            if not word.isdigit() and word not in NEGATING:
+                others[words - {word}].add(word)
+    for found in others.values():
+        ordered = sorted(found)
+        for place, word in enumerate(ordered):
+            yield from ((word, other) for other in ordered[place + 1 :])
+
 
 def blocks_of(strings: Sequence[str]) -> list[Sequence[str]]:
     """Blocks of strings whose n-grams fit in memory."""
@@ -268,18 +331,33 @@ class StringTable:
         self._features = StringFeatures(**{name: rows.rows for name, rows in self._rows.items()})
 
     def compared(
-        self, mentions: StringFeatures, entities: np.ndarray, weights: np.ndarray
+        self,
+        mentions: StringFeatures,
+        entities: np.ndarray,
+        weights: np.ndarray,
+        interchanged: Interchanged,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Compare mentions with the strings of their candidates.
 
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
+        interchanged: See ``InterchangedWords``.
         RETURNS: (6, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the number
             of the most similar string by n-grams among those of the entity; 0 where none has an
             n-gram in common.
         """
         best = np.zeros((6, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
-        table = self._features, self._first, self._count
-        compare(best, nearest, entities, weights, self._reader.n_words, mentions, *table)
+        compare(
+            best,
+            nearest,
+            entities,
+            weights,
+            self._reader.n_words,
+            mentions,
+            self._features,
+            self._first,
+            self._count,
+            interchanged,
+        )
         return best, nearest

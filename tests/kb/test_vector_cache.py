@@ -19,7 +19,7 @@ from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
-from ..threads import wait_until
+from ..threads import forked, wait_until
 from .test_folder import build
 from .test_store import encode
 
@@ -250,6 +250,18 @@ def test_two_programs_that_start_together_encode_each_text_once(tmp_path):
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
     encoded = log.read_text().split()
     assert sorted(encoded) == sorted(set(encoded)) and len(encoded) == 40
+
+
+def test_a_forked_process_puts_vectors_where_its_parent_has_put_some(tmp_path):
+    cache = VectorCache(KIND, VectorFolder(tmp_path))
+    cache.put(np.array([1]), vectors_of([1]))
+
+    def put():
+        cache.put(np.array([2]), vectors_of([2]))
+        return cache.has(np.array([1, 2])).all()
+
+    assert forked(put)
+    assert cache.has(np.array([1, 2])).all()
 
 
 def _encode_slowly(path, log):

@@ -40,7 +40,7 @@ def tiny_pipeline(tiny_bert):
 def _weights():
     rng = np.random.default_rng(0)
     width = 2 * len(COMPARED)
-    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 2)
+    sizes = (width, width, width, (width, HIDDEN), HIDDEN, HIDDEN, len(SIGNS) + 3)
     arrays = [rng.random(size).astype(np.float32) + 0.1 for size in sizes]
     return RankerWeights(*arrays)
 

@@ -21,6 +21,7 @@ def weights_of(presence=None, offset=5.0, coverage=0.5, **weights):
     linear = np.zeros(width, np.float32)
     linear[: len(COMPARED)] = [weights.get(FEATURES[column], 0.0) for column in COMPARED]
     none = np.zeros((width, 1), np.float32)
+    by_evidence = [presence.get(name, 0.0) for name in SIGNS]
     return RankerWeights(
         mean=np.zeros(width, np.float32),
         spread=np.ones(width, np.float32),
@@ -28,7 +29,7 @@ def weights_of(presence=None, offset=5.0, coverage=0.5, **weights):
         hidden=none,
         bias=none[0],
         out=none[0],
-        curve=np.array([1.0, *(presence.get(name, 0.0) for name in SIGNS), offset], np.float32),
+        curve=np.array([1.0, *by_evidence, 0.0, offset], np.float32),
         coverage=coverage,
     )
 

@@ -352,7 +352,7 @@ def test_learned_weights_survive_bytes_and_other_features_are_refused():
     for name, value in (
         ("linear", ranker.weights.linear[:4]),
         ("linear", ranker.weights.linear.astype(np.float64)),
-        ("curve", np.full(len(SIGNS) + 2, np.nan, np.float32)),
+        ("curve", np.full(len(SIGNS) + 3, np.nan, np.float32)),
         ("coverage", 1.0),
     ):
         other = replace(ranker.weights, **{name: value})

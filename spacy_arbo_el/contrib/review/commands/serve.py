@@ -2,8 +2,9 @@
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,13 @@ from ....cli.arguments import CODE, check_model, check_needs, open_model
 from ....cli.documents import Reading, document_reader
 
 if TYPE_CHECKING:
-    from ..review import Review
+    from socket import socket
 
-FOLLOWS = "its entities are edited by other programs"
+    from ....linker import ArboLinker
+    from ..review import Review
+    from ..serve.security import Rules
+
+READS = "without it, this server changes the entities itself, in one process"
 WHY = "the decisions are on the mentions of its documents"
 
 # A shorter token could be guessed.
@@ -45,6 +50,12 @@ READ_ONLY = Opt(False, "--read-only", help="Show everything, change nothing")
 ADOPT = Opt(
     False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
 )
+WORKERS = Opt(
+    1,
+    "--workers",
+    min=1,
+    help="Processes that answer programs, over one copy of the pipeline; with --read-only",
+)
 SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine")
 
 
@@ -62,6 +73,7 @@ def serve_command(
     read_only: bool = READ_ONLY,
     adopt: bool = ADOPT,
     space: str = SPACE,
+    workers: int = WORKERS,
     code: Path | None = CODE,
 ) -> None:
     """Review in the browser, and link for programs.
@@ -74,45 +86,98 @@ def serve_command(
     Example:
       python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
-      python -m spacy arbo serve MODEL --read-only --kb kb
+      python -m spacy arbo serve MODEL --read-only --kb kb --workers 4
     """
     with errors_for_people(), ExitStack() as stack:
-        check_needs({"--kb": kb is not None and not read_only}, "--read-only", FOLLOWS)
+        if not read_only:
+            needing = {"--kb": kb is not None, "--workers": workers > 1}
+            check_needs(needing, "--read-only", READS)
         _check(model, token, annotations, texts)
         from ..review import Review
         from ..serve.app import create_app
-        from ..serve.following import Following
-        from ..serve.running import listening, run
+        from ..serve.running import listening
         from ..serve.security import Rules, new_token
 
         bound = stack.enter_context(listening(host, port))
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
+        if workers > 1:
+            _check_workers({"--new": new, "--texts": texts, "--import": annotations})
+            _serve_by_workers(model, kb, workers, bound, rules, space)
+            return
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, new, read_only=read_only, save=save)
-        _encode(review, kb)
+        _encode(review.linker, kb)
         app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
-        if kb is not None:
-            stack.enter_context(Following(app.state.service, kb).running())
-        # A server that is told to stop saves while it answers what was asked before.
+        _serve_pages(app, review, bound, rules, kb, token)
+
+
+def _serve_pages(
+    app: Any, review: "Review", bound: "socket", rules: "Rules", kb: Path | None, token: str
+) -> None:
+    """Serve pages and programs until a signal comes."""
+    from ..serve.following import Following
+    from ..serve.running import run
+
+    # A server that is told to stop saves while it answers what was asked before.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    following = nullcontext() if kb is None else Following(app.state.service, kb).running()
+    with following, suppress(KeyboardInterrupt):
+        run(app, bound, rules, lambda: _say(review, rules, token), review.save)
+    _save(review)
+
+
+def _serve_by_workers(
+    model: Path, kb: Path | None, count: int, bound: "socket", rules: "Rules", space: str
+) -> None:
+    """Serve programs with several processes until a signal comes."""
+    from ....linker import find_linker
+    from ..serve.following import Following
+    from ..serve.metrics import share_counts
+    from ..serve.running import run
+    from ..serve.workers import Workers, create_workers_app
+
+    with tempfile.TemporaryDirectory(prefix="arbo-counts-") as counts:
+        share_counts(Path(counts))
+        nlp = open_model(model)
+        _encode(find_linker(nlp), kb)
+        app = create_workers_app(nlp, rules, model.resolve().name, space)
+
+        def serve() -> None:
+            with nullcontext() if kb is None else Following(app.state.service, kb).running():
+                run(app, bound, rules)
+
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+        # Clients wait from now on until a process answers.
+        bound.listen()
+        _warn_of_others(rules)
+        msg.good(f"{count} workers answer programs, without pages:")
+        print(rules.origins[0], flush=True)
         with suppress(KeyboardInterrupt):
-            run(app, bound, rules, lambda: _say(review, rules, token), review.save)
-        _save(review, model, save is not None)
+            Workers(count, serve).run()
 
 
-def _encode(review: "Review", kb: Path | None) -> None:
+def _check_workers(given: dict[str, Path | None]) -> None:
+    """Raise an error for options of pages, and where processes cannot be forked."""
+    if not hasattr(os, "fork"):
+        raise ArboError(Errors.E927)
+    options = [option for option, value in given.items() if value is not None]
+    if options:
+        raise ArboError(Errors.E925.format(options=", ".join(options)))
+
+
+def _encode(linker: "ArboLinker", kb: Path | None) -> None:
     """Link with another knowledge base, if one is given, and encode what has no vector."""
     if kb is not None:
-        review.linker.set_kb(kb)
-    review.linker.refresh()
+        linker.set_kb(kb)
+    linker.refresh()
 
 
-def _save(review: "Review", model: Path, is_owner: bool) -> None:
+def _save(review: "Review") -> None:
     """Save decisions that were made last, and say that all are saved."""
     if review.unsaved:
         review.save()
-    if is_owner and review.saved:
-        msg.good(visible(f"{model}: saved with all decisions"))
+    if review.saved:
+        msg.good(visible(f"{review.model}: saved with all decisions"))
 
 
 def _check(model: Path, token: str, annotations: Path | None, texts: Path | None) -> None:
@@ -165,6 +230,16 @@ def _links(review: Any, texts: Path | None, annotations: Path | None, name: str)
 def _say(review: Any, rules: Any, token: str) -> None:
     """Say where the server is, which listens already."""
     from ..serve.reconciliation import address
+
+    _warn_of_others(rules)
+    msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
+    # A given token, and all that is derived from it, is not for the log of a container.
+    print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
+    tables = "the page History has the address" if token else address(rules)
+    print(f"For OpenRefine: {tables}", flush=True)
+
+
+def _warn_of_others(rules: "Rules") -> None:
     from ..serve.security import LOOPBACK
 
     if rules.host not in (*LOOPBACK, "::1"):
@@ -173,8 +248,3 @@ def _say(review: Any, rules: Any, token: str) -> None:
             "others can read all of it: it speaks HTTP. Put a proxy with TLS before it, see "
             "SECURITY.md."
         )
-    msg.good(f"{len(review.queue.rows)} new entities to review. Open this address:")
-    # A given token, and all that is derived from it, is not for the log of a container.
-    print(f"{rules.origins[0]}/?token={'$ARBO_TOKEN' if token else rules.token}", flush=True)
-    tables = "the page History has the address" if token else address(rules)
-    print(f"For OpenRefine: {tables}", flush=True)

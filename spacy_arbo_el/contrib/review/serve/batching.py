@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
-# Seconds that the first of several requests waits for others.
-WAIT = 0.005
 # Items of a call, and their weight together: others wait no longer, and it is soon over.
 ITEMS, WEIGHT = 64, 512
 
@@ -40,10 +38,9 @@ class _Request:
 class SharedCall(Generic[T]):
     """Share one call of a function among threads.
 
-    The function is called ``wait`` seconds after the first of them came, with items of all. Those
-    that come during a call share the next one. A large request is answered in several calls, and
-    others have their turn between them. Where a call fails, the items of each request are tried by
-    themselves.
+    The function is called at once where nothing else is asked. Those that come during a call share
+    the next one. A large request is answered in several calls, and others have their turn between
+    them. Where a call fails, the items of each request are tried by themselves.
 
     function: Gives one result for each item, in order.
     thread: One thread calls it, always the same: torch starts more threads for each one that it is
@@ -57,11 +54,12 @@ class SharedCall(Generic[T]):
         function: Callable[[list[Any]], list[T]],
         thread: ThreadPoolExecutor | None = None,
         *,
-        wait: float = WAIT,
         weigh: Callable[[Any], int] = lambda item: 1,
         patience: float = float("inf"),
     ) -> None:
-        self.function, self.wait, self.weigh, self.patience = function, wait, weigh, patience
+        self.function = function
+        self.weigh = weigh
+        self.patience = patience
         self._thread = thread or ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
         self._waiting: list[_Request] = []
@@ -79,8 +77,6 @@ class SharedCall(Generic[T]):
     def _run_waiting(self) -> None:
         # A call before may have served this one's job too.
         if self._waiting:
-            # Those that waited for the call before have waited long enough.
-            time.sleep(max(0.0, self._waiting[0].start + self.wait - time.monotonic()))
             self._run(self._next())
             if self._waiting:
                 self._thread.submit(self._run_waiting)

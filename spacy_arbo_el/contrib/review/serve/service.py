@@ -274,11 +274,12 @@ def create_service(nlp: Language, rules: Rules, *, read_only: bool = False) -> F
     edits = None if read_only else Edits(kb.upsert, kb.remove, kb.merge)
     service = Service(nlp, edits, rules.patience)
     service.warm()
-    failures: Any = {HTTPException: _fail}
+    failures: Any = {HTTPException: fail}
     return guarded(service.app(exception_handlers=failures), service, rules, Windows())
 
 
-def _fail(request: Request, error: Exception) -> Response:
+def fail(request: Request, error: Exception) -> Response:
+    """The answer to a request that no route takes."""
     assert isinstance(error, HTTPException)
     return refusal(request, error.status_code, error.detail, dict(error.headers or {}))
 

@@ -81,6 +81,21 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
     assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
 
 
+def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
+    sizes, linker = [], nlp.get_pipe("arbo_linker")
+    link_docs = linker.link_docs
+
+    def counted(docs):
+        docs = list(docs)
+        sizes.append(len(docs))
+        return link_docs(docs)
+
+    monkeypatch.setattr(linker, "link_docs", counted)
+    answers = link(client, *({"text": f"{PROBE['text']} {i}"} for i in range(64)))
+    assert len(answers) == 64 and all(answers)
+    assert sizes == [64]
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -216,19 +231,17 @@ def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, app, nlp, monk
     assert len(passes) < len(texts)
 
 
-def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails(monkeypatch):
-    sizes, waits = [], []
+def test_calls_during_a_call_share_the_next_one_and_only_the_wrong_one_fails():
+    sizes, entered = [], threading.Event()
 
     def invert(items):
         sizes.append(len(items))
+        entered.set()
+        if len(sizes) == 1:
+            wait_until(lambda: len(batcher._waiting) == 3, "the other three calls")
         return [1 / item for item in items]
 
-    def sleep(seconds):
-        waits.append(seconds)
-        wait_until(lambda: len(batcher._waiting) == 3, "the other two calls")
-
-    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: 7.0, sleep=sleep))
-    batcher = SharedCall(invert, wait=0.25)
+    batcher = SharedCall(invert)
 
     def call(items):
         try:
@@ -236,11 +249,13 @@ def test_calls_at_the_same_time_share_one_and_only_the_wrong_one_fails(monkeypat
         except ZeroDivisionError:
             return "failed"
 
-    with ThreadPoolExecutor(3) as pool:
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(call, [8])
+        wait_for(entered, "the first call")
         answers = list(pool.map(call, ([2], [0, 1], [4, 5])))
+    assert first.result() == [0.125]
     assert answers == [[0.5], "failed", [0.25, 0.2]]
-    assert waits == [0.25], "the first waits for others, and only once"
-    assert sizes[0] == 5 and sorted(sizes[1:]) == [1, 2, 2] and batcher([]) == []
+    assert sizes[:2] == [1, 5] and sorted(sizes[2:]) == [1, 2, 2] and batcher([]) == []
 
 
 def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch):
@@ -254,9 +269,8 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
         clock[0] += 1
         return items
 
-    own_time = SimpleNamespace(monotonic=lambda: clock[0], sleep=lambda seconds: None)
-    monkeypatch.setattr(batching, "time", own_time)
-    batcher = SharedCall(slow, wait=0, weigh=lambda item: item, patience=4)
+    monkeypatch.setattr(batching, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    batcher = SharedCall(slow, weigh=lambda item: item, patience=4)
     with ThreadPoolExecutor(2) as pool:
         large = pool.submit(batcher, [400] * 8)
         wait_for(entered, "the first call")

@@ -1,0 +1,95 @@
+"""A sum of decision trees over evidence, such as gradient boosting fits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Decision trees whose values add up.
+
+    The nodes of all trees stand in one array; a tree's root comes before its other nodes.
+
+    roots: (t,) int64, the node that each tree begins with.
+    columns: (n,) int64, which column of the evidence a node asks for; -1 for a leaf.
+    limits: (n,) float64, what it compares the column with.
+    below: (n,) int64, the node that follows where the column is at most the limit.
+    above: (n,) int64, the node that follows otherwise.
+    values: (n,) float64, what a leaf adds.
+    """
+
+    roots: np.ndarray
+    columns: np.ndarray
+    limits: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def none(cls) -> "Trees":
+        """No trees: everything has the value 0."""
+        whole = np.zeros(0, dtype=np.int64)
+        real = np.zeros(0)
+        return cls(whole, whole, real, whole, whole, real)
+
+    @cached_property
+    def depth(self) -> int:
+        """How many nodes the longest way from a root to a leaf passes before the leaf."""
+        nodes = self.roots
+        depth = 0
+        while (nodes := nodes[self.columns[nodes] >= 0]).size:
+            nodes = np.concatenate([self.below[nodes], self.above[nodes]])
+            depth += 1
+        return depth
+
+    def __call__(self, evidence: np.ndarray) -> np.ndarray:
+        """The sum of the trees' values: (m,) float64.
+
+        evidence: (m, f) float.
+        """
+        nodes = np.broadcast_to(self.roots, (len(evidence), len(self.roots)))
+        rows = np.arange(len(evidence))[:, None]
+        for _ in range(self.depth):
+            columns = self.columns[nodes]
+            is_below = evidence[rows, columns] <= self.limits[nodes]
+            following = np.where(is_below, self.below[nodes], self.above[nodes])
+            nodes = np.where(columns >= 0, following, nodes)
+        return self.values[nodes].sum(axis=1)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_columns: int) -> "Trees":
+        """Load the result of ``to_arrays``.
+
+        n_columns: How many columns the evidence has.
+
+        Raises ValueError where an array is missing, has another type or shape, or where the nodes
+        are no trees over such evidence.
+        """
+        names = {field.name for field in fields(cls)}
+        if set(arrays) != names:
+            raise ValueError(f"the trees have the arrays {sorted(arrays)}")
+        size = len(arrays["columns"])
+        for name, array in arrays.items():
+            kind = np.float64 if name in ("limits", "values") else np.int64
+            if array.dtype != kind or array.ndim != 1 or (name != "roots" and len(array) != size):
+                raise ValueError(f"{name} has the type {array.dtype} and the shape {array.shape}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has numbers that are not finite")
+        trees = cls(**arrays)
+        inner = np.flatnonzero(trees.columns >= 0)
+        # A node that leads to later ones only can't lead back to itself.
+        for following in (trees.below[inner], trees.above[inner]):
+            if (following <= inner).any() or (following >= size).any():
+                raise ValueError("a node leads to one that does not come after it")
+        if (trees.roots < 0).any() or (trees.roots >= size).any():
+            raise ValueError("a root is no node")
+        if (trees.columns < -1).any() or (trees.columns >= n_columns).any():
+            raise ValueError("a node asks for evidence that there is not")
+        return trees
