@@ -45,7 +45,7 @@ class PubTatorReader:
     of an annotation differs from the text at its offsets. Where such lines are left out, the rest
     of their document is too.
 
-    offsets: How the file counts offsets, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
     """
 
     offsets: str = ""
