@@ -126,7 +126,7 @@ def main() -> None:
     write(dump, args.items)
     start = time.perf_counter()
     command = [sys.executable, "-m", "spacy", "arbo", "kb", "build", str(dump), str(folder)]
-    command += ["--format", "wikidata", "--language", "en", "--type-names", "--dtype", "float16"]
+    command += ["--format", "wikidata", "--option", "type_names=true", "--dtype", "float16"]
     subprocess.run([*command, "--replace"], check=True)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     result: dict[str, Any] = {

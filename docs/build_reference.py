@@ -6,12 +6,12 @@ The parts are those of the entry points in setup.cfg.
 """
 
 import configparser
+import dataclasses
 import importlib
 import inspect
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ options and an example. `--code FILE` first imports a Python file with parts and
 """
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class Part:
     """A registered part.
 
@@ -205,6 +205,11 @@ def plain(text: str) -> str:
     return text.replace("``", "`")
 
 
+def escaped(cell: str) -> str:
+    """A cell of a table, whose bars do not end it."""
+    return cell.replace("|", "\\|")
+
+
 def table(part: Part) -> str:
     settings, described = part.settings(), part.descriptions()
     if not settings:
@@ -212,7 +217,7 @@ def table(part: Part) -> str:
     rows = ["| setting | default | |", "|---|---|---|"]
     for name, default in settings.items():
         shown = default if default in ("", "a section") else f"`{default}`"
-        meaning = plain(first_clause(described.get(name, ""))).replace("|", "\\|")
+        meaning = escaped(plain(first_clause(described.get(name, ""))))
         rows.append(f"| `{name}` | {shown} | {meaning} |")
     return "\n".join(rows)
 
@@ -228,6 +233,22 @@ def entry(part: Part) -> str:
     key = "factory" if part.registry == "factory" else f"@{part.registry}"
     about = f"`{key}`. {as_markdown(lines)}"
     return "\n\n".join(piece for piece in (f"### {part.name}", about, table(part)) if piece)
+
+
+def formats(kind: str) -> str:
+    """A table of the formats of an entry point, with the options of their readers."""
+    rows = ["| format | what it is | options |", "|---|---|---|"]
+    for name, place in sorted((name, place) for one, name, place in entry_points() if one == kind):
+        reader = load(place)
+        lines, described = parameters_in(textwrap.dedent(inspect.getdoc(reader) or ""))
+        about = as_markdown(lines).removeprefix("Reads ")
+        options = [
+            f"`{field.name}`: {plain(first_clause(described[field.name]))}"
+            for field in dataclasses.fields(reader)
+        ]
+        cells = (f"`{name}`", about[:1].upper() + about[1:], " ".join(options))
+        rows.append(f"| {' | '.join(map(escaped, cells))} |")
+    return "\n".join(rows)
 
 
 def commands() -> str:
@@ -249,6 +270,11 @@ def reference() -> str:
     for title, packages in SECTIONS:
         pieces.append(f"## {title}")
         pieces += [entry(part) for part in everything if part.package in packages]
+    for title, group in (
+        ("Formats of entities: `arbo kb build --format`", "spacy_arbo_el_entity_formats"),
+        ("Formats of corpora: `arbo convert --format`", "spacy_arbo_el_corpus_formats"),
+    ):
+        pieces += [f"## {title}", formats(group)]
     config = (
         DEFAULT_CONFIG.read_text(encoding="utf8")
         .strip()

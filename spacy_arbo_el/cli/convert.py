@@ -6,14 +6,11 @@ from pathlib import Path
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..storage.formats import corpus_formats, names_of
 from ._util import errors_for_people, visible
 from .arguments import CODE, EXCLUDE
 
-# Not read from the registry: readers are not imported for help.
-FORMATS = (
-    "jsonl, csv, pubtator, bioc, brat, aida, conllu, webanno, prodigy, label-studio, "
-    "or one that --code adds"
-)
+FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
 
 
 FORMAT = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}")
@@ -27,7 +24,7 @@ OFFSETS = Opt(
 ID_KEY = Opt(
     "",
     "--id-key",
-    help="Field of mentions with their ids, of csv, bioc, brat, prodigy, label-studio",
+    help="Field of mentions with their ids, where a format leaves it open",
 )
 SKIP_BAD = Opt(
     False, "--skip-bad", help="List all invalid lines and leave them out, instead of failing"

@@ -9,6 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
+from ..storage.formats import entity_formats, names_of
 from ._util import errors_for_people, print_table, visible
 from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
 from .kb_edit import (
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from ..kb.attached_index import AttachedIndex
     from ..kb.knowledge_base import ArboKB
 
-FORMATS = "jsonl, json, table, obo, skos, umls, wikidata, spacy, or one that --code adds"
+FORMATS = f"{', '.join(names_of(entity_formats))}, or one that --code adds"
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
 # Characters of a column; wasabi would fold those of more than 30.
@@ -50,11 +51,7 @@ def build_command(
     header: str = HEADER,
     encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
     skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
-    languages: list[str] = Opt([], "--language", help="umls, wikidata: language of names"),
-    sources: list[str] = Opt([], "--source", help="umls: vocabulary of names"),
-    types: list[str] = Opt([], "--type", help="wikidata: only instances of these types"),
-    type_names: bool = Opt(False, "--type-names", help="wikidata: names of types, not their ids"),
-    scopes: list[str] = Opt([], "--scope", help="obo: scope of synonyms that become aliases"),
+    others: list[str] = Opt([], "--option", help="Another of the format's, such as languages=en"),
     model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
@@ -63,25 +60,26 @@ def build_command(
     """Build a knowledge base from entities.
 
     Options for several values may be repeated: names of several columns are joined, and rows may
-    have any value that --where names. Without --model, a pipeline computes vectors on loading it.
+    have any value that --where names. The reference lists the options of each format. Without
+    --model, a pipeline computes vectors on loading it.
 
     \b
     Example:
       python -m spacy arbo kb build entities.jsonl kb
       python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --separator ,
+      python -m spacy arbo kb build META kb --format umls --option sources=MSH,SNOMEDCT_US
       python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
     from ..kb.knowledge_base import ArboKB
-    from ..kb.loaders import build
+    from ..kb.loaders import build, parsed_options_of
 
     options: dict[str, Any] = {**table_options(columns, header), "skip_bad": skip_bad}
-    options.update(type_names=type_names, encoding=encoding, where=pairs(where))
-    several = {"languages": languages, "sources": sources, "types": types, "scopes": scopes}
-    options.update((name, tuple(values)) for name, values in several.items())
+    options.update(encoding=encoding, where=pairs(where))
     marks = {"separator": separator, "delimiter": delimiter}
     options.update((name, ESCAPED.get(mark, mark)) for name, mark in marks.items())
     with errors_for_people():
         given = {"watch": progress, **{name: one for name, one in options.items() if one}}
+        given.update(parsed_options_of(source, format, others))
         given["finish"] = _encode_with(model) if model else lambda kb: None
         report = build(output, source, format, dtype=dtype, overwrite=replace, **given)
         kb = ArboKB.for_reading(output)

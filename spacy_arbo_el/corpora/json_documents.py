@@ -142,9 +142,9 @@ BY_BRACKET = 0.2
 
 @dataclass(frozen=True)
 class JsonlReader:
-    """Reads the documents of a file of this project's format.
+    """Reads JSONL with a document per line, the format of this project.
 
-    offsets: How the file counts offsets, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
     """
 
     offsets: str = ""

@@ -38,10 +38,10 @@ COLUMNS = ("id", "text", "start", "end", "mention", "label", "kb_id", "cluster")
 
 @dataclass(frozen=True)
 class CsvReader:
-    """Reads the documents of a table; see ``read_table``.
+    """Reads the documents of a table, CSV or TSV; see ``read_table``.
 
-    offsets: How the file counts offsets, see ``Source``.
-    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
+    id_key: The field that has the ids of mentions; "" to know it by its name.
     """
 
     offsets: str = ""

@@ -11,7 +11,13 @@ from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
 from ..storage.folders import restore
-from ..storage.formats import check_readable, entity_formats, format_of, option_names
+from ..storage.formats import (
+    check_readable,
+    entity_formats,
+    format_of,
+    option_names,
+    parsed_options,
+)
 from ..storage.lines import check_exists
 from .entity import Entity
 from .folder import DATABASE, LOCK, is_of_spacy, replacing_kb
@@ -79,6 +85,15 @@ def known_format_of(path: Path) -> str:
     if not path.is_dir():
         check_readable(path, entity_formats.get(format))
     return format
+
+
+def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[str, Any]:
+    """Options of a format as a command has them; see ``parsed_options``.
+
+    source: The file, whose format is taken where ``format`` is "".
+    """
+    format = format or known_format_of(source)
+    return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
 
 
 def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:

@@ -8,8 +8,9 @@ given by ``--code`` by these registries as decorators.
 import codecs
 import dataclasses
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import catalogue
 
@@ -52,9 +53,36 @@ def certainty(
     return BY_NAME if name.endswith(suffixes) else 0.0
 
 
+def names_of(formats: catalogue.Registry) -> list[str]:
+    """The formats that packages register, whose readers are not imported."""
+    points = catalogue.AVAILABLE_ENTRY_POINTS.select(group=formats.entry_point_namespace)
+    return sorted({point.name for point in points})
+
+
 def option_names(reader: Any) -> list[str]:
     """The options of a reader: the fields of its class."""
     return [field.name for field in dataclasses.fields(reader)]
+
+
+def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
+    """Read options of a reader as a command has them: ``name=value``.
+
+    A list has commas between its values, or is given several times. True and false are such words.
+    ValueError where a value is of another kind.
+    """
+    kinds = get_type_hints(reader)
+    options: dict[str, Any] = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        kind = kinds.get(name, str)
+        if get_origin(kind) is tuple:
+            values = (part.strip() for part in value.split(","))
+            options[name] = (*options.get(name, ()), *values)
+        elif kind is bool and value not in ("true", "false"):
+            raise ArboError(Errors.E751.format(name=name, kind="true or false", value=value))
+        else:
+            options[name] = value == "true" if kind is bool else value
+    return options
 
 
 def format_of(formats: catalogue.Registry, path: Path) -> str:

@@ -37,13 +37,13 @@ START = re.compile(
 
 @dataclass(frozen=True)
 class BiocReader:
-    """Reads the documents of a file; errors name the number of a document.
+    """Reads BioC in XML or JSON. Errors name the number of a document.
 
     The text is that of the passages at their offsets. A mention in several pieces is left out
     and counted.
 
-    offsets: How the file counts offsets, see ``Source``.
-    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
+    id_key: The field that has the ids of mentions; "" to know it by its name.
     """
 
     offsets: str = ""

@@ -22,13 +22,13 @@ from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
 
 @dataclass(frozen=True)
 class BratReader:
-    """Reads the documents of a folder, or that of an ``.ann`` file.
+    """Reads the documents of a folder of brat, or that of an ``.ann`` file.
 
     A mention in several pieces is left out and counted. Raises ValueError with
     file and line at an invalid line.
 
-    offsets: How the file counts offsets, see ``Source``.
-    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
+    id_key: The field that has the ids of mentions; "" to know it by its name.
     """
 
     reads_folders: ClassVar[bool] = True

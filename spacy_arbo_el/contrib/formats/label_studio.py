@@ -54,10 +54,10 @@ START = re.compile(rb"\[\s*\{.{0,2000}\"(?:annotations|data)\"\s*:", re.S)
 
 @dataclass(frozen=True)
 class LabelStudioReader:
-    """Reads the documents of a file; errors name the number of a task.
+    """Reads a project of Label Studio. Errors name the number of a task.
 
-    offsets: How the file counts offsets, see ``Source``.
-    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
+    id_key: The field that has the ids of mentions; "" to know it by its name.
     """
 
     offsets: str = ""

@@ -36,10 +36,10 @@ START = re.compile(rb"\{[^\n]*\"(?:spans|_input_hash)\"\s*:")
 
 @dataclass(frozen=True)
 class ProdigyReader:
-    """Reads the documents of a file. Tasks that were rejected count as "excluded".
+    """Reads annotations of Prodigy. Tasks that were rejected count as "excluded".
 
-    offsets: How the file counts offsets, see ``Source``.
-    id_key: The name of the field that has the ids of mentions, see ``Source``.
+    offsets: How the file counts offsets, such as utf16; "" to find it out.
+    id_key: The field that has the ids of mentions; "" to know it by its name.
     """
 
     offsets: str = ""

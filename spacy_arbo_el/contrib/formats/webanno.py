@@ -42,7 +42,7 @@ START = re.compile(rb"#FORMAT=WebAnno")
 
 @dataclass(frozen=True)
 class WebAnnoReader:
-    """Reads the document of a file, or those of a folder. The id is the name of the file.
+    """Reads a file of WebAnno TSV 3, or those of a folder. The id is the name of the file.
 
     Documents with invalid lines are left out whole. Raises ValueError with file, line and problem
     at an invalid line.

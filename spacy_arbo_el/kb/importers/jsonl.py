@@ -60,7 +60,7 @@ class EntityJsonlReader:
 
 @dataclass(frozen=True)
 class EntityJsonReader:
-    """Reads the entities of a JSON file: a list of objects as in ``EntityJsonlReader``.
+    """Reads the entities of a JSON file: a list of objects like the lines of JSONL.
 
     Raises ValueError with file, number of the entry (as its line) and problem.
 

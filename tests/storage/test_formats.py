@@ -1,0 +1,80 @@
+"""Which reader is taken for a file, and the options that a command gives it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import catalogue
+import pytest
+
+from spacy_arbo_el.storage.formats import (
+    BY_START,
+    certainty,
+    format_of,
+    option_names,
+    parsed_options,
+)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Reads files whose names end with .lines, and any that begins with a colon, for certain."""
+
+    words: tuple[str, ...] = ()
+    whole: bool = False
+    mark: str = ""
+
+    @staticmethod
+    def sniff(name, start):
+        return 1 if start[:1] == b":" else certainty(name, start, (".lines",))
+
+
+@dataclass(frozen=True)
+class Folders(Lines):
+    reads_folders: ClassVar[bool] = True
+
+    @staticmethod
+    def sniff(name, start):
+        return BY_START if name.endswith(".lines") else 0
+
+
+class Named:
+    """Has no ``sniff``: it is taken where it is named alone."""
+
+
+@pytest.fixture
+def formats():
+    registry = catalogue.create("spacy_arbo_el_test", "formats")
+    for name, reader in (("b-folders", Folders), ("a-lines", Lines), ("c-named", Named)):
+        registry(name, reader)
+    return registry
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "format"),
+    [
+        ("x.LINES.gz", "text", "b-folders"),
+        ("x.txt", "\ufeff  : text", "a-lines"),
+        ("x.lines", ": text", "a-lines"),
+        ("x.txt", "text", ""),
+    ],
+)
+def test_the_most_certain_reader_is_taken(formats, write, name, content, format):
+    assert format_of(formats, write(content, name)) == format
+
+
+def test_only_readers_of_folders_are_asked_about_them(formats, tmp_path):
+    folder = tmp_path / "deep" / "deeper"
+    folder.mkdir(parents=True)
+    assert format_of(formats, tmp_path) == ""
+    Path(folder, "a.lines").write_text(": text")
+    assert format_of(formats, tmp_path) == "b-folders"
+
+
+def test_options_are_of_the_kinds_that_the_fields_have():
+    given = ["words=a, b", "words=c", "whole=true", "mark=x=y", "other=1"]
+    expected = {"words": ("a", "b", "c"), "whole": True, "mark": "x=y", "other": "1"}
+    assert parsed_options(Lines, given) == expected
+    assert option_names(Folders) == ["words", "whole", "mark"]
+    with pytest.raises(ValueError, match="E751.*whole must be true or false, not 'yes'"):
+        parsed_options(Lines, ["whole=yes"])
