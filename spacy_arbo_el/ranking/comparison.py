@@ -341,7 +341,7 @@ def clear(  # pragma: no cover - compiled
 @jit_helper
 def cosine(  # pragma: no cover - compiled
     mention: Mention, row: int, names: StringFeatures, weights: np.ndarray
-) -> float:
+) -> np.float32:
     """The cosine of the n-grams of a mention and of the name at ``row``."""
     product = np.float32(0)
     square = np.float32(0)
@@ -350,14 +350,14 @@ def cosine(  # pragma: no cover - compiled
         product += weight * mention.weights[names.ngrams[k]]
         square += weight * weight
     if product > 0:
-        return product / np.sqrt(mention.norm[0] * square)
+        return np.float32(product / np.sqrt(mention.norm[0] * square))
     return np.float32(0)
 
 
 @jit_helper
 def words_in_common(  # pragma: no cover - compiled
     mention: Mention, n_words: int, row: int, names: StringFeatures
-) -> float:
+) -> np.float32:
     """The share of words in common with the name at ``row`` (Jaccard).
 
     n_words: How many words the mention has.
