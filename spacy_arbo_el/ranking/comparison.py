@@ -20,6 +20,13 @@ ENDING = 4
 ZERO, NINE = 48, 57
 # No name has more words that count.
 MOST_WORDS = 32
+# What an entity is compared by, in this order: the fields of ``StringSimilarity``.
+NGRAMS = 0
+WORDS = 1
+NUMBERS = 2
+EXTRA = 3
+MISSING = 4
+OPPOSED = 5
 
 
 class StringFeatures(NamedTuple):
@@ -73,48 +80,192 @@ def remaining(
     return 1.0
 
 
+class Words(NamedTuple):
+    """The words of one string.
+
+    numbers: (w,) int32, as ``StringFeatures.words``.
+    bounds: (w + 1,) int64, the letters of word k are at ``[bounds[k]:bounds[k + 1]]``.
+    letters: As in ``StringFeatures``, of all strings.
+    """
+
+    numbers: np.ndarray
+    bounds: np.ndarray
+    letters: np.ndarray
+
+
+@jit_helper
+def words_at(features: StringFeatures, row: int) -> Words:  # pragma: no cover - compiled
+    """The words of a string that count."""
+    start = features.word_bounds[row]
+    end = min(features.word_bounds[row + 1], start + MOST_WORDS)
+    return Words(
+        features.words[start:end], features.letter_bounds[start : end + 1], features.letters
+    )
+
+
+@jit_helper
+def is_number(words: Words, k: int) -> bool:  # pragma: no cover - compiled
+    """Return whether word k has digits."""
+    return ZERO <= words.letters[words.bounds[k]] <= NINE
+
+
+@jit_helper
+def next_letter(  # pragma: no cover - compiled
+    left: np.ndarray, words: Words, k: int, at: int
+) -> tuple[int, int]:
+    """The word and the place of the next letter from place ``at`` of word k on, over words' ends.
+
+    left: (w,) bool, the words that count.
+    """
+    while k < len(left) and (not left[k] or words.bounds[k] + at >= words.bounds[k + 1]):
+        k += 1
+        at = 0
+    return k, at
+
+
 @jit_helper
 def is_spelled_together(  # pragma: no cover - compiled
-    left: np.ndarray,
-    start: int,
-    own: StringFeatures,
-    other_left: np.ndarray,
-    other_start: int,
-    other: StringFeatures,
+    left: np.ndarray, own: Words, other_left: np.ndarray, other: Words
 ) -> bool:
     """Return whether words have the same letters in a row, such as quick silver and quicksilver.
 
     left, other_left: Which words of each side count.
-    start, other_start: The first word of each side.
     """
-    bounds, letters = own.letter_bounds[start:], own.letters
-    other_bounds, other_letters = other.letter_bounds[other_start:], other.letters
-    n, at = 0, 0
+    n = 0
+    at = 0
     for k in range(len(left)):
         if not left[k]:
             continue
-        for letter in letters[bounds[k] : bounds[k + 1]]:
-            while n < len(other_left) and (
-                not other_left[n] or other_bounds[n] + at >= other_bounds[n + 1]
-            ):
-                n, at = n + 1, 0
-            if n >= len(other_left) or abs(other_letters[other_bounds[n] + at]) != abs(letter):
+        for letter in own.letters[own.bounds[k] : own.bounds[k + 1]]:
+            n, at = next_letter(other_left, other, n, at)
+            if n >= len(other_left) or abs(other.letters[other.bounds[n] + at]) != abs(letter):
                 return False
             at += 1
-    while n < len(other_left) and (
-        not other_left[n] or other_bounds[n] + at >= other_bounds[n + 1]
-    ):
-        n, at = n + 1, 0
+    n, at = next_letter(other_left, other, n, at)
     return n >= len(other_left)
 
 
 @jit_helper
-def compare_words(  # pragma: no cover - compiled
-    mention: int,
-    mentions: StringFeatures,
-    name: int,
-    names: StringFeatures,
+def take_same(  # pragma: no cover - compiled
+    left: np.ndarray, own: Words, other_left: np.ndarray, other: Words
+) -> None:
+    """Leave out the words that both sides have."""
+    for n in range(len(other_left)):
+        for k in range(len(left)):
+            if left[k] and own.numbers[k] >= 0 and own.numbers[k] == other.numbers[n]:
+                left[k] = False
+                other_left[n] = False
+
+
+@jit_helper
+def take_interchanged(  # pragma: no cover - compiled
+    left: np.ndarray,
+    own: Words,
+    other_left: np.ndarray,
+    other: Words,
     interchanged: Interchanged,
+) -> tuple[float, float]:
+    """Leave out words that stand for each other elsewhere.
+
+    RETURNS: How many letters of each side remain as a difference.
+    """
+    extra = 0.0
+    missing = 0.0
+    for k in range(len(left)):
+        if not left[k] or is_number(own, k):
+            continue
+        least = 1.0
+        nearest = -1
+        for n in range(len(other_left)):
+            if other_left[n]:
+                rest = remaining(interchanged, own.numbers[k], other.numbers[n])
+                if rest < least:
+                    least = rest
+                    nearest = n
+        if nearest >= 0:
+            left[k] = False
+            other_left[nearest] = False
+            extra += least * (own.bounds[k + 1] - own.bounds[k])
+            missing += least * (other.bounds[nearest + 1] - other.bounds[nearest])
+    return extra, missing
+
+
+@jit_helper
+def alike(own: Words, k: int, other: Words, n: int) -> tuple[float, bool]:  # pragma: no cover
+    """How much of the longer of two words both have at their beginning and their end.
+
+    RETURNS: The share, and whether they have a common ending with opposed beginnings.
+    """
+    letters = own.letters[own.bounds[k] : own.bounds[k + 1]]
+    other_letters = other.letters[other.bounds[n] : other.bounds[n + 1]]
+    shorter = min(len(letters), len(other_letters))
+    longer = max(len(letters), len(other_letters))
+    same = 0
+    while same < shorter and letters[same] == other_letters[same]:
+        same += 1
+    ending = 0
+    while ending < shorter - same and letters[-1 - ending] == other_letters[-1 - ending]:
+        ending += 1
+    if shorter == 1:
+        # An initial stands for a name.
+        return float(same), False
+    begins_alike = same >= max(3.0, longer / 2)
+    return (same + ending) / longer, ending >= ENDING and not begins_alike
+
+
+@jit_helper
+def take_variants(  # pragma: no cover - compiled
+    left: np.ndarray, own: Words, other_left: np.ndarray, other: Words
+) -> bool:
+    """Leave out words that are variants of each other. RETURNS: Whether two are opposed."""
+    opposed = False
+    for k in range(len(left)):
+        if not left[k]:
+            continue
+        best = 0.0
+        nearest = -1
+        best_opposed = False
+        for n in range(len(other_left)):
+            if not other_left[n] or is_number(other, n):
+                continue
+            share, is_opposed = alike(own, k, other, n)
+            if share >= ALIKE and share > best:
+                best = share
+                nearest = n
+                best_opposed = is_opposed
+        if nearest >= 0:
+            left[k] = False
+            other_left[nearest] = False
+            opposed = opposed or best_opposed
+    return opposed
+
+
+@jit_helper
+def take_numbers(left: np.ndarray, words: Words) -> int:  # pragma: no cover - compiled
+    """Leave out numbers. RETURNS: How many digits they have."""
+    digits = 0
+    for k in range(len(left)):
+        if left[k] and is_number(words, k):
+            left[k] = False
+            digits += words.bounds[k + 1] - words.bounds[k]
+    return digits
+
+
+@jit_helper
+def count_left(left: np.ndarray, words: Words) -> tuple[int, bool]:  # pragma: no cover - compiled
+    """How many letters words have that were not left out, and whether one of them negates."""
+    letters = 0
+    negates = False
+    for k in range(len(left)):
+        if left[k]:
+            letters += words.bounds[k + 1] - words.bounds[k]
+            negates = negates or words.letters[words.bounds[k]] < 0
+    return letters, negates
+
+
+@jit_helper
+def compare_words(  # pragma: no cover - compiled
+    own: Words, other: Words, interchanged: Interchanged
 ) -> tuple[float, float, float]:
     """Compare the words of a mention with those of a name.
 
@@ -124,97 +275,98 @@ def compare_words(  # pragma: no cover - compiled
         of the name's letters that are in words which the mention lacks; and 1 where numbers or
         beginnings are opposed, or one is negated.
     """
-    words, bounds, letters = mentions.words, mentions.letter_bounds, mentions.letters
-    other_words, other_bounds, other_letters = names.words, names.letter_bounds, names.letters
-    start, other_start = mentions.word_bounds[mention], names.word_bounds[name]
-    end = min(mentions.word_bounds[mention + 1], start + MOST_WORDS)
-    other_end = min(names.word_bounds[name + 1], other_start + MOST_WORDS)
-    left = np.ones(MOST_WORDS, dtype=np.bool_)
-    other_left = np.ones(MOST_WORDS, dtype=np.bool_)
-    total = bounds[end] - bounds[start]
-    other_total = other_bounds[other_end] - other_bounds[other_start]
-    for n in range(other_start, other_end):
-        for k in range(start, end):
-            if left[k - start] and words[k] >= 0 and words[k] == other_words[n]:
-                left[k - start] = other_left[n - other_start] = False
-    if is_spelled_together(
-        left[: end - start],
-        start,
-        mentions,
-        other_left[: other_end - other_start],
-        other_start,
-        names,
-    ):
+    left = np.ones(len(own.numbers), dtype=np.bool_)
+    other_left = np.ones(len(other.numbers), dtype=np.bool_)
+    take_same(left, own, other_left, other)
+    if is_spelled_together(left, own, other_left, other):
         return 0.0, 0.0, 0.0
-    opposed, number, other_number = 0.0, False, False
-    extra, missing = 0.0, 0.0
-    for k in range(start, end):
-        if not left[k - start] or ZERO <= letters[bounds[k]] <= NINE:
-            continue
-        least, least_n = 1.0, -1
-        for n in range(other_start, other_end):
-            if other_left[n - other_start]:
-                rest = remaining(interchanged, words[k], other_words[n])
-                if rest < least:
-                    least, least_n = rest, n
-        if least_n >= 0:
-            left[k - start] = other_left[least_n - other_start] = False
-            extra += least * (bounds[k + 1] - bounds[k])
-            missing += least * (other_bounds[least_n + 1] - other_bounds[least_n])
-    for k in range(start, end):
-        if not left[k - start]:
-            continue
-        low, length = bounds[k], bounds[k + 1] - bounds[k]
-        if ZERO <= letters[low] <= NINE:
-            number, left[k - start] = True, False
-            total -= length
-            continue
-        best, best_n, best_opposed = 0.0, -1, 0.0
-        for n in range(other_start, other_end):
-            other_low = other_bounds[n]
-            other_length = other_bounds[n + 1] - other_low
-            if not other_left[n - other_start] or ZERO <= other_letters[other_low] <= NINE:
-                continue
-            shorter, longer = min(length, other_length), max(length, other_length)
-            same, same_end = 0, 0
-            while same < shorter and letters[low + same] == other_letters[other_low + same]:
-                same += 1
-            while (
-                same_end < shorter - same
-                and letters[low + length - 1 - same_end]
-                == other_letters[other_low + other_length - 1 - same_end]
-            ):
-                same_end += 1
-            alike = (same + same_end) / longer
-            if shorter == 1:
-                # An initial stands for a name.
-                alike = float(same)
-            if alike >= ALIKE and alike > best:
-                best, best_n = alike, n
-                begins_alike = same >= max(3.0, longer / 2)
-                is_opposed = shorter > 1 and same_end >= ENDING and not begins_alike
-                best_opposed = 1.0 if is_opposed else 0.0
-        if best_n >= 0:
-            left[k - start] = other_left[best_n - other_start] = False
-            opposed = max(opposed, best_opposed)
-    for k in range(start, end):
-        if left[k - start]:
-            extra += bounds[k + 1] - bounds[k]
-            if letters[bounds[k]] < 0:
-                opposed = 1.0
-    for n in range(other_start, other_end):
-        if not other_left[n - other_start]:
-            continue
-        other_low = other_bounds[n]
-        if ZERO <= other_letters[other_low] <= NINE:
-            other_number = True
-            continue
-        missing += other_bounds[n + 1] - other_low
-        if other_letters[other_low] < 0:
-            opposed = 1.0
-    if number and other_number:
-        opposed = 1.0
-    return extra / max(total, 1), missing / max(other_total, 1), opposed
+    extra, missing = take_interchanged(left, own, other_left, other, interchanged)
+    digits = take_numbers(left, own)
+    is_opposed = take_variants(left, own, other_left, other)
+    other_digits = take_numbers(other_left, other)
+    own_letters, negates = count_left(left, own)
+    other_letters, other_negates = count_left(other_left, other)
+    is_opposed = is_opposed or negates or other_negates or (digits > 0 and other_digits > 0)
+    total = own.bounds[-1] - own.bounds[0] - digits
+    other_total = other.bounds[-1] - other.bounds[0]
+    opposed = 1.0 if is_opposed else 0.0
+    return (
+        (extra + own_letters) / max(total, 1),
+        (missing + other_letters) / max(other_total, 1),
+        opposed,
+    )
+
+
+class Mention(NamedTuple):
+    """A mention, laid out so that its n-grams and words are looked up by number.
+
+    weights: (n-grams,) float32, by n-gram; 0 for those that it lacks.
+    norm: (1,) float32, the sum of their squares.
+    has_word: (words,) bool.
+    """
+
+    weights: np.ndarray
+    norm: np.ndarray
+    has_word: np.ndarray
+
+
+@jit_helper
+def lay_out(  # pragma: no cover - compiled
+    mention: Mention, row: int, mentions: StringFeatures, weights: np.ndarray
+) -> None:
+    """Write the n-grams and words of a mention."""
+    norm = np.float32(0)
+    for k in range(mentions.ngram_bounds[row], mentions.ngram_bounds[row + 1]):
+        weight = mentions.counts[k] * weights[mentions.ngrams[k]]
+        mention.weights[mentions.ngrams[k]] = weight
+        norm += weight * weight
+    mention.norm[0] = norm
+    for k in range(mentions.word_bounds[row], mentions.word_bounds[row + 1]):
+        if mentions.words[k] >= 0:
+            mention.has_word[mentions.words[k]] = True
+
+
+@jit_helper
+def clear(  # pragma: no cover - compiled
+    mention: Mention, row: int, mentions: StringFeatures
+) -> None:
+    """Undo ``lay_out``."""
+    for k in range(mentions.ngram_bounds[row], mentions.ngram_bounds[row + 1]):
+        mention.weights[mentions.ngrams[k]] = 0
+    for k in range(mentions.word_bounds[row], mentions.word_bounds[row + 1]):
+        if mentions.words[k] >= 0:
+            mention.has_word[mentions.words[k]] = False
+
+
+@jit_helper
+def cosine(  # pragma: no cover - compiled
+    mention: Mention, row: int, names: StringFeatures, weights: np.ndarray
+) -> float:
+    """The cosine of the n-grams of a mention and of the name at ``row``."""
+    product = np.float32(0)
+    square = np.float32(0)
+    for k in range(names.ngram_bounds[row], names.ngram_bounds[row + 1]):
+        weight = names.counts[k] * weights[names.ngrams[k]]
+        product += weight * mention.weights[names.ngrams[k]]
+        square += weight * weight
+    if product > 0:
+        return product / np.sqrt(mention.norm[0] * square)
+    return np.float32(0)
+
+
+@jit_helper
+def words_in_common(  # pragma: no cover - compiled
+    mention: Mention, n_words: int, row: int, names: StringFeatures
+) -> float:
+    """The share of words in common with the name at ``row`` (Jaccard).
+
+    n_words: How many words the mention has.
+    """
+    common = 0
+    for k in range(names.word_bounds[row], names.word_bounds[row + 1]):
+        common += mention.has_word[names.words[k]]
+    union = n_words + names.word_bounds[row + 1] - names.word_bounds[row] - common
+    return np.float32(common / max(union, 1))
 
 
 @numba_jit(interpret=False)
@@ -240,52 +392,30 @@ def compare(  # pragma: no cover - compiled
     first, count: (entities,) int64, where in ``names`` the strings of each entity begin, and how
         many they are.
     """
-    ngram_bounds, ngrams, counts = mentions.ngram_bounds, mentions.ngrams, mentions.counts
-    word_bounds, words = mentions.word_bounds, mentions.words
-    name_ngram_bounds, name_ngrams, name_counts = names.ngram_bounds, names.ngrams, names.counts
-    name_word_bounds, name_words = names.word_bounds, names.words
-    numbers, name_numbers = mentions.numbers, names.numbers
-    # The n-grams and words of the present mention.
-    weighted = np.zeros(len(weights), dtype=np.float32)
-    has_word = np.zeros(n_words, dtype=np.bool_)
+    mention = Mention(
+        np.zeros(len(weights), dtype=np.float32),
+        np.zeros(1, dtype=np.float32),
+        np.zeros(n_words, dtype=np.bool_),
+    )
     for i in range(entities.shape[0]):
-        norm = np.float32(0)
-        for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
-            weight = counts[k] * weights[ngrams[k]]
-            weighted[ngrams[k]] = weight
-            norm += weight * weight
-        own_words = word_bounds[i + 1] - word_bounds[i]
-        for k in range(word_bounds[i], word_bounds[i + 1]):
-            if words[k] >= 0:
-                has_word[words[k]] = True
+        lay_out(mention, i, mentions, weights)
+        own_words = mentions.word_bounds[i + 1] - mentions.word_bounds[i]
         for j in range(entities.shape[1]):
             entity = entities[i, j]
-            if entity < 0 or entity >= len(count):
+            if entity < 0 or entity >= len(count) or not count[entity]:
                 continue
+            own = best[:, i, j]
             for row in range(first[entity], first[entity] + count[entity]):
-                product, square = np.float32(0), np.float32(0)
-                for k in range(name_ngram_bounds[row], name_ngram_bounds[row + 1]):
-                    weight = name_counts[k] * weights[name_ngrams[k]]
-                    product += weight * weighted[name_ngrams[k]]
-                    square += weight * weight
-                if product > 0:
-                    cosine = product / np.sqrt(norm * square)
-                    if cosine > best[0, i, j]:
-                        best[0, i, j] = cosine
-                        nearest[i, j] = row - first[entity]
-                common = 0
-                for k in range(name_word_bounds[row], name_word_bounds[row + 1]):
-                    common += has_word[name_words[k]]
-                union = own_words + name_word_bounds[row + 1] - name_word_bounds[row] - common
-                best[1, i, j] = max(best[1, i, j], np.float32(common / max(union, 1)))
-                if name_numbers[row] == numbers[i]:
-                    best[2, i, j] = 1
-            if count[entity]:
-                row = first[entity] + nearest[i, j]
-                extra, missing, opposed = compare_words(i, mentions, row, names, interchanged)
-                best[3, i, j], best[4, i, j], best[5, i, j] = extra, missing, opposed
-        for k in range(ngram_bounds[i], ngram_bounds[i + 1]):
-            weighted[ngrams[k]] = 0
-        for k in range(word_bounds[i], word_bounds[i + 1]):
-            if words[k] >= 0:
-                has_word[words[k]] = False
+                similarity = cosine(mention, row, names, weights)
+                if similarity > own[NGRAMS]:
+                    own[NGRAMS] = similarity
+                    nearest[i, j] = row - first[entity]
+                common = words_in_common(mention, own_words, row, names)
+                own[WORDS] = max(own[WORDS], common)
+                if names.numbers[row] == mentions.numbers[i]:
+                    own[NUMBERS] = 1
+            name = words_at(names, first[entity] + nearest[i, j])
+            own[EXTRA], own[MISSING], own[OPPOSED] = compare_words(
+                words_at(mentions, i), name, interchanged
+            )
+        clear(mention, i, mentions)

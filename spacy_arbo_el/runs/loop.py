@@ -40,7 +40,7 @@ from .checkpoint import (
     write_end,
 )
 from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
-from .resume import ResumableLoop
+from .resume import LoopStep, ResumableLoop
 from .selection import is_chosen
 
 
@@ -75,19 +75,11 @@ def train(
     stdout: Where the log is written; None for ``sys.stdout``.
     stderr: Where the progress bar is written; None for ``sys.stderr``.
     """
-    stdout, stderr = stdout or sys.stdout, stderr or sys.stderr
+    stdout = stdout or sys.stdout
+    stderr = stderr or sys.stderr
     bound_caches()
-    config = nlp.config.interpolate()
-    settings = _resolve_settings(config["training"], use_gpu)
-    train_corpus, dev_corpus = resolve_dot_names(
-        config, [settings["train_corpus"], settings["dev_corpus"]]
-    )
-    output.mkdir(parents=True, exist_ok=True)
-    path = output / CHECKPOINT
-    trainers = (linker.trainer.fingerprint() for linker in linkers_of(nlp).values())
-    dev = (example.reference for example in dev_corpus(nlp))
-    identity = identity_of(config.to_str(), dev, str(eval_entities), *trainers)
-    checkpoint = checkpoint_to_resume(path, identity) if resume else None
+    training = _Training.of(nlp, output, use_gpu, eval_entities)
+    checkpoint = checkpoint_to_resume(training.path, training.identity) if resume else None
     if checkpoint is not None and not checkpoint.arrays:
         if (output / DIR_MODEL_LAST).is_dir():
             message = (
@@ -97,68 +89,163 @@ def train(
             stdout.write(Printer(no_print=True).info(message) + "\n")
             return
         checkpoint = None
-    optimizer, frozen = settings["optimizer"], settings["frozen_components"]
-    _write_encoding(nlp, stdout)
-    limited = LimitedSearch.of(nlp, dev_corpus, eval_entities)
-    share = getattr(settings["before_to_disk"], "start_share", 0.0)
-    if share:
-        # Weights are averaged here, for a while, so that no copy of the pipeline is needed.
-        settings["before_to_disk"] = replace(settings["before_to_disk"], start_share=0.0)
-    evaluator = create_evaluation(nlp, dev_corpus, settings)
-    evaluate = partial(_within, limited, nlp, share, evaluator)
-    run = ResumableLoop(nlp, optimizer, evaluate, path, checkpoint)
-    batches = create_train_batches(nlp, train_corpus, settings["batcher"], settings["max_epochs"])
-    steps = train_while_improving(
-        nlp,
-        optimizer,
-        batches,
-        run.evaluate,
-        dropout=settings["dropout"],
-        accumulate_gradient=settings["accumulate_gradient"],
-        patience=settings["patience"],
-        max_steps=settings["max_steps"],
-        eval_frequency=settings["eval_frequency"],
-        exclude=frozen,
-        annotating_components=settings["annotating_components"],
-        before_update=settings["before_update"],
-    )
-    if checkpoint is None:
-        # In this order: a kill in between must not leave the end of a training without its result.
-        path.unlink(missing_ok=True)
-        clean_output_dir(output)
-    _write_introduction(nlp, optimizer, frozen, checkpoint, stdout)
-    if checkpoint is None:
-        for line in advice_before_training(nlp, config["training"]):
+    training.run(checkpoint, stdout, stderr)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """A training that can run.
+
+    nlp: The pipeline.
+    output: The folder for model-best, model-last and the checkpoint.
+    config: The training settings as the config has them.
+    settings: The same, resolved.
+    train_corpus, dev_corpus: Functions from the pipeline to examples.
+    eval_entities: The number of names that evaluations search; 0 for all.
+    identity: What a checkpoint must have, to be one of this training.
+    """
+
+    nlp: Language
+    output: Path
+    config: dict[str, Any]
+    settings: dict[str, Any]
+    train_corpus: Any
+    dev_corpus: Any
+    eval_entities: int
+    identity: str
+
+    @classmethod
+    def of(cls, nlp: Language, output: Path, use_gpu: int, eval_entities: int) -> "_Training":
+        """The training that a pipeline's config describes. Its folder is made."""
+        config = nlp.config.interpolate()
+        settings = _resolve_settings(config["training"], use_gpu)
+        train_corpus, dev_corpus = resolve_dot_names(
+            config, [settings["train_corpus"], settings["dev_corpus"]]
+        )
+        output.mkdir(parents=True, exist_ok=True)
+        trainers = (linker.trainer.fingerprint() for linker in linkers_of(nlp).values())
+        dev = (example.reference for example in dev_corpus(nlp))
+        return cls(
+            nlp,
+            output,
+            config["training"],
+            settings,
+            train_corpus,
+            dev_corpus,
+            eval_entities,
+            identity_of(config.to_str(), dev, str(eval_entities), *trainers),
+        )
+
+    @property
+    def path(self) -> Path:
+        """The checkpoint."""
+        return self.output / CHECKPOINT
+
+    def run(self, checkpoint: Checkpoint | None, stdout: IO, stderr: IO) -> None:
+        """Train, from a checkpoint on or from the beginning."""
+        _write_encoding(self.nlp, stdout)
+        limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
+        share = self._take_start_share()
+        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings)
+        evaluate = partial(_within, limited, self.nlp, share, evaluator)
+        optimizer = self.settings["optimizer"]
+        loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
+        steps = loop.steps(self._steps(loop))
+        if checkpoint is None:
+            # In this order: a kill in between must not leave the end of a training without its
+            # result.
+            self.path.unlink(missing_ok=True)
+            clean_output_dir(self.output)
+        frozen = self.settings["frozen_components"]
+        _write_introduction(self.nlp, optimizer, frozen, checkpoint, stdout)
+        if checkpoint is None:
+            for line in advice_before_training(self.nlp, self.config):
+                stdout.write(Printer(no_print=True).warn(line) + "\n")
+        writer = _PipelineWriter(self.nlp, self.settings, self.output, share)
+        with self.nlp.select_pipes(disable=frozen):
+            log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
+        info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
+        try:
+            info = self._save_each(steps, loop, writer, limited, log_step) or info
+        finally:
+            finalize_logger()
+        if limited.among and info["checkpoints"]:
+            writer.evaluate_all(evaluator, self.dev_corpus, info, is_chosen(loop.evaluations))
+        write_end(self.path, self.identity, info["step"])
+        for line in _gains(info["checkpoints"]):
             stdout.write(Printer(no_print=True).warn(line) + "\n")
-    writer = _PipelineWriter(nlp, settings, output, share)
-    with nlp.select_pipes(disable=frozen):
-        log_step, finalize_logger = settings["logger"](nlp, stdout, stderr)
-    is_unsaved = False
-    info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
-    try:
-        for info, is_evaluated in run.steps(steps):
-            is_unsaved = not is_evaluated
-            if is_evaluated:
-                with limited.of_pipeline(nlp):
-                    writer.save_evaluated(info, is_chosen(run.evaluations))
-                state = identity, info["step"], run.evaluations, nlp.pipeline, optimizer
-                Checkpoint.of(*state).write(path)
-            log_step(info if is_evaluated else None)
-    except TrainingDiverged:
-        # There is nothing worth saving.
+        message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
+        stdout.write(Printer(no_print=True).good(message) + "\n")
+
+    def _take_start_share(self) -> float:
+        """The share of the weights before training, which is taken out of the settings.
+
+        Weights are averaged here, for a while, so that no copy of the pipeline is needed.
+        """
+        share = getattr(self.settings["before_to_disk"], "start_share", 0.0)
+        if share:
+            without = replace(self.settings["before_to_disk"], start_share=0.0)
+            self.settings["before_to_disk"] = without
+        return share
+
+    def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
+        """The steps of spaCy's loop."""
+        settings = self.settings
+        batches = create_train_batches(
+            self.nlp, self.train_corpus, settings["batcher"], settings["max_epochs"]
+        )
+        return train_while_improving(
+            self.nlp,
+            settings["optimizer"],
+            batches,
+            loop.evaluate,
+            dropout=settings["dropout"],
+            accumulate_gradient=settings["accumulate_gradient"],
+            patience=settings["patience"],
+            max_steps=settings["max_steps"],
+            eval_frequency=settings["eval_frequency"],
+            exclude=settings["frozen_components"],
+            annotating_components=settings["annotating_components"],
+            before_update=settings["before_update"],
+        )
+
+    def _save_each(
+        self,
+        steps: Iterator[LoopStep],
+        loop: ResumableLoop,
+        writer: "_PipelineWriter",
+        limited: LimitedSearch,
+        log_step: Callable[[dict[str, Any] | None], None],
+    ) -> dict[str, Any] | None:
+        """Do the steps; write the pipeline and the checkpoint at each evaluation, and at the end.
+
+        RETURNS: What the loop has reported last; None for no step.
+        """
         is_unsaved = False
-        raise
-    finally:
-        finalize_logger()
-        if is_unsaved:
-            with limited.of_pipeline(nlp):
-                writer.save()
-    if limited.among and info["checkpoints"]:
-        writer.evaluate_all(evaluator, dev_corpus, info, is_chosen(run.evaluations))
-    write_end(path, identity, info["step"])
-    for line in _gains(info["checkpoints"]):
-        stdout.write(Printer(no_print=True).warn(line) + "\n")
-    stdout.write(Printer(no_print=True).good(f"Saved pipeline to {output / DIR_MODEL_LAST}") + "\n")
+        info: dict[str, Any] | None = None
+        try:
+            for info, is_evaluated in steps:
+                is_unsaved = not is_evaluated
+                if is_evaluated:
+                    with limited.of_pipeline(self.nlp):
+                        writer.save_evaluated(info, is_chosen(loop.evaluations))
+                    Checkpoint.of(
+                        self.identity,
+                        info["step"],
+                        loop.evaluations,
+                        self.nlp.pipeline,
+                        self.settings["optimizer"],
+                    ).write(self.path)
+                log_step(info if is_evaluated else None)
+        except TrainingDiverged:
+            # There is nothing worth saving.
+            is_unsaved = False
+            raise
+        finally:
+            if is_unsaved:
+                with limited.of_pipeline(self.nlp):
+                    writer.save()
+        return info
 
 
 def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:

@@ -16,7 +16,11 @@ def test_help_imports_nothing_heavy_beyond_spacy():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     imported = result.stdout.split()
-    others = [module for module in imported if not module.startswith("spacy_arbo_el.cli")]
+    commands = ("spacy_arbo_el.cli", "spacy_arbo_el.contrib")
+    others = [module for module in imported if not module.startswith(commands)]
     assert 0 < len(others) < 30, others
     assert not HEAVY & {module.split(".")[0] for module in imported}
+    of_add_ons = [module for module in imported if module.startswith("spacy_arbo_el.contrib.")]
+    # The folders themselves are imported with what is in them.
+    assert not [one for one in of_add_ons if one.count(".") > 2 and ".commands" not in one]
     assert "spacy_arbo_el.linker" not in imported

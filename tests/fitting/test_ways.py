@@ -6,7 +6,7 @@ import spacy
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.outcomes import Outcome
-from spacy_arbo_el.fitting.ways import Comparison, Way, compare_ways
+from spacy_arbo_el.fitting.ways import FitComparison, FitWay, compare_ways
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
@@ -70,7 +70,7 @@ def compared(*predicted, gold, by="accuracy"):
     nlp = spacy.blank("xx")
     docs = [annotated(nlp, "[x|E]") for _ in gold]
     ways = [
-        Way(
+        FitWay(
             str(number),
             [
                 Outcome("", (one,) if one else (), said, None, doc.ents[0])
@@ -80,7 +80,7 @@ def compared(*predicted, gold, by="accuracy"):
         )
         for number, row in enumerate(predicted)
     ]
-    return Comparison(ways, by, 5, None)
+    return FitComparison(ways, by, 5, None)
 
 
 def test_the_simplest_within_a_standard_error_is_taken():

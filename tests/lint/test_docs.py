@@ -43,8 +43,8 @@ def blocks(page, language):
 
 
 def test_each_code_stands_for_one_message():
-    source = read(ROOT / "spacy_arbo_el" / "base" / "errors.py")
-    codes = re.findall(r"^    ([EW]\d+) = ", source, re.M)
+    sources = "\n".join(map(read, (ROOT / "spacy_arbo_el").rglob("errors.py")))
+    codes = re.findall(r"^    ([EW]\d+) = ", sources, re.M)
     assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
 
 

@@ -1,30 +1,90 @@
-"""The package does not grow without anyone saying so."""
+"""The size of the package and of its statements. Each number may only fall.
 
-import json
+A line saved by packing two statements into one is not saved, so both are counted. A ceiling is what
+was measured when it was last written; the aim is where it is to be.
+"""
+
+import ast
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from spacy.util import import_file
 
 ROOT = Path(__file__).parents[2]
-size = import_file("size", ROOT / "benchmarks" / "size.py")
+PACKAGE = ROOT / "spacy_arbo_el"
+CONTRIB = PACKAGE / "contrib"
+# The longest that a function may be.
+LONGEST = 60
 
 
-def test_no_package_grew():
-    table, grown = size.compare(size.sizes(), json.loads(size.LIMITS.read_text(encoding="utf8")))
-    assert not grown, table
+class Limit(NamedTuple):
+    """ceiling: It may not be above this. aim: Where it is to be. slack: How far it may fall below
+    the ceiling before that is written anew.
+    """
+
+    ceiling: int
+    aim: int
+    slack: int
 
 
-def test_a_package_that_grew_is_named():
-    table, grown = size.compare({"graph": 12, "kb": 3}, {"graph": 11, "kb": 3})
-    assert grown == 1 and "grew" in table.splitlines()[1] and "grew" not in table.splitlines()[2]
+LIMITS = {
+    "lines of the core": Limit(40_030, 34_500, 800),
+    "lines of contrib/": Limit(13_380, 11_900, 400),
+    "lines of tests/": Limit(35_650, 26_500, 800),
+    "packed assignments, a, b = x, y": Limit(570, 50, 40),
+    f"functions above {LONGEST} lines": Limit(2, 0, 1),
+}
 
 
-def test_each_file_counts_once():
-    lines = sum(len(path.read_text("utf8").splitlines()) for path in size.PACKAGE.rglob("*.py"))
-    parts = size.sizes()
-    assert parts.pop("package") == lines
-    assert parts.pop("tests") and sum(parts.values()) == lines
+def lines_of(folder):
+    return {path: len(path.read_text("utf8").splitlines()) for path in folder.rglob("*.py")}
+
+
+def nodes():
+    for path in PACKAGE.rglob("*.py"):
+        yield from ast.walk(ast.parse(path.read_text("utf8")))
+
+
+def is_packed(node):
+    """Whether a statement assigns several values to several names."""
+    is_tuple = isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple)
+    return is_tuple and isinstance(node.targets[0], ast.Tuple)
+
+
+def is_long(node):
+    is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    return is_function and node.end_lineno - node.lineno + 1 > LONGEST
+
+
+@pytest.fixture(scope="module")
+def measured():
+    package = lines_of(PACKAGE)
+    contrib = sum(count for path, count in package.items() if CONTRIB in path.parents)
+    statements = list(nodes())
+    values = (
+        sum(package.values()) - contrib,
+        contrib,
+        sum(lines_of(ROOT / "tests").values()),
+        sum(map(is_packed, statements)),
+        sum(map(is_long, statements)),
+    )
+    return dict(zip(LIMITS, values))
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_nothing_grows_and_ceilings_follow_down(name, measured):
+    limit, now = LIMITS[name], measured[name]
+    assert now <= limit.ceiling, f"{now:,} {name}, at most {limit.ceiling:,}; aim {limit.aim:,}"
+    assert now >= limit.ceiling - limit.slack, f"Lower the ceiling of {name} to {now:,}."
+    assert limit.aim <= limit.ceiling
+
+
+def test_packed_assignments_and_long_functions_are_found():
+    packed, single = ast.parse("a, b = 1, 2\na = 1, 2").body
+    assert is_packed(packed) and not is_packed(single)
+    body = " a\n" * LONGEST
+    long, short = ast.parse(f"def f():\n{body}\ndef g():\n a").body
+    assert is_long(long) and not is_long(short)
 
 
 MOST_LINES = {"project.yml": 149, "experiments/project.yml": 250}

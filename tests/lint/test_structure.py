@@ -10,6 +10,10 @@ import pytest
 
 import spacy_arbo_el
 from spacy_arbo_el.base.errors import Errors, Warnings
+from spacy_arbo_el.contrib.formats.errors import FormatMessages
+from spacy_arbo_el.contrib.papers.errors import PaperMessages
+from spacy_arbo_el.contrib.review.errors import ReviewMessages
+from spacy_arbo_el.contrib.scale.errors import ScaleMessages
 
 PACKAGE = Path(spacy_arbo_el.__file__).parent
 # From the ground up. A room may import the rooms before it, at any place of a file.
@@ -122,7 +126,10 @@ def test_a_name_of_a_class_means_one_thing():
     assert {name for name, paths in named.items() if len(paths) > 1} == SHARED_NAMES
 
 
-@pytest.mark.parametrize("messages", [Errors, Warnings])
+ADD_ON_MESSAGES = [PaperMessages, FormatMessages, ReviewMessages, ScaleMessages]
+
+
+@pytest.mark.parametrize("messages", [Errors, Warnings, *ADD_ON_MESSAGES])
 def test_the_codes_that_are_raised_are_those_that_exist(messages):
     use = re.compile(rf"\b{messages.__name__}\.([EW]\d+)\b")
     files = [path for path in PACKAGE.rglob("*.py") if path.name != "errors.py"]

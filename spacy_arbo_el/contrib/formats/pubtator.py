@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...base.errors import Warnings
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import About, Problem, Source, placed
 from ...corpora.offsets import Given, Misplaced
 from ...storage.formats import certainty, check_readable
 from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+from .errors import FormatMessages
 
 TEXT_LINE = re.compile(r"([^|\t]+)\|([ta])\|(.*)", re.DOTALL)
 # A variant as tmVar writes it: "tmVar:c|SUB|G|12|A;HGVS:c.12G>A".
@@ -64,7 +64,7 @@ class PubTatorReader:
         source = Source(path, bad, offsets=self.offsets)
         for document in _documents(source):
             if document.id in seen:
-                message = Warnings.W100.format(path=path, line=document.line, id=document.id)
+                message = FormatMessages.W100.format(path=path, line=document.line, id=document.id)
                 warnings.warn(message, stacklevel=2)
                 if counts is not None:
                     counts["duplicates"] += 1

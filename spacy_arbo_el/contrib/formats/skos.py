@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport
 from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error
+from .errors import FormatMessages
 
 # The syntax of a file by the end of its name; Turtle where it says nothing.
 SYNTAXES = {
@@ -62,7 +63,7 @@ class SkosReader:
         try:
             from rdflib import OWL, RDF, SKOS, URIRef
         except ImportError:
-            raise ArboError(Errors.E107) from None
+            raise ArboError(FormatMessages.E107) from None
         report = report or ImportReport()
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)

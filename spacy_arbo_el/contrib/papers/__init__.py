@@ -1,4 +1,4 @@
-"""What only one of the five papers has, one module each, its config beside it."""
+"""What five papers have beyond the core: a module for each, and what some of them share."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ from spacy.pipeline import Sentencizer
 from spacy.training import Example
 from spacy.util import registry
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import check_count, check_number, check_positive
 from ...mentions.getters import SpanGetter
 from ...training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
@@ -29,6 +29,7 @@ from ...training.cache import EmbeddingCache
 from ...training.losses import LossAndGradient, softmax
 from ...training.positives import mentions_of
 from ...training.table import GoldTable
+from .errors import PaperMessages
 
 
 @registry.batchers("spacy-arbo-el.batch_by_concept.v1")
@@ -67,7 +68,7 @@ def batch_by_concept(
         beside = _of_sentences(mentions, corpus) if sentences else {}
         groups = _groups(mentions, n_mentions)
         if len(groups) < n_concepts:
-            raise ArboError(Errors.E615.format(count=len(groups), wanted=n_concepts))
+            raise ArboError(PaperMessages.E615.format(count=len(groups), wanted=n_concepts))
         rng = np.random.default_rng(random.getrandbits(63))
         left = np.array([len(of_concept) for of_concept in groups])
         while left.any():

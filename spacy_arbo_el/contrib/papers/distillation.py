@@ -10,13 +10,14 @@ from spacy.tokens import Span
 from thinc.api import Adam, Model, fix_random_seed, warmup_linear
 
 from ...base.arrays import has_vector, unit
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import check_choice, check_count, check_part, check_positive
 from ...encoders.dual import DualEncoder
 from ...encoders.inputs import SpanInputs
 from ...linker import ArboLinker
 from ...mentions.reader import ReadTexts
 from ...retrieval.similarity import Cosine
+from .errors import PaperMessages
 from .ngrams.starting import settings_of
 
 TARGETS = ("vectors", "similarities")
@@ -108,11 +109,11 @@ def distill(
     names = name_lessons(teacher, encoder)
     taught = names.vectors.shape[1]
     if settings.target == "vectors" and taught not in (0, width):
-        raise ArboError(Errors.E855.format(student=width, teacher=taught))
+        raise ArboError(PaperMessages.E855.format(student=width, teacher=taught))
     mentions = mention_lessons(teacher, encoder, spans, settings)
     if len(names.inputs) < 2 or len(mentions.inputs) < 2:
         problem = "mentions in its texts" if len(names.inputs) > 1 else "names of entities"
-        raise ArboError(Errors.E856.format(problem=problem))
+        raise ArboError(PaperMessages.E856.format(problem=problem))
     fix_random_seed(settings.seed)
     rng = np.random.default_rng(settings.seed)
     parts = [_split(lessons, settings.held_out, rng) for lessons in (mentions, names)]
@@ -129,7 +130,7 @@ def check_student(model: Any) -> None:
     try:
         settings_of(model)
     except (KeyError, AttributeError, IndexError):
-        raise ArboError(Errors.E857.format(name=getattr(model, "name", model))) from None
+        raise ArboError(PaperMessages.E857.format(name=getattr(model, "name", model))) from None
 
 
 def name_lessons(teacher: ArboLinker, student: DualEncoder) -> Lessons:

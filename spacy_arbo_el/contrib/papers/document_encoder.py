@@ -4,10 +4,11 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...encoders.inputs import SpanInputs
 from ...encoders.pooling import ClsPooling, Pooling
 from ...encoders.transformer import transformer_tower
+from .errors import PaperMessages
 from .passages import PassageReader
 
 
@@ -58,7 +59,7 @@ def build_document_encoder(
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width).
     """
     if isinstance(pooling, ClsPooling):
-        raise ArboError(Errors.E209)
+        raise ArboError(PaperMessages.E209)
     tokens = (predict_tokens, train_tokens, kept_tokens)
     reader = PassageReader(passage, text, max_mentions, markers)
     return transformer_tower(name, reader, pooling, precision, tokens)

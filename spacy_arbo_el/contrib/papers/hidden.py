@@ -21,11 +21,12 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import check_share
 from ...base.words import words_of
 from ...corpora.names import Dictionary, key_of
 from ...kb.entity import Entity
+from .errors import PaperMessages
 from .silver import Scan, SilverReport, SilverSettings, choose
 
 # What the ids of documents begin with that are a name alone.
@@ -144,7 +145,7 @@ def _entities_with_several(dictionary: Dictionary) -> dict[str, list[list[int]]]
             groups.setdefault(frozenset(words_of(name.text)), []).append(number)
     several = {id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1}
     if not several:
-        raise ArboError(Errors.E842)
+        raise ArboError(PaperMessages.E842)
     return several
 
 

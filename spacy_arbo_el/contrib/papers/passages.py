@@ -113,26 +113,12 @@ def document_passages(
     ids, bounds = pieces
 
     budget = size - 2
-    passage = np.empty(len(low), dtype=np.int64)
-    starts: list[int] = []
-    ends: list[int] = []
-    order = np.lexsort((high, low, text_of))
-    cuts = np.flatnonzero(np.diff(text_of[order])) + 1
-    for mentions in np.split(order, cuts):
-        text = text_of[mentions[0]]
-        borders = int(bounds[text]), int(bounds[text + 1])
-        for group, first_piece, end_piece in _passages(
-            low, high, mentions, borders, budget, max_mentions
-        ):
-            passage[group] = len(starts)
-            starts.append(first_piece)
-            ends.append(end_piece)
-
+    passage, begin, end = _passages_of(text_of, low, high, bounds, budget, max_mentions)
     # A mention that is too long is alone in its passage, which is the mention itself.
-    begin, end = np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
     tail = np.where(end - begin > budget, budget // 2, 0)
     head = np.minimum(end - begin, budget) - tail
-    cls, sep = len(ids), len(ids) + 1
+    cls = len(ids)
+    sep = len(ids) + 1
     one = np.ones(len(begin), dtype=np.int64)
     assembled = assemble(
         np.concatenate([ids, tokenizer.specials[:2]]),
@@ -148,6 +134,37 @@ def document_passages(
     last = np.where(tokenizer.are_readable(ids, parts), marker + kept - 1 - edge, first - 1)
     places = (array.astype(np.int32) for array in (first, last, marker))
     return SpanInputs(*assembled, passage, *places)
+
+
+def _passages_of(
+    text_of: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    bounds: np.ndarray,
+    budget: int,
+    max_mentions: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The passage of each mention, and the first and the end word piece of each passage.
+
+    text_of, low, high: (n,) int64, the text of each mention and its word pieces, end exclusive.
+    bounds: The word pieces of each text, from one to the next.
+    budget: The most word pieces of a passage.
+    """
+    passage = np.empty(len(low), dtype=np.int64)
+    starts: list[int] = []
+    ends: list[int] = []
+    order = np.lexsort((high, low, text_of))
+    cuts = np.flatnonzero(np.diff(text_of[order])) + 1
+    for mentions in np.split(order, cuts):
+        text = text_of[mentions[0]]
+        borders = int(bounds[text]), int(bounds[text + 1])
+        for group, first_piece, end_piece in _passages(
+            low, high, mentions, borders, budget, max_mentions
+        ):
+            passage[group] = len(starts)
+            starts.append(first_piece)
+            ends.append(end_piece)
+    return passage, np.array(starts, dtype=np.int64), np.array(ends, dtype=np.int64)
 
 
 def with_markers(

@@ -18,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import check_count
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
 from ...corpora.names import Dictionary, Hit
+from .errors import PaperMessages
 
 # What each number of what was left out counts.
 REASONS = {
@@ -119,7 +120,7 @@ class Scan:
     def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
         if not found.names:
             docs, names = f"{found.n_read:,}", f"{len(dictionary.names):,}"
-            raise ArboError(Errors.E841.format(docs=docs, names=names))
+            raise ArboError(PaperMessages.E841.format(docs=docs, names=names))
         self.dictionary, self.found, self.folder = dictionary, found, folder
         # (n,) int64, the number of the name of each mention.
         self.names = np.array(found.names, dtype=np.int64)
@@ -208,7 +209,7 @@ def with_names(
     The other parameters are those of ``scanned``. ValueError where there are no names.
     """
     if not dictionary.names:
-        raise ArboError(Errors.E840.format(count=dictionary.unusable))
+        raise ArboError(PaperMessages.E840.format(count=dictionary.unusable))
     for doc in docs:
         found.n_read += 1
         if str(doc.user_data.get("doc_id", "")) in exclude:

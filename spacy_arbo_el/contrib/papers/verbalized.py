@@ -18,7 +18,7 @@ from spacy.tokens import Span
 from spacy.util import registry
 
 from ...base.calibration import Calibration
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import check_count, check_part
 from ...encoders.inputs import SpanInputs
 from ...mentions.record import MentionBatch
@@ -29,6 +29,7 @@ from ...training.losses import LearnsScale, Loss, LossAndGradient
 from ...training.negatives import Negatives
 from ...training.step import RevisedInputs
 from ...training.table import GoldTable
+from .errors import PaperMessages
 from .verbalized_links import WrittenLinks, read_with_links, write_links
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class OverDistances:
 
     def __post_init__(self) -> None:
         if isinstance(self.loss, LearnsScale):
-            raise ArboError(Errors.E618)
+            raise ArboError(PaperMessages.E618)
 
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
@@ -83,7 +84,7 @@ def _negative_distances(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
     """
     if (scores > SLIGHTLY_ABOVE).any():
-        raise ArboError(Errors.E616.format(largest=scores.max()))
+        raise ArboError(PaperMessages.E616.format(largest=scores.max()))
     distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
     return -distances, 0.5 / distances
 
@@ -118,7 +119,7 @@ class NegativesWithinBudget:
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         nodes = self.negatives(queries, table, cache)
         if not table.is_text(nodes).all():
-            raise ArboError(Errors.E617)
+            raise ArboError(PaperMessages.E617)
         # Column by column: each text costs where it first occurs.
         texts, first = np.unique(nodes.T.ravel(), return_index=True)
         column = first[texts >= 0] // max(len(nodes), 1)

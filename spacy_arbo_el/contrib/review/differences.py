@@ -10,7 +10,7 @@ from typing import Any
 
 from spacy.vocab import Vocab
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...base.pages import page
 from ...corpora.docbin import read_docs
@@ -20,6 +20,7 @@ from ...kb.knowledge_base import ArboKB
 from ...mentions.getters import EntSpans
 from ...show.frames import LINKS, rows_of
 from ...storage.lines import check_exists
+from .errors import ReviewMessages
 
 # A mention: its document and offsets. Its label where several are over the same text, else "".
 Key = tuple[str, int, int, str]
@@ -120,7 +121,7 @@ def _files(path: Path) -> list[Path]:
     files = sorted(folder.iterdir()) if folder.is_dir() else [path]
     files = [file for file in files if file.suffix.lower() in _READERS]
     if not files:
-        raise ArboError(Errors.E848.format(path=path))
+        raise ArboError(ReviewMessages.E848.format(path=path))
     return files
 
 

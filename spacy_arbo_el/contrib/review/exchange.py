@@ -11,7 +11,7 @@ from typing import Any
 from spacy.tokens import Doc, DocBin, Span
 
 from ...base.display import counted
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...corpora.offsets import borders
 from ...corpora.read import read
 from ...discovery.decision_log import Entry
@@ -19,6 +19,7 @@ from ...kb.entity import NIL
 from ...mentions.getters import SpanGetter, find_mentions
 from ...mentions.record import text_fingerprint
 from .decisions.decision_table import as_csv
+from .errors import ReviewMessages
 from .links import LinkReview, LinkRow, gold_docs
 from .review import Review
 
@@ -106,7 +107,7 @@ def take_over(
     texts = list(read(path, FORMATS.get(path.suffix.lower(), "jsonl")))
     pairs = [(text_fingerprint(text.text), one) for text in texts for one in text.mentions]
     if not any(mention.kb_ids for _, mention in pairs):
-        raise ArboError(Errors.E931.format(path=path))
+        raise ArboError(ReviewMessages.E931.format(path=path))
     for fingerprint, mention in pairs:
         place = (fingerprint, mention.start, mention.end)
         row = rows_by_label.get((*place, mention.label)) or rows.get(place)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ...base.calibration import Curve
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...discovery.entities import NearestEntity, NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
+from .errors import ReviewMessages
 from .near import calibrated
 
 # What every cluster has of doubt, so that of certain ones the large come first too.
@@ -108,7 +109,7 @@ class Filters:
                 if isinstance(default, (int, float)) and not abs(values[name]) < 1e9:
                     raise ValueError  # infinite, or not a number
             except ValueError:
-                raise ArboError(Errors.E915.format(name=name, value=text)) from None
+                raise ArboError(ReviewMessages.E915.format(name=name, value=text)) from None
         return cls(**values)
 
     def query(self) -> dict[str, str]:

@@ -19,6 +19,7 @@ from ...pipelines import save_pipeline
 from .decisions.deciding import Deciding, given
 from .decisions.imported import import_new_entities, read_found
 from .decisions.journal import META, Journal
+from .errors import ReviewMessages
 from .near import Near, fitted
 from .queue import Filters, Queue, QueueRow, version_of
 
@@ -103,10 +104,10 @@ class Review:
             self._check_open(one)
         several = {"accept_all": "ids", "link_all": "ids", "merge": "others"}.get(action)
         if len(set(ids)) < len(ids) or (several and not more[several]):
-            raise ArboError(Errors.E920)
+            raise ArboError(ReviewMessages.E920)
         for one, version in seen.items():
             if version and version != self.version(action, one):
-                raise ArboError(Errors.E918.format(id=one))
+                raise ArboError(ReviewMessages.E918.format(id=one))
 
     def _check_open(self, name: str) -> None:
         """Refuse an id that is no open new entity."""
@@ -114,7 +115,7 @@ class Review:
             return
         now = self.new.resolve(name) if name in self.new.clusters else None
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
-        raise ArboError(Errors.E921.format(id=name, became=became))
+        raise ArboError(ReviewMessages.E921.format(id=name, became=became))
 
     def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
         """The first candidate at a decision, to calibrate on."""
@@ -164,7 +165,7 @@ class Review:
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise ArboError(Errors.E916)
+            raise ArboError(ReviewMessages.E916)
 
     def _note(self, entry: Entry) -> None:
         """Update skipped, flagged and decided entries after a decision. They are read from the

@@ -9,11 +9,12 @@ import typer
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ...base.errors import Errors, Warnings
+from ...base.errors import Errors
 from ...cli._util import config_overrides, errors_for_people, visible
 from ...cli.arguments import CODE, MODEL, check_data, check_model, check_needs
 from ...cli.discover import KEEP, MIN_MENTIONS, NEW, PAGE, NewFiles, keep_new
 from ...cli.documents import DOCUMENTS, FIND, check_finder
+from .errors import ScaleMessages
 
 if TYPE_CHECKING:
     from .job import Job
@@ -171,7 +172,7 @@ def link_shards(job: "Job", part: str, ray: "RaySettings | None") -> None:
     counts = summary(job, part)
     if counts["errors"]:
         path = visible(job.folder / ERRORS)
-        msg.warn(Warnings.W890.format(count=counts["errors"], path=path))
+        msg.warn(ScaleMessages.W890.format(count=counts["errors"], path=path))
     if counts["documents"] and not counts["mentions"]:
         msg.warn(Errors.E790.format(path=visible(job.corpus)))
     for worker, speed in counts["documents_per_second"].items():

@@ -13,11 +13,12 @@ from typing import Any
 import spacy
 
 from ... import __version__
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.settings import different_keys
 from ...kb.folder import is_derived
 from ...storage.files import is_temporary
 from ...storage.lines import check_exists
+from .errors import ScaleMessages
 
 # Packages beside this one of which another version may give other links.
 PACKAGES = ("spacy", "torch")
@@ -43,7 +44,7 @@ def model_folder(model: Path) -> Path:
     if model.is_dir():
         return model
     if not spacy.util.is_package(str(model)):
-        raise ArboError(Errors.E898.format(name=str(model)))
+        raise ArboError(ScaleMessages.E898.format(name=str(model)))
     package = spacy.util.get_package_path(str(model))
     (config,) = package.glob("*/config.cfg")
     return config.parent
@@ -73,7 +74,7 @@ def check_same(driver: dict[str, Any], worker: dict[str, Any]) -> None:
     """Raise ValueError if worker and driver would link differently."""
     differences = differing(driver, worker)
     if differences:
-        raise ArboError(Errors.E891.format(host=platform.node(), differences=differences))
+        raise ArboError(ScaleMessages.E891.format(host=platform.node(), differences=differences))
 
 
 def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> str:

@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...show.frames import LINKS
 from ...storage.files import write_file
 from ...storage.lines import PathLike
+from .errors import ScaleMessages
 from .identity import fingerprint, model_folder, versions
 from .map_files import begin
 from .output import FORMATS, json_lines
@@ -87,9 +88,9 @@ class Job:
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             choices = ", ".join(FORMATS)
-            raise ArboError(Errors.E894.format(value=self.format, choices=choices))
+            raise ArboError(ScaleMessages.E894.format(value=self.format, choices=choices))
         if self.size < 1:
-            raise ArboError(Errors.E900.format(name="--shard", least=1, value=self.size))
+            raise ArboError(ScaleMessages.E900.format(name="--shard", least=1, value=self.size))
 
     @classmethod
     def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
@@ -121,7 +122,7 @@ class Job:
         if self.format == "parquet":
             import_pyarrow()
         if self.folder.suffix in FILES or self.folder.is_file():
-            raise ArboError(Errors.E901.format(path=self.folder))
+            raise ArboError(ScaleMessages.E901.format(path=self.folder))
         shards = list(cut(Path(self.corpus), self.size))
         begin(self.folder, self.identity, shards)
         return shards
@@ -163,7 +164,7 @@ def part_of(shards: Sequence[Shard], part: str) -> list[Shard]:
     match = re.fullmatch(r"(\d+)/(\d+)", part)
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
-        raise ArboError(Errors.E892.format(value=part))
+        raise ArboError(ScaleMessages.E892.format(value=part))
     return [shard for shard in shards if shard.number % count == number - 1]
 
 

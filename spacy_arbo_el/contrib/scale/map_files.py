@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...storage.files import is_temporary, write_file
 from . import on_ray
+from .errors import ScaleMessages
 from .identity import differing
 from .on_ray import RaySettings
 from .shards import Shard, read_shards, write_shards
@@ -38,7 +39,7 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
     if JOB not in names:
         others = [name for name in names if name != SHARDS]
         if others:
-            raise ArboError(Errors.E902.format(path=folder, names=", ".join(others[:3])))
+            raise ArboError(ScaleMessages.E902.format(path=folder, names=", ".join(others[:3])))
         if shards is not None:
             write_shards(folder / SHARDS, shards)
         # Last, so that a run that has begun has its shards too.
@@ -48,7 +49,7 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
     if not differences and shards is not None and read_shards(folder / SHARDS) != shards:
         differences = "the corpus has other files or documents"
     if differences:
-        raise ArboError(Errors.E890.format(path=folder, differences=differences))
+        raise ArboError(ScaleMessages.E890.format(path=folder, differences=differences))
 
 
 def undone(shards: Sequence[Shard], output: Output) -> list[Shard]:
@@ -79,7 +80,7 @@ def map_files(
     missing = undone(todo, output)
     if missing:
         path = output(missing[0]).parent
-        raise ArboError(Errors.E899.format(missing=len(missing), total=len(todo), path=path))
+        raise ArboError(ScaleMessages.E899.format(missing=len(missing), total=len(todo), path=path))
 
 
 def do_files(

@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import ArboError
 from ...base.extras import import_ray
+from .errors import ScaleMessages
 from .shards import Shard
 
 # The most tasks that Ray is to plan; with more shards, a task has several.
@@ -47,7 +48,7 @@ class RaySettings:
         for name, least in (("workers", 1), ("cpus", 1), ("gpus", 0)):
             value = getattr(self, name)
             if value < least:
-                raise ArboError(Errors.E900.format(name=name, least=least, value=value))
+                raise ArboError(ScaleMessages.E900.format(name=name, least=least, value=value))
 
     def actors(self) -> dict[str, Any]:
         """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....cli._util import errors_for_people, visible
 from ....cli.arguments import CODE, EXCLUDE, LANG, check_needs
 from ....cli.convert import FORMATS
+from ..errors import PaperMessages
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -133,7 +134,7 @@ def _check_dev(
 ) -> None:
     """Raise ValueError for options of the dev set without one."""
     if (dev is None) != (hidden_kb is None):
-        raise ArboError(Errors.E843)
+        raise ArboError(PaperMessages.E843)
     if dev is None:
         given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
         why = "without it, no name is hidden and all documents are for training"

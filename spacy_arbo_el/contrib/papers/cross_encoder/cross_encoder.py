@@ -8,7 +8,7 @@ import srsly
 from spacy.util import registry
 
 from ....base.calibration import Calibration, log_odds
-from ....base.errors import ArboError, Errors, Warnings
+from ....base.errors import ArboError
 from ....base.log import log, warn_once
 from ....base.settings import check_count, check_share
 from ....encoders.inputs import SpanInputs
@@ -20,6 +20,7 @@ from ....ranking.feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
 from ....ranking.features import CandidateFeatures
 from ....ranking.ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
 from ....retrieval.neighbours import Neighbours
+from ..errors import PaperMessages
 from .pair_inputs import cached_parts, make_pairs
 from .pair_scorer import CrossEncoderFit, PairScorer, with_scores
 
@@ -75,7 +76,7 @@ class CrossEncoder:
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
-            raise ArboError(Errors.E870.format(ranker=type(self.ranker).__name__))
+            raise ArboError(PaperMessages.E870.format(ranker=type(self.ranker).__name__))
 
     @property
     def size(self) -> int:
@@ -146,7 +147,7 @@ class CrossEncoder:
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None
         if self.scorer.retriever != context.datastore.encoder.fingerprint:
-            warn_once(Warnings.W870)
+            warn_once(PaperMessages.W870)
 
     def _logits(
         self,
@@ -293,7 +294,7 @@ class CrossEncoder:
         """Raise ValueError where the scorer was trained on shorter pairs."""
         size = scorer.tower.attrs["reader"].size
         if size < self.size:
-            raise ArboError(Errors.E871.format(trained=size, now=self.size))
+            raise ArboError(PaperMessages.E871.format(trained=size, now=self.size))
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")

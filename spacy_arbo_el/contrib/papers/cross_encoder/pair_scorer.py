@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 
 from ....base.arrays import TopK
 from ....base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....encoders.inputs import SpanInputs
 from ....encoders.kept_results import KeptResults
 from ....encoders.pooling import ClsPooling
@@ -24,6 +24,7 @@ from ....ranking.features import FEATURES, CandidateFeatures
 from ....ranking.ranker_fit import fit_weights
 from ....ranking.ranker_weights import RankerWeights
 from ....storage.files import pack_arrays, unpack_arrays
+from ..errors import PaperMessages
 
 # The standard deviation of the linear layer's first weights, as BERT's.
 FIRST_WEIGHTS = 0.02
@@ -70,13 +71,13 @@ class PairScorer:
             if any(isinstance(shim, EncoderShim) for shim in layer.shims)
         ]
         if not towers:
-            raise ArboError(Errors.E874)
+            raise ArboError(PaperMessages.E874)
         own = loaded_shim(towers[0])
         tower = _tower(name or towers[0].attrs["name"], size)
         if name:
             tower.initialize()
             if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
-                raise ArboError(Errors.E875.format(name=name))
+                raise ArboError(PaperMessages.E875.format(name=name))
         else:
             shim_of(tower).from_bytes(own.to_bytes())
             tower.initialize()
@@ -113,7 +114,7 @@ class PairScorer:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
-            raise ArboError(Errors.E875.format(name=self.tower.attrs["name"]))
+            raise ArboError(PaperMessages.E875.format(name=self.tower.attrs["name"]))
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
@@ -162,7 +163,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     """The scores; ValueError where one is no finite number."""
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise ArboError(Errors.E873.format(count=len(wrong), total=len(scores)))
+        raise ArboError(PaperMessages.E873.format(count=len(wrong), total=len(scores)))
     return scores
 
 

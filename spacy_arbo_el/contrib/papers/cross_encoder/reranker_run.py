@@ -11,10 +11,11 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Config
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....linker import ArboLinker, find_linker, name_of_linker
 from ....mentions.record import MentionBatch
 from ....runs.checkpoint import CHECKPOINT, checkpoint_to_resume, identity_of, write_end
+from ..errors import PaperMessages
 from .candidates import TrainingCandidates, annotated_mentions, make_candidates
 from .cross_encoder import CrossEncoder
 from .pair_scorer import PairScorer
@@ -70,7 +71,7 @@ class RerankerRun:
         parts = registry.resolve(sections)
         reranker, training = parts["reranker"], parts["training"]
         if not isinstance(reranker, CrossEncoder):
-            raise ArboError(Errors.E879.format(found=type(reranker).__name__))
+            raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
         scorer = self._scorer(reranker.size, training)
         with linker.datastore.reading():
             held_out = self._labelled(dev, training.n_candidates)
@@ -174,13 +175,13 @@ def mentions_to_train_on(
     """
     rows, table = learned.table.with_gold()
     if not len(rows):
-        raise ArboError(Errors.E878.format(count=len(learned)))
+        raise ArboError(PaperMessages.E878.format(count=len(learned)))
     first = _first_of_each(learned.batch.take(rows))
     rows, table = rows[first], table.take(first)
     if training.residual and training.sure < 1.0:
         unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
         if not len(unsure):
-            raise ArboError(Errors.E883.format(count=len(rows), sure=training.sure))
+            raise ArboError(PaperMessages.E883.format(count=len(rows), sure=training.sure))
         rows, table = rows[unsure], table.take(unsure)
     return LabelledMentions(learned.batch.take(rows), table)
 

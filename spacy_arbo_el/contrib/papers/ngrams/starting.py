@@ -10,9 +10,10 @@ import safetensors.numpy
 from safetensors import SafetensorError
 from thinc.api import Model
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....encoders.sources import resolve_name
 from ....storage.folders import FolderKind, replacing_folder
+from ..errors import PaperMessages
 from .fields import unigram_rows
 from .hashing import number_tokens, tokenize
 
@@ -100,13 +101,13 @@ def word_piece_vectors(name: str, width: int) -> tuple[list[str], np.ndarray]:
     folder = Path(resolve_name(name))
     for file in ("vocab.txt", "model.safetensors"):
         if not (folder / file).is_file():
-            raise ArboError(Errors.E850.format(name=name, file=file))
+            raise ArboError(PaperMessages.E850.format(name=name, file=file))
     try:
         table = _word_piece_table(folder / "model.safetensors")
     except (SafetensorError, StopIteration, ValueError):
-        raise ArboError(Errors.E850.format(name=name, file=WORD_PIECES)) from None
+        raise ArboError(PaperMessages.E850.format(name=name, file=WORD_PIECES)) from None
     if width > table.shape[1]:
-        raise ArboError(Errors.E851.format(name=name, width=width, available=table.shape[1]))
+        raise ArboError(PaperMessages.E851.format(name=name, width=width, available=table.shape[1]))
     pieces = (folder / "vocab.txt").read_text(encoding="utf8").split("\n")[: len(table)]
     # Whole words of one token: not "##ing", "[CLS]" or "[unused0]".
     numbers = [i for i, piece in enumerate(pieces) if piece.isalnum() and piece == piece.lower()]
@@ -175,20 +176,20 @@ def load_encoder(model: Model, folder: Path) -> None:
         saved = json.loads((folder / SETTINGS).read_text(encoding="utf8"))
         arrays = safetensors.numpy.load_file(str(folder / WEIGHTS))
     except (OSError, ValueError, SafetensorError) as error:
-        raise ArboError(Errors.E852.format(path=folder, problem=error)) from None
+        raise ArboError(PaperMessages.E852.format(path=folder, problem=error)) from None
     own = settings_of(model)
     if not isinstance(saved, dict) or saved != own:
         saved = saved if isinstance(saved, dict) else {}
         names = [name for name in own if saved.get(name) != own[name]]
         differing = ", ".join(f"{name} = {saved.get(name)}" for name in names)
-        raise ArboError(Errors.E853.format(path=folder, settings=differing))
+        raise ArboError(PaperMessages.E853.format(path=folder, settings=differing))
     parameters = _parameters(model)
     for key, (node, name) in parameters.items():
         array = arrays.get(key)
         if array is None or array.shape != node.get_param(name).shape:
-            raise ArboError(Errors.E852.format(path=folder, problem=f"{key} is missing"))
+            raise ArboError(PaperMessages.E852.format(path=folder, problem=f"{key} is missing"))
         if array.dtype != np.float32 or not np.isfinite(array).all():
-            raise ArboError(Errors.E852.format(path=folder, problem=f"{key} is damaged"))
+            raise ArboError(PaperMessages.E852.format(path=folder, problem=f"{key} is damaged"))
     for key, (node, name) in parameters.items():
         ops: Any = node.ops
         node.set_param(name, ops.asarray(arrays[key]))

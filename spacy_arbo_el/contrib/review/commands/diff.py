@@ -10,6 +10,7 @@ from ....base.errors import ArboError, Errors
 from ....cli._util import errors_for_people, print_table, visible
 from ....cli.arguments import CODE, check_needs, is_pipeline, open_model
 from ....cli.documents import FIND, Reading, document_reader
+from ..errors import ReviewMessages
 
 if TYPE_CHECKING:
     from ....kb.knowledge_base import ArboKB
@@ -53,7 +54,7 @@ def diff_command(
         if not (is_pipeline(old) and is_pipeline(new)):
             check_needs(options, "two pipelines", "an output has its links already")
         elif texts is None:
-            raise ArboError(Errors.E849)
+            raise ArboError(ReviewMessages.E849)
         before, known = _links(old, texts, find, old_kb)
         after, known_now = _links(new, texts, find, new_kb)
         found = differences(before, after, known, known_now)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....cli._util import errors_for_people, visible
 from ....cli.arguments import CODE, check_model, check_needs, open_model
 from ....cli.documents import Reading, document_reader
+from ..errors import ReviewMessages
 
 if TYPE_CHECKING:
     from socket import socket
@@ -159,10 +160,10 @@ def _serve_by_workers(
 def _check_workers(given: dict[str, Path | None]) -> None:
     """Raise an error for options of pages, and where processes cannot be forked."""
     if not hasattr(os, "fork"):
-        raise ArboError(Errors.E927)
+        raise ArboError(ReviewMessages.E927)
     options = [option for option, value in given.items() if value is not None]
     if options:
-        raise ArboError(Errors.E925.format(options=", ".join(options)))
+        raise ArboError(ReviewMessages.E925.format(options=", ".join(options)))
 
 
 def _encode(linker: "ArboLinker", kb: Path | None) -> None:
@@ -189,9 +190,9 @@ def _check(model: Path, token: str, annotations: Path | None, texts: Path | None
 
         from ..serve import app  # noqa: F401
     except ModuleNotFoundError as error:
-        raise ImportError(Errors.E910) from error
+        raise ImportError(ReviewMessages.E910) from error
     if 0 < len(token) < LEAST:
-        raise ArboError(Errors.E919.format(least=LEAST))
+        raise ArboError(ReviewMessages.E919.format(least=LEAST))
     check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")

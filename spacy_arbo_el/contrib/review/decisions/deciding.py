@@ -8,11 +8,12 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Span
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
 from ....kb.entity import NIL, Entity
 from ....linker import find_linker
 from ....linking.feedback import correction_key
+from ..errors import ReviewMessages
 from .imported import import_new_entities, in_text
 from .journal import MENTION, META, Recorded, journal_path
 
@@ -42,7 +43,7 @@ def replay(nlp: Language, model: Path) -> None:
                 entry = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
             about = {"line": len(log.entries) + 2, "problem": said(error)}
-            raise ArboError(Errors.E912.format(path=recorded.path, **about)) from error
+            raise ArboError(ReviewMessages.E912.format(path=recorded.path, **about)) from error
         log.entries.append(entry)
     if log.entries:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....base.errors import Errors
 from ....corpora.json_documents import Source
 from ....corpora.table import csv_text, read_rows, uncell
 from ....discovery.decision_log import Entry
@@ -13,6 +12,7 @@ from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
 from ....storage.files import write_file
 from ....storage.lines import line_error
+from ..errors import ReviewMessages
 
 ACCEPT = "accept"
 DECISIONS = (ACCEPT, "reject", "merge", "split")
@@ -47,7 +47,7 @@ def read_decisions(path: Path) -> Iterator[tuple[int, DecisionRow]]:
             continue
         if row["decision"] not in DECISIONS:
             choices = ", ".join(DECISIONS)
-            problem = Errors.E793.format(value=row["decision"], choices=choices)
+            problem = ReviewMessages.E793.format(value=row["decision"], choices=choices)
             raise line_error(path, number, problem)
         yield number, row
 

@@ -9,13 +9,14 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....discovery.entities import NearestEntity
 from ....discovery.new_entities import NewEntities
 from ....discovery.store import Clusters, Unlinked
 from ....linker import find_linker
 from ....mentions.record import MentionKey
 from ....storage.lines import read_records
+from ..errors import ReviewMessages
 
 FoundRecord = dict[str, Any]
 # The key of a mention, the number of its entity, the mention, the nearest entities.
@@ -29,7 +30,7 @@ def read_found(nlp: Language, path: Path) -> list[FoundRecord]:
         try:
             _members(nlp, record, 0)
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise ArboError(Errors.E914.format(path=path, line=line)) from None
+            raise ArboError(ReviewMessages.E914.format(path=path, line=line)) from None
         records.append(record)
     return records
 

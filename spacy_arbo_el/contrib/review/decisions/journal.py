@@ -14,10 +14,11 @@ import srsly
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
-from ....base.errors import ArboError, Errors, Warnings
+from ....base.errors import ArboError
 from ....discovery.decision_log import DecisionLog, Entry, now
 from ....pipelines import journal_path
 from ....storage.files import sync_folder, write_file
+from ..errors import ReviewMessages
 
 
 class Line(TypedDict, total=False):
@@ -124,14 +125,14 @@ class Recorded:
         data = path.read_bytes() if path.is_file() else b""
         complete = data.rfind(b"\n") + 1
         if complete < len(data):
-            warnings.warn(Warnings.W910.format(path=path))
+            warnings.warn(ReviewMessages.W910.format(path=path))
         lines: list[Entry] = []
         for number, line in enumerate(data[:complete].splitlines()):
             try:
                 lines.append(json.loads(line))
                 _check(lines[-1], number)
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise ArboError(Errors.E911.format(path=path, line=number + 1)) from None
+                raise ArboError(ReviewMessages.E911.format(path=path, line=number + 1)) from None
         if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
             return cls(path, "", "", [], 0)
         return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
@@ -146,11 +147,13 @@ class Recorded:
         saved = meta.get(META) or {}
         if self.entries and saved.get("journal") == self.id:
             if int(saved["entries"]) > len(self.entries):
-                raise ArboError(Errors.E911.format(path=self.path, line=len(self.entries) + 2))
+                raise ArboError(
+                    ReviewMessages.E911.format(path=self.path, line=len(self.entries) + 2)
+                )
             return int(saved["entries"])
         if self.entries and self.state != state_of(model):
             about = {"path": self.path, "model": model, "count": len(self.entries)}
-            raise ArboError(Errors.E917.format(at=self.entries[0]["at"], **about))
+            raise ArboError(ReviewMessages.E917.format(at=self.entries[0]["at"], **about))
         return 0
 
 

@@ -24,8 +24,8 @@ from starlette.staticfiles import StaticFiles
 
 from .... import __version__
 from ....base.display import counted
-from ....base.errors import Errors
 from ....kb.entity import Entity
+from ..errors import ReviewMessages
 from .cells import DESCRIPTION, FREQUENCY, NAME, TYPE, Query, values_of
 from .security import RECONCILE, Rules
 from .service import Service
@@ -152,7 +152,9 @@ class Reconciliation:
             if name in fields:
                 return self.json(request, await run_in_threadpool(reply, fields[name]))
         if request.method == "POST":
-            raise HTTPException(400, Errors.E930.format(where="queries", problem="It is missing"))
+            raise HTTPException(
+                400, ReviewMessages.E930.format(where="queries", problem="It is missing")
+            )
         return self.json(request, await run_in_threadpool(self.manifest, request))
 
     def reconcile(self, text: str) -> dict[str, Any]:
@@ -163,7 +165,7 @@ class Reconciliation:
         queries = read(_QUERIES, "queries", text)
         if len(queries) > BATCH:
             problem = f"There are more than {BATCH}"
-            raise HTTPException(413, Errors.E930.format(where="queries", problem=problem))
+            raise HTTPException(413, ReviewMessages.E930.format(where="queries", problem=problem))
         cells: dict[str, Query | None] = {}
         wrong: list[HTTPException] = []
         for name, value in queries.items():
@@ -178,7 +180,9 @@ class Reconciliation:
             found = dict(zip(known, self.service.cells(list(known.values()))))
         except TimeoutError:
             problem = "They were not linked in time; ask for less at once, or later"
-            raise HTTPException(503, Errors.E930.format(where="queries", problem=problem)) from None
+            raise HTTPException(
+                503, ReviewMessages.E930.format(where="queries", problem=problem)
+            ) from None
         return {name: {"result": found.get(name, [])} for name in queries}
 
     def extend(self, text: str) -> dict[str, Any]:
@@ -225,7 +229,9 @@ class Reconciliation:
         prefix = request.query_params.get("prefix", "").strip()
         skipped = request.query_params.get("cursor", "0")
         if not skipped.isdecimal() or len(skipped) > 4:
-            raise HTTPException(400, Errors.E930.format(where="cursor", problem="It is no number"))
+            raise HTTPException(
+                400, ReviewMessages.E930.format(where="cursor", problem="It is no number")
+            )
         start, kind = int(skipped), request.path_params["kind"]
         found = self._suggestions(kind, prefix, start + SUGGESTED)
         return self.json(request, {"result": found[start : start + SUGGESTED]})
@@ -275,7 +281,7 @@ class Reconciliation:
         listed = self._listed(kind) if kind != "entity" else {}
         if name not in listed:
             raise HTTPException(
-                404, Errors.E930.format(where="id", problem=f"There is no {name!r}")
+                404, ReviewMessages.E930.format(where="id", problem=f"There is no {name!r}")
             )
         return {"entity": {"id": name, "title": listed[name][0], "description": listed[name][1]}}
 
@@ -295,7 +301,9 @@ class Reconciliation:
             counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
             return {name: (name, about) for name, about in counts.items()}
         if kind != "property":
-            raise HTTPException(404, Errors.E930.format(where="kind", problem=f"It is {kind!r}"))
+            raise HTTPException(
+                404, ReviewMessages.E930.format(where="kind", problem=f"It is {kind!r}")
+            )
         return {name: (about, "") for name, about in self.properties().items()}
 
     def types(self) -> dict[str, int]:
@@ -343,4 +351,4 @@ def _wrong(name: str, error: ValidationError) -> HTTPException:
     first = error.errors()[0]
     where = ".".join(map(str, (name, *first["loc"])))
     problem = first["msg"].removeprefix("Value error, ")
-    return HTTPException(400, Errors.E930.format(where=where, problem=problem))
+    return HTTPException(400, ReviewMessages.E930.format(where=where, problem=problem))

@@ -8,7 +8,8 @@ from typing import Any
 
 import uvicorn
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
+from ..errors import ReviewMessages
 from .security import Rules
 
 # Connections; how many requests are answered at a time is in the rules.
@@ -29,7 +30,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
-        raise ArboError(Errors.E924.format(host=host, port=port, problem=error)) from None
+        raise ArboError(ReviewMessages.E924.format(host=host, port=port, problem=error)) from None
     with bound:
         yield bound
 

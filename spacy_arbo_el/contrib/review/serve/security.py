@@ -19,7 +19,8 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
+from ..errors import ReviewMessages
 
 # Nothing but our own files is loaded, nothing is sent elsewhere, and no text of others can run.
 HEADERS = {
@@ -299,10 +300,10 @@ def _origin(url: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ArboError(Errors.E923.format(url=url)) from None
+        raise ArboError(ReviewMessages.E923.format(url=url)) from None
     more = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc
     if parts.scheme not in PORTS or not host or more:
-        raise ArboError(Errors.E923.format(url=url))
+        raise ArboError(ReviewMessages.E923.format(url=url))
     name = f"[{host}]" if ":" in host else host
     shown = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
     return f"{parts.scheme}://{name}{shown}"

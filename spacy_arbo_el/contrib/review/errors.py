@@ -1,0 +1,54 @@
+"""Messages of the review and its service, each with a code."""
+
+from ...base.errors import Coded
+
+
+class ReviewMessages(metaclass=Coded):
+    E793 = "there is no decision {value!r}. Choose one of: {choices}, or leave it empty."
+    E848 = (
+        "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
+        "a folder of these."
+    )
+    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
+    E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
+    E911 = (
+        "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "
+        "the file. To use the pipeline without decisions that it has not saved, move the file away."
+    )
+    E912 = (
+        "{path}, line {line}: this decision does not suit the pipeline: {problem} The decisions "
+        "stay in the file. To use the pipeline without those from this line on, move the file "
+        "away, or delete these lines."
+    )
+    E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
+    E915 = "{name} can't be {value!r}."
+    E916 = "This review is read-only. To decide, start the server without --read-only."
+    E917 = (
+        "{path} has {count} decisions, begun at {at}, on another pipeline than {model} is now, or "
+        "on another state of it. To make them on this one: python -m spacy arbo serve {model} "
+        "--adopt. To begin without them, move the file away."
+    )
+    E918 = "{id} has changed since you opened it, perhaps in another window. Look at it again."
+    E919 = "The token has fewer than {least} characters. Take a random one: openssl rand -hex 16"
+    E920 = "Nothing is chosen, or one thing twice. Choose what the decision is on."
+    E921 = (
+        "{id} is {became}: it is not open any more, or it never was. Look at the queue, or at "
+        "History."
+    )
+    E923 = (
+        "--url {url!r} is no address of a server. Give scheme and name, without a path, such as "
+        "https://linker.example"
+    )
+    E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
+    E925 = (
+        "{options}: several workers have no pages, on which anything is decided. Leave this out, "
+        "or --workers."
+    )
+    E926 = (
+        "A worker has ended within {seconds:g} seconds of its start, with status {status}. What it "
+        "has printed above says why."
+    )
+    E927 = "--workers needs a system that forks processes, such as Linux."
+    E930 = "{where} of a reconciliation request is wrong. {problem}."
+    E931 = "{path}: no mention has the id of an entity. Give annotations of links."
+    W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."
