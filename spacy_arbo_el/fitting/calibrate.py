@@ -21,7 +21,6 @@ from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import MentionBatch
-from ..ranking.feature_ranker import FeatureRanker
 from ..ranking.ranking import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
@@ -46,12 +45,6 @@ class Fitted(NamedTuple):
         """Use these parts in a linker."""
         linker.calibration = self.calibration
         linker.reranker = self.reranker
-
-    @property
-    def reranker_accuracy(self) -> float | None:
-        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
-        weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
-        return None if weights is None else weights.accuracy
 
 
 class AnnotatedMentions(NamedTuple):
