@@ -1,11 +1,11 @@
 """The first day of four users again: commands, seconds, and what they print.
 
-    python benchmarks/first_day.py learn PIPELINE DOCS [--train] [--folds 5]
+    python benchmarks/first_day.py fit PIPELINE DOCS [--train] [--folds 5]
     python benchmarks/first_day.py processes PIPELINE [--texts 20000]
     python benchmarks/first_day.py night PIPELINE KB [--texts 20000]
     python benchmarks/first_day.py figures PIPELINE KB
 
-``learn`` is that of a group with few annotated documents: 35 of DOCS. ``processes`` is a data
+``fit`` is that of a group with few annotated documents: 35 of DOCS. ``processes`` is a data
 engineer's: short texts with names of the pipeline's knowledge base, linked by ``nlp.pipe`` with one
 process and with two, each in a separate program. ``night`` is a news analyst's: a server follows a
 copy of KB, which another process edits; the ids of the next day are compared with those of a fresh
@@ -100,14 +100,14 @@ def with_names(pipeline: Path) -> Language:
     return nlp
 
 
-def learn(pipeline: Path, docs: Path, folds: int, train: bool) -> None:
+def fit(pipeline: Path, docs: Path, folds: int, train: bool) -> None:
     vocab = spacy.blank("en").vocab
     with tempfile.TemporaryDirectory() as folder:
         some = list(read_docs(docs, vocab))
         random.Random(0).shuffle(some)
         write_docbin(some[:DOCUMENTS], Path(folder) / "docs.spacy")
-        options = ["--folds", folds, *["--train"] * train, "--output", Path(folder) / "learned"]
-        arbo("learn", pipeline, Path(folder) / "docs.spacy", *options)
+        options = ["--folds", folds, *["--train"] * train, "--output", Path(folder) / "fitted"]
+        arbo("fit", pipeline, Path(folder) / "docs.spacy", *options)
 
 
 def processes(pipeline: Path, count: int) -> None:
@@ -239,14 +239,14 @@ def first_link(pipeline: str, kb: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("day", choices=("learn", "processes", "night", "figures"))
+    parser.add_argument("day", choices=("fit", "processes", "night", "figures"))
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--texts", type=int, default=20_000)
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--train", action="store_true")
     given = parser.parse_args()
-    if given.day == "learn":
-        learn(*given.paths, given.folds, given.train)
+    if given.day == "fit":
+        fit(*given.paths, given.folds, given.train)
     elif given.day == "processes":
         processes(*given.paths, given.texts)
     elif given.day == "night":

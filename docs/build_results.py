@@ -61,9 +61,9 @@ SHARES = {
 }
 # Scores of benchmarks/peers.py, in its units.
 MEASURES = {
-    "ACC": "accuracy",
-    "NEW": "new strings",
-    "SAME": "namesakes",
+    "ACC": "R@1",
+    "NEW": "R@1, new strings",
+    "SAME": "R@1, namesakes",
     "m/s": "mentions/s",
     "MB": "MB",
     "FIRST": "first link, s",
@@ -81,13 +81,14 @@ INTRODUCTION = """# Results
 Dev sets of public corpora, with the mentions given, the bundled encoder (all-MiniLM-L6-v2, 22
 million parameters), and one seed. Shares are in percent.
 
-- *Accuracy* counts a mention as right if its link is one of the gold ids, or NIL where the gold is
-  NIL. The interval holds 95 % of bootstrap samples of the documents.
+- *Accuracy* is that of links as they are decided, with the threshold: a mention is right if its link
+  is one of the gold ids, or NIL where the gold is NIL. The interval holds 95 % of bootstrap samples
+  of the documents.
 - *New strings* are mentions whose surface form is no training mention's: the column to compare
   systems by. *Namesakes* are mentions that are a name of several entities. *Seen* and *unseen* are
   mentions of entities with and without a training mention; *balanced* is the mean of the two.
-- *R@k* is the share of mentions whose entity is among the first k candidates, *ECE* the expected
-  calibration error.
+- *R@k* is the share of mentions whose entity is among the first k candidates, at whatever
+  probability; R@1 that of right first candidates. *ECE* is the expected calibration error.
 
 Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
 diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is what was
@@ -114,7 +115,7 @@ TABLES = {
         "77.9 on UBERON, 71.7 on wned-wiki and 89.0 on reddit-posts. Its "
         "probabilities expect a list that lacks some entities. The lists of these corpora are "
         "complete, but for NEL's: there, right links are lost by the threshold, which `arbo "
-        "fit calibrate` with a hundred mentions repairs. Two strings of one paper make 5 points of "
+        "fit` with a hundred mentions repairs. Two strings of one paper make 5 points of "
         "CRAFT CL. Namesakes of NEL are 21 mentions.",
     ),
     "coverage": (
@@ -130,7 +131,7 @@ TABLES = {
     ),
     "linker": (
         "`linker`, the recommended config",
-        "Calibration and ranker are held out (`--folds 5`); the checkpoint is the last. On NCBI, "
+        "Calibration and ranker are held out (`held_out.py`); the checkpoint is the last. On NCBI, "
         "exemplars and a fitted ranker gain 11 points, and training the encoder 3 more.",
     ),
     "rerank": (
@@ -168,7 +169,7 @@ TABLES = {
     ),
     "nel": (
         "NEL: a third of the mentions is NIL",
-        "The threshold is chosen on the other folds (`--folds 5 --tune arbo_acc`). *Trained* is "
+        "The threshold is chosen on the other folds (`held_out.py --tune arbo_acc`). *Trained* is "
         "the best checkpoint of 650 steps, a part of an epoch.",
     ),
     "clusters": (

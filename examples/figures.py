@@ -47,7 +47,7 @@ def plot_contributions(explanation: Explanation) -> Figure:
     if not parts:
         raise ValueError(
             f"Nothing puts a candidate of {explanation.mention!r} before another: it has one, or "
-            "the ranker has no features. Fit one: arbo fit calibrate."
+            "the ranker has no features. Fit one: arbo fit."
         )
     one, other = explanation.compared
     titles = explanation.titles

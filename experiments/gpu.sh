@@ -34,7 +34,7 @@ train() {  # NAME KB SECONDS: train `linker` with batches of 128 mentions, then 
   step "train-$1" "$3" "$arbo train training/linker.cfg --output training/gpu_$1 --resume --gpu-id 0 $long \
     --training.batcher.@batchers spacy-arbo-el.batch_by_mention.v1 --training.batcher.size 128 \
     --paths.train corpus/$1_train.spacy --paths.dev corpus/$1_dev.spacy --paths.kb kb/$2"
-  step "score-$1" 120 "$arbo evaluate training/gpu_$1/model-best training/gpu_$1/model-last corpus/$1_dev.spacy --folds 5 --gpu-id 0 --output $results/$1.json"
+  step "score-$1" 120 "python held_out.py training/gpu_$1/model-best training/gpu_$1/model-last corpus/$1_dev.spacy --gpu-id 0 --output $results/$1.json"
 }
 train ncbi medic_half 150
 train bc5cdr medic_half 150

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import catalogue
 import numpy as np
 from spacy import util
 from spacy.language import Language
@@ -67,6 +68,9 @@ from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
 from .training.step import RevisedInputs
 from .training.trainer import RevisesTraining, Trainer, warn_of_high_rate
+
+# What fits a linker stands above it, and is found by its entry point ``spacy_arbo_el_fits``.
+fits = catalogue.create("spacy_arbo_el", "fits", entry_points=True)
 
 
 class ArboLinker(TrainablePipe):
@@ -245,6 +249,29 @@ class ArboLinker(TrainablePipe):
         estimate = self.corpus.estimate_coverage(docs)
         self.coverage = estimate.setting
         return estimate
+
+    def fit(
+        self,
+        docs: Iterable[Doc],
+        *,
+        way: str | None = None,
+        by: str = "accuracy",
+        folds: int = 5,
+    ) -> Any:
+        """Use labelled mentions in the best way that needs no training.
+
+        The linker can stay as it is, be calibrated, store the mentions as exemplars, or do both.
+        Each way is scored on documents that it has not used; the simplest within one standard error
+        of the best is taken, and applied to all documents.
+
+        docs: Documents whose mentions have a ``kb_id_``, "NIL" where the list has no entity; those
+            without such mentions are left out.
+        way: "calibrated", "exemplars" or "both", to use them so without comparing.
+        by: What ways and thresholds are chosen by: "accuracy", with NIL, or "f1" of links.
+        folds: Parts of the documents; each is linked after the others were used.
+        RETURNS: The way that was taken, and all of them on documents held out; ``print`` it.
+        """
+        return fits.get("linker")(self, docs, way=way, by=by, folds=folds)
 
     @property
     def is_uncalibrated(self) -> bool:

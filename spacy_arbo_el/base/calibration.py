@@ -42,7 +42,7 @@ class Calibration:
 
     ``probability = sigmoid(slope * similarity + offset)``.
 
-    The defaults are a guess that suits cosine similarity. ``arbo fit calibrate`` and the callback
+    The defaults are a guess that suits cosine similarity. ``arbo fit`` and the callback
     ``Calibrate.v1`` fit them on annotated documents.
 
     entity: That a mention is the entity with this text.

@@ -333,7 +333,7 @@ class Errors(metaclass=Coded):
     # Inference: E4xx
     E401 = (
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
-        "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit calibrate."
+        "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit MODEL DOCS."
     )
     E402 = (
         "The threshold is a probability and must be between 0 and 1, or a table of those by label, "
@@ -353,7 +353,7 @@ class Errors(metaclass=Coded):
         "The reranker {reranker} does not tell how probable it is that the list has an entity at "
         "all, so coverage can be neither set nor estimated: leave coverage at null. With the "
         "default FeatureRanker.v1 it can, and with another encoder than the bundled one once "
-        "arbo fit calibrate has fitted it."
+        "arbo fit has calibrated it."
     )
     E405 = (
         "Coverage can't be estimated from {count} mentions: it takes at least {least}. Give more "
@@ -535,7 +535,8 @@ class Errors(metaclass=Coded):
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E726 = (
         '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
-        "entity. Check that this is the right file, and that it was converted with ids."
+        "entity. Check that this is the right file, and that it was converted with ids. To fit to "
+        "texts without labels: arbo fit --no-labels."
     )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
@@ -566,23 +567,19 @@ class Errors(metaclass=Coded):
 
     # Evaluation: E83x
     E831 = (
-        "A threshold chosen on the documents it is scored on would look better than it is. Choose "
-        "it on other parts of them, with --folds 5, or use arbo fit tune on other documents."
+        "--thresholds takes labelled mentions, and --no-labels texts without labels. Give one of "
+        "them."
     )
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
-    E834 = (
-        "Cross-validation needs at least 2 parts, got {value}. Use --folds 5, or 0 to score with "
-        "the calibration that the pipeline has."
-    )
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
     E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
     E837 = (
-        "{count} documents have annotated mentions, fewer than the {folds} parts. Annotate more, "
-        "or use fewer parts: --folds 2."
+        "{count} documents have labelled mentions. It takes two at least, each linked after the "
+        "other was used: label more, or divide the documents."
     )
-    E839 = "{value!r} is no way to use documents. Choose from {choices}."
+    E839 = "{value!r} is no way to use documents here. Choose from: {choices}."
 
     # Packages and options: E85x to E89x
     E854 = (
@@ -668,7 +665,7 @@ class Warnings(metaclass=Coded):
     )
     W503 = (
         "The learned weights of the reranker of '{name}' are ignored: it was saved as {saved}, "
-        "and the config has {present}. Fit that one: spacy arbo fit calibrate, or arbo rerank."
+        "and the config has {present}. Fit that one: spacy arbo fit MODEL DOCS, or arbo rerank."
     )
     W504 = "{path} can't be used ({problem}). The damaged part is made again from the entities."
     W515 = (
@@ -735,9 +732,9 @@ class Warnings(metaclass=Coded):
     )
     W550 = (
         "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity, and "
-        "{doubtful} more have an unsure one. How many entities a list lacks differs. It is "
-        "estimated from texts like yours, without labels: linker.estimate_coverage(TEXTS), or "
-        "python -m spacy arbo fit coverage MODEL TEXTS."
+        "{doubtful} more have an unsure one. How many entities a list lacks differs. Fit "
+        "it: python -m spacy arbo fit MODEL DOCS, with labelled mentions, or with texts like yours "
+        "and --no-labels (linker.fit, linker.estimate_coverage)."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "

@@ -12,11 +12,10 @@ from .console import prepare_console
 from .convert import convert_command
 from .discover import discover_command, link_command
 from .evaluate import evaluate_command
-from .fit import fit_cli
+from .fit import fit_command
 from .init import init_command
 from .init_config import init_config_command
 from .kb import kb_cli
-from .learn import learn_command
 from .show import show_command
 from .train import train_command
 
@@ -31,12 +30,11 @@ arbo_cli.command("check")(check_command)
 arbo_cli.command("init")(init_command)
 arbo_cli.command("init-config", context_settings=OVERRIDES)(init_config_command)
 arbo_cli.command("train", context_settings=OVERRIDES)(train_command)
-arbo_cli.command("learn")(learn_command)
+arbo_cli.command("fit")(fit_command)
 arbo_cli.command("evaluate", context_settings=OVERRIDES)(evaluate_command)
 arbo_cli.command("link", context_settings=OVERRIDES)(link_command)
 arbo_cli.command("discover", context_settings=OVERRIDES)(discover_command)
 arbo_cli.command("show")(show_command)
-arbo_cli.add_typer(fit_cli)
 arbo_cli.add_typer(kb_cli)
 add_commands(arbo_cli)
 app.add_typer(arbo_cli)

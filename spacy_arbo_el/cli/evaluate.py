@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 # How many pairs of confused entities are printed.
 N_CONFUSIONS = 10
 
-FOLDS = Opt(0, "--folds", help="Parts for cross-validation: calibrate on the others; 0 for none")
-TUNE = Opt(
-    "",
-    "--tune",
-    help="With --folds: choose the threshold on the other parts too, by a score: arbo_acc, "
-    "arbo_nil_f or nel_micro_f",
-)
 DROP = Opt(
     0.0,
     "--drop",
@@ -63,8 +56,6 @@ def evaluate_command(
     models: list[Path] = Arg(..., help="One or more pipelines"),
     data: Path = DATA,
     output: Path | None = Opt(None, "--output", "-o", help="JSON file for the scores"),
-    folds: int = FOLDS,
-    tune: str = TUNE,
     drop: float = DROP,
     seed: int = SEED,
     plots: Path | None = PLOTS,
@@ -84,21 +75,19 @@ def evaluate_command(
     \b
     Example:
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
-      python -m spacy arbo evaluate untrained out/model-best dev.spacy --folds 5
-      python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --tune arbo_acc
-      python -m spacy arbo evaluate out/model-best dev.spacy --folds 5 --report report.html
+      python -m spacy arbo evaluate untrained out/model-best dev.spacy --report report.html
       python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.html
     """
+    from ..evaluation.inferences import inference_outcomes
     from ..evaluation.report import annotated_examples
-    from ..fitting.held_out import inference_outcomes
 
-    results, overrides = _Results(_title(data, folds, tune, drop)), config_overrides(ctx)
+    results, overrides = _Results(_title(data, drop)), config_overrides(ctx)
     with errors_for_people():
         _check(models, errors, needs_plots=plots is not None or report is not None)
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data, config=overrides)
             examples = _held_out(nlp, annotated_examples(nlp, data, limit), drop, seed)
-            outcomes = inference_outcomes(nlp, examples, folds, tune)
+            outcomes = inference_outcomes(nlp, examples)
             _add(results, label, nlp, outcomes, errors)
             _advise(nlp, label, outcomes)
     _print(results)
@@ -106,7 +95,7 @@ def evaluate_command(
 
 
 def _advise(nlp: "Language", label: str, outcomes: "dict[str, list[Outcome]]") -> None:
-    """Advise to calibrate where a tenth of the mentions has no entity, unless that was done."""
+    """Advise a fit where a tenth of the mentions has no entity, unless that was done."""
     from ..linker import find_linker
 
     gold = [one for one in next(iter(outcomes.values()), []) if one.gold is not None]
@@ -114,7 +103,7 @@ def _advise(nlp: "Language", label: str, outcomes: "dict[str, list[Outcome]]") -
     if nil and 10 * nil >= len(gold) and find_linker(nlp).is_uncalibrated:
         msg.info(
             f"{nil:,} of {len(gold):,} mentions have no entity, and {label} has the probabilities "
-            "of the package. Fit them: spacy arbo fit calibrate, or compare first: spacy arbo learn"
+            "of the package. Fit them to such documents: spacy arbo fit MODEL DOCS"
         )
 
 
@@ -153,10 +142,8 @@ def _held_out(
     return unlinked_examples(with_removed_as_nil(docs, linker.kb))
 
 
-def _title(data: Path, folds: int, tune: str, drop: float) -> str:
+def _title(data: Path, drop: float) -> str:
     title = f"Links on given mentions, {data}"
-    title += f", calibrated on the other parts of {folds}" if folds >= 2 else ""
-    title += f", threshold by {tune}" if tune else ""
     return title + (f", {drop:.0%} of the entities dropped" if drop else "")
 
 

@@ -1,142 +1,232 @@
-"""``arbo fit``: fit a pipeline to annotated documents, without training."""
+"""``arbo fit``: what labelled mentions, or texts without labels, can be used for."""
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import typer
-from spacy.cli._util import Opt
+from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
+from ..base.errors import ArboError, Errors
 from ._util import errors_for_people, visible_lines
-from .arguments import CODE, HELD_OUT, MODEL, OUTPUT, changed_pipeline
-from .documents import DOCUMENTS, FIND, Reading, document_reader
+from .arguments import CODE, GPU, MODEL, check_needs, open_model
+from .documents import FIND, Reading, document_reader
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
     from ..fitting.tuning import TuningResult
+    from ..fitting.ways import FitComparison, Train
 
-fit_cli = typer.Typer(
-    name="fit", help="Fit a pipeline to annotated documents.", no_args_is_help=True
+DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
+SAVED = Opt(None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere")
+WAY = Opt("", "--way", help="Use the documents in this way, without comparing: a name of the table")
+BY = Opt("accuracy", "--by", help="What ways and thresholds are chosen by: accuracy (with NIL), f1")
+FOLDS = Opt(5, "--folds", min=2, help="Parts of the documents; each is linked after the others")
+TRAIN = Opt(False, "--train", help="Compare training too, once for each part: takes minutes")
+THRESHOLDS = Opt(
+    False, "--thresholds", help="Choose the thresholds of links and of new entities, nothing else"
 )
-DROP = Opt(
-    0.0,
-    "--drop",
-    help="Share of the data's entities to remove from the KB while tuning: they are NIL",
+COST = Opt(
+    None, "--cost", min=0.0, help="How many missed links cost as much as a wrong one, not --by"
 )
+DROP = Opt(0.0, "--drop", help="Share of the entities to remove meanwhile: they are NIL")
 SEED = Opt(0, "--seed", help="Determines which entities are removed")
-SCORE = Opt("arbo_acc", "--score", help="Score for linking: arbo_acc, nel_micro_f or arbo_nil_f")
-N_EXEMPLARS = Opt(
-    [], "--n-exemplars", help="Number of exemplars to try in the inference; may be repeated"
-)
-N_MENTIONS = Opt([], "--n-mentions", help="Number of other mentions to try there; may be repeated")
-N_NEIGHBORS = Opt(
-    [], "--n-neighbors", help="Number of neighbours to try in discovery; may be repeated"
-)
-CURVE = Opt(
-    None,
-    "--curve",
-    help="CSV file of the scores at each threshold: precision and recall of NIL and of links",
-)
+CURVE = Opt(None, "--curve", help="CSV file of the scores at each threshold")
 PLOT = Opt(None, "--plot", help="Figure of these scores, .png, .svg or .pdf; needs matplotlib")
+NO_LABELS = Opt(
+    False, "--no-labels", help="Estimate how many entities the list lacks, without labels"
+)
+NOT_SAVED = "Nothing is saved. Give --output to save the fitted pipeline"
 
 
-@fit_cli.command("calibrate")
-def calibrate_command(
+def fit_command(
+    # fmt: off
     model: Path = MODEL,
-    data: Path = HELD_OUT,
-    output: Path | None = OUTPUT,
-    code: Path | None = CODE,
-) -> None:
-    """Fit probabilities and the reranker.
-
-    The curves from similarity to probability are printed.
-
-    \b
-    Example:
-      python -m spacy arbo fit calibrate out/model-best dev.spacy --output calibrated
-    """
-    from ..corpora.docbin import read_docs
-    from ..fitting.calibrate import calibrate_pipeline
-
-    with changed_pipeline(model, output, data) as nlp:
-        fitted = calibrate_pipeline(nlp, list(read_docs(data, nlp.vocab)))
-    for name, parts in fitted.items():
-        for kind, curve in parts.calibration.to_config().items():
-            msg.info(f"{name}, {kind}: sigmoid({curve[0]:.2f} * similarity {curve[1]:+.2f})")
-        if parts.reranker_accuracy is not None:
-            right = f"{parts.reranker_accuracy:.1%} of the held-out mentions that have a right one"
-            msg.info(f"{name}, reranker: the first candidate is right for {right}")
-
-
-@fit_cli.command("coverage")
-def coverage_command(
-    model: Path = MODEL,
-    texts: Path = DOCUMENTS,
-    output: Path | None = OUTPUT,
+    docs: Path = DOCS,
+    output: Path | None = SAVED,
+    way: str = WAY,
+    by: str = BY,
+    folds: int = FOLDS,
+    train: bool = TRAIN,
+    thresholds: bool = THRESHOLDS,
+    cost: float | None = COST,
+    drop: float = DROP,
+    seed: int = SEED,
+    curve: Path | None = CURVE,
+    plot: Path | None = PLOT,
+    no_labels: bool = NO_LABELS,
     find: str = FIND,
+    gpu_id: int = GPU,
     code: Path | None = CODE,
+    # fmt: on
 ) -> None:
-    """Estimate how many entities the list lacks.
+    """Use labelled mentions in the best way.
 
-    Texts without labels tell, if they are like those that are linked later. The estimate is the
-    linker's coverage from then on; null there undoes it.
+    A pipeline can stay as it is, be calibrated, store the mentions as exemplars, do both, or be
+    trained. Each way is scored on documents that it has not used. The simplest that is within one
+    standard error of the best is taken, and applied to all documents.
 
     \b
     Example:
-      python -m spacy arbo fit coverage MODEL texts/ --find names
+      python -m spacy arbo fit my_pipeline docs.spacy --output fitted
+      python -m spacy arbo fit my_pipeline docs.spacy --train --by f1 --output fitted
+      python -m spacy arbo fit my_pipeline docs.spacy --way calibrated --output fitted
+      python -m spacy arbo fit my_pipeline docs.spacy --thresholds --cost 3 --output fitted
+      python -m spacy arbo fit my_pipeline texts/ --no-labels --find names --output fitted
     """
+    with errors_for_people():
+        of_curve = curve is not None or plot is not None
+        _check_options(thresholds, no_labels, cost is not None or drop > 0 or of_curve, bool(find))
+        if no_labels:
+            _estimate(model, docs, output, find)
+        elif thresholds:
+            _write_scores(_tune(model, docs, output, by, cost, drop, seed, plot), curve, plot)
+        else:
+            _fit(model, docs, output, way, by, folds, train)
+
+
+def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) -> None:
+    """Raise ValueError for options that would have no effect."""
+    if thresholds and no_labels:
+        raise ArboError(Errors.E831)
+    if not thresholds:
+        given = {"--cost, --drop, --curve or --plot": tunes}
+        check_needs(given, "--thresholds", "only there are all thresholds tried")
+    if not no_labels:
+        check_needs({"--find": finds}, "--no-labels", "labelled documents have their mentions")
+
+
+@contextmanager
+def _saving(output: Path | None) -> Iterator[list["Language"]]:
+    """Lock the output. The pipeline that is put into the list is saved at the end of the block."""
+    from ..pipelines import changing_pipeline, save_pipeline
+
+    lock: Any = nullcontext() if output is None else changing_pipeline(output)
+    fitted: list[Language] = []
+    with lock:
+        yield fitted
+        if output is None:
+            msg.info(NOT_SAVED)
+        else:
+            save_pipeline(fitted[0], output)
+            msg.good(f"{output}: saved")
+
+
+def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
+    """The documents of a path. Raises ValueError where none has a labelled mention."""
+    from ..corpora.docbin import read_docs
+    from ..linker import find_linker
+    from ..mentions.labels import check_some_annotated
+
+    docs = list(read_docs(path, nlp.vocab))
+    check_some_annotated(docs, find_linker(nlp).mentions.getter, path)
+    return docs
+
+
+def _fit(
+    model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, train: bool
+) -> None:
+    """Compare ways to use labelled documents, unless one is given, and use them."""
+    from ..fitting.held_out import fit_held_out
+    from ..fitting.ways import TRAINED, check_documents, check_way, trained_on, use_way
+    from ..linker import find_linker
+    from ..runs.short_run import train_copy
+
+    if way:
+        check_way(way, is_trained=True)
+    with _saving(output) as fitted:
+        nlp = open_model(model, path)
+        linker = find_linker(nlp)
+        docs = check_documents(linker, _annotated(nlp, path), by)
+        if way:
+            fit = None if way == TRAINED else fit_held_out(linker, docs, folds, by)
+        else:
+            comparison = _compare(nlp, docs, path, by, folds, train)
+            way = comparison.best.name
+            fit = comparison.fit
+        if output is None:
+            return
+        if fit is None or way == TRAINED:
+            nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
+        else:
+            use_way(linker, docs, way, fit)
+        msg.good(f"{way}, with all {len(docs)} documents")
+        fitted.append(nlp)
+
+
+def _compare(
+    nlp: "Language", docs: "list[Doc]", path: Path, by: str, folds: int, is_trained: bool
+) -> "FitComparison":
+    """Compare ways to use documents, and print them."""
+    from rich.console import Console
+
+    from ..fitting.ways import SHARES, compare_ways
+    from ..linker import find_linker
+    from ..runs.advice import few_mentions
+    from ..runs.short_run import train_copy
+
+    linker = find_linker(nlp)
+    mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
+    train: Train | None = None
+    if is_trained:
+        for line in few_mentions(mentions):
+            msg.warn(line)
+
+        def train(some: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
+            return train_copy(nlp, some, SHARES, watch)
+
+    comparison = compare_ways(linker, docs, by=by, folds=folds, train=train, say=msg.info)
+    title = f"{mentions} mentions of {path}, held out: {comparison.folds} parts"
+    Console(width=130).print(comparison.table(title))
+    msg.info(comparison.advice)
+    return comparison
+
+
+def _estimate(model: Path, texts: Path, output: Path | None, find: str) -> None:
+    """Estimate the share of mentions whose entity the list has."""
     from ..linker import find_linker
 
-    with changed_pipeline(model, output) as nlp:
+    with _saving(output) as fitted:
+        nlp = open_model(model)
         linker = find_linker(nlp)
         with document_reader(nlp, linker, texts, Reading(find, "utf8", False)) as read:
             estimate = linker.estimate_coverage(read())
-    msg.good(f"{output or model}: {visible_lines(estimate)}")
+        msg.good(visible_lines(estimate))
+        fitted.append(nlp)
 
 
-@fit_cli.command("tune")
-def tune_command(
-    model: Path = MODEL,
-    data: Path = HELD_OUT,
-    output: Path | None = OUTPUT,
-    drop: float = DROP,
-    seed: int = SEED,
-    score: str = SCORE,
-    n_exemplars: list[int] = N_EXEMPLARS,
-    n_mentions: list[int] = N_MENTIONS,
-    n_neighbors: list[int] = N_NEIGHBORS,
-    curve: Path | None = CURVE,
-    plot: Path | None = PLOT,
-    code: Path | None = CODE,
-) -> None:
-    """Tune the thresholds on annotated documents.
-
-    Both thresholds, for linking and for discovery, are written to the pipeline's config. So is the
-    best number of exemplars, of other mentions and of neighbours, if several are tried.
-
-    \b
-    Example:
-      python -m spacy arbo fit tune out/model-best dev.spacy --drop 0.1 --output tuned
-      python -m spacy arbo fit tune biocom dev.spacy --n-exemplars 1 --n-exemplars 5
-    """
-    from ..corpora.docbin import read_docs
+def _tune(
+    model: Path,
+    path: Path,
+    output: Path | None,
+    by: str,
+    cost: float | None,
+    drop: float,
+    seed: int,
+    plot: Path | None,
+) -> "TuningResult":
+    """Choose the thresholds, and print their scores."""
     from ..fitting.plots import check_figure
     from ..fitting.tuning import store, tune
+    from ..fitting.ways import criterion
     from ..linker import find_linker
-    from ..pipelines import load_pipeline
 
-    with errors_for_people():
-        if plot is not None:
-            check_figure(plot)
-    with changed_pipeline(model, output, data) as nlp:
+    if plot is not None:
+        check_figure(plot)
+    with _saving(output) as fitted:
+        nlp = open_model(model, path)
         # The saved knowledge base has all its entities.
-        linker = find_linker(load_pipeline(model) if drop else nlp)
-        docs = list(read_docs(data, linker.vocab))
-        numbers = {"n_exemplars": n_exemplars, "n_mentions": n_mentions, "n_neighbors": n_neighbors}
-        result = tune(linker, docs, drop, seed, score, **numbers)
+        linker = find_linker(open_model(model) if drop else nlp)
+        docs = _annotated(nlp, path)
+        result = tune(linker, docs, drop, seed, criterion(by), cost)
         store(nlp, result)
-        _write_scores(result, curve, plot)
-    _print_scores(result, score)
-    msg.good(f"{output or model}: {result.summary}")
+        _print_scores(result)
+        msg.good(result.summary)
+        fitted.append(nlp)
+    return result
 
 
 def _write_scores(result: "TuningResult", curve: Path | None, plot: Path | None) -> None:
@@ -150,15 +240,12 @@ def _write_scores(result: "TuningResult", curve: Path | None, plot: Path | None)
         save_figure(plot_thresholds(result.linking, result.best_linking), plot)
 
 
-def _print_scores(result: "TuningResult", score: str) -> None:
+def _print_scores(result: "TuningResult") -> None:
     from rich.console import Console
 
     from ..fitting.tuning import as_table
 
     console = Console(width=130)
-    for setting, tried in result.tried.items():
-        for count, value in tried.items():
-            msg.info(f"{setting} = {count}: {score} {value:.4f}")
     console.print(as_table(result.linking, result.best_linking, "λ for linking"))
     if result.discovery is not None:
         rows = result.discovery.rows

@@ -153,7 +153,7 @@ def _nil(mentions: Sequence[GoldMention]) -> Finding:
         [_shown(mention) for mention in mentions if mention.kb_id == NIL],
         len(mentions),
         "If one in ten or more has no entity, fit the probabilities to such documents: spacy "
-        "arbo fit calibrate MODEL DOCS. 50 mentions are enough to begin with.",
+        "arbo fit MODEL DOCS. 50 mentions are enough to begin with.",
     )
 
 
@@ -262,7 +262,7 @@ def recommend(train: GoldCorpus, survey: KBSurvey) -> tuple[str, str]:
     n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
     if n < ENOUGH_TO_TRAIN:
         config = (
-            "the defaults, with arbo fit calibrate instead of training: only "
+            "the defaults, with arbo fit instead of training: only "
             f"{counted(n, 'mention')} with a gold id"
         )
     elif 2 * len(survey.unnamed) > size:

@@ -1,6 +1,6 @@
 """Fit calibration and reranker on annotated documents (dev set)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import (
     Any,
@@ -21,7 +21,6 @@ from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import MentionBatch
-from ..ranking.feature_ranker import FeatureRanker
 from ..ranking.ranking import Ranking, Reranker
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
@@ -46,12 +45,6 @@ class Fitted(NamedTuple):
         """Use these parts in a linker."""
         linker.calibration = self.calibration
         linker.reranker = self.reranker
-
-    @property
-    def reranker_accuracy(self) -> float | None:
-        """The accuracy of a fitted ``FeatureRanker`` on held-out documents; None for others."""
-        weights = self.reranker.weights if isinstance(self.reranker, FeatureRanker) else None
-        return None if weights is None else weights.accuracy
 
 
 class AnnotatedMentions(NamedTuple):
@@ -153,22 +146,29 @@ def fit_in_parts(
     folds: int,
     *,
     stages: LinkingStages | None = None,
+    from_scratch: bool = True,
+    done: Callable[[str], None] = lambda step: None,
 ) -> tuple[Fitted, list[Fitted]]:
     """Fit on documents, and without each part of them. The linker is unchanged.
 
-    All fits begin with nothing. They share the search, and a ``FeatureRanker`` its networks.
+    The fits share the search, and a ``FeatureRanker`` its networks.
 
     docs: Annotated documents that the linker was not trained on.
     folds: The number of parts, which are those of ``divided``.
     stages: As in ``fit_calibration``.
+    from_scratch: As in ``fit_calibration``.
+    done: Called with "search" and "fit" when these are over.
     RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
     """
-    stages = replace(stages or linker.keeping_stages(), calibration=Calibration())
+    stages = stages or linker.keeping_stages()
+    if from_scratch:
+        stages = replace(stages, calibration=Calibration())
     annotated = set(map(id, annotated_docs(linker, docs)))
     numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
     with stages.datastore.reading():
         log.info("Searching for the mentions of %d annotated documents", len(numbers))
         found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
+        done("search")
         if found is None:
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds
@@ -182,6 +182,7 @@ def fit_in_parts(
             _fit_edges(replace(_with_evidence(stages, part), reranker=reranker), part)
             for part, reranker in zip(parts, rerankers)
         ]
+        done("fit")
         return fits[0], fits[1:]
 
 

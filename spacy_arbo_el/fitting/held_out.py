@@ -1,101 +1,87 @@
-"""Outcomes on held-out documents, for several inference procedures."""
+"""A fit on documents, and one without each part of them, so that each part can be scored."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from spacy.language import Language
-from spacy.training import Example
+from spacy.tokens import Doc
 
-from ..base.errors import ArboError, Errors
-from ..evaluation.outcomes import Outcome
-from ..evaluation.report import CONFIGURED, linked_outcomes
-from ..linker import find_linker
+from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
-from ..ranking.decisions import Independent, Inference
-from ..ranking.ranking import BestEvidence, Reranker
-from .calibrate import divided, fit_in_parts
-from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
-
-# From the stages of a linker to variants of them, by name.
-Variants = Callable[[LinkingStages], Mapping[str, LinkingStages]]
+from ..linking.thresholds import LabelThresholds
+from .calibrate import Fitted, divided, fit_calibration, fit_in_parts
+from .thresholds import CRITERIA, ThresholdSweep, cautious_row, sweep_linking
 
 
-def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages:
-    """The stages with another inference procedure.
+class Fit(NamedTuple):
+    """What documents give a linker.
 
-    A procedure without exemplars ranks entities by their texts alone (``BestEvidence``).
+    fitted: Calibration and reranker.
+    threshold: The threshold for links.
     """
-    reranker = stages.reranker if inference.n_exemplars else BestEvidence()
-    return replace(stages, inference=inference, reranker=reranker)
+
+    fitted: Fitted
+    threshold: float
+
+    def install(self, linker: ArboLinker) -> None:
+        """Give it to a linker."""
+        self.fitted.install(linker)
+        if not isinstance(linker.threshold, LabelThresholds):
+            linker.threshold = self.threshold
 
 
-def inference_outcomes(
-    nlp: Language, examples: Sequence[Example], folds: int = 0, tune_by: str = ""
-) -> dict[str, list[Outcome]]:
-    """Outcomes on gold mentions for several inference procedures.
+class HeldOutFit(NamedTuple):
+    """A fit on documents, and those without each part of them.
 
-    ``ROWS`` says what they are. There is a row for each of the ``variants`` of the reranker too.
-
-    examples: Only the linker of the pipeline is run on them.
-    folds: As in ``outcomes_of_stages``.
-    tune_by: As in ``outcomes_of_stages``.
+    without: By the number of the part, see ``divided``; none for a single document.
     """
-    return outcomes_of_stages(nlp, examples, _inferences, folds=folds, tune_by=tune_by)
+
+    whole: Fit
+    without: list[Fit]
 
 
-def _inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
-    """The rows of ``ROWS``, and those of the variants that a reranker has."""
-    rows = {
-        "names alone": with_inference(stages, Independent(n_exemplars=0)),
-        "without the graph": with_inference(stages, Independent(n_exemplars=8)),
-    }
-    if hasattr(stages.reranker, "variants"):
-        variants: dict[str, Reranker] = stages.reranker.variants()
-        rows.update({name: replace(stages, reranker=one) for name, one in variants.items()})
-    return {**rows, CONFIGURED: stages}
-
-
-def outcomes_of_stages(
-    nlp: Language,
-    examples: Sequence[Example],
-    variants: Variants,
+def fit_held_out(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    folds: int,
+    by: str,
+    stages: LinkingStages | None = None,
+    done: Callable[[str], None] = lambda step: None,
     *,
-    folds: int = 0,
-    tune_by: str = "",
-) -> dict[str, list[Outcome]]:
-    """Outcomes on gold mentions for several variants of stages.
+    from_scratch: bool = False,
+) -> HeldOutFit:
+    """Fit calibration, reranker and threshold. The linker is unchanged.
 
-    examples: Only the linker of the pipeline is run on them.
-    variants: From the linker's calibrated stages to the stages to compare, by name.
-    folds: Split the examples into so many parts; calibrate on all but one and score that one, in
-        turn. 0 uses the present calibration. If it was fitted on the same examples, the scores are
-        too high.
-    tune_by: With folds, choose the threshold of each variant on the other parts too, by this score:
-        one of ``LINKING_SCORES``. Otherwise it is the linker's own.
+    A threshold is chosen on documents that the calibration and the reranker were not fitted on, and
+    moves no further than these show, see ``cautious_row``. Thresholds by label stay.
+
+    docs: Documents with annotated mentions.
+    folds: The number of parts; fewer where there are fewer documents.
+    by: What the threshold is chosen by, one of ``CRITERIA``.
+    stages: As in ``fit_calibration``.
+    done: Called with "search", "fit", and "link" for each part, when these are over.
+    from_scratch: As in ``fit_calibration``.
     """
-    if folds < 0 or folds == 1:
-        raise ArboError(Errors.E834.format(value=folds))
-    if tune_by:
-        check_score(tune_by, LINKING_SCORES)
-        if folds < 2:
-            raise ArboError(Errors.E831)
-    linker = find_linker(nlp)
-    results: dict[str, list[Outcome]] = {}
-    keeping = linker.keeping_stages()
-    nothing: list[Example] = []
-    parts, fits = [(nothing, list(examples))], [keeping]
-    if folds:
-        references = [example.reference for example in examples]
-        _, fitted = fit_in_parts(linker, references, folds, stages=keeping)
-        parts, fits = list(divided(examples, folds)), [one.within(keeping) for one in fitted]
-    for (rest, part), stages in zip(parts, fits):
-        others = [example.reference for example in rest]
-        for name, variant in variants(stages).items():
-            threshold = linker.threshold
-            if tune_by:
-                sweep = sweep_linking(linker, others, stages=variant)
-                row = cautious_row([sweep], tune_by, linker.threshold)
-                threshold = sweep.rows[row]["threshold"]
-            found = linked_outcomes(linker, variant, part, threshold)
-            results.setdefault(name, []).extend(found)
-    return results
+    stages = stages or linker.keeping_stages()
+    if len(docs) < 2:
+        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=from_scratch)
+        return HeldOutFit(Fit(fitted, linker.threshold), [])
+    folds = min(folds, len(docs))
+    fitted, without = fit_in_parts(
+        linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done
+    )
+    sweeps = []
+    for (_, part), one in zip(divided(docs, folds), without):
+        sweeps.append(sweep_linking(linker, part, stages=one.within(stages)))
+        done("link")
+    rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
+    thresholds = [_threshold(linker, some, by) for some in rest]
+    whole = Fit(fitted, _threshold(linker, sweeps, by))
+    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, thresholds)])
+
+
+def _threshold(linker: ArboLinker, sweeps: Sequence[ThresholdSweep], by: str) -> float:
+    """The threshold that sweeps of held-out documents show to be as good as the best."""
+    if isinstance(linker.threshold, LabelThresholds):
+        return linker.threshold
+    row = cautious_row(sweeps, CRITERIA[by], linker.threshold)
+    return sweeps[0].rows[row]["threshold"]

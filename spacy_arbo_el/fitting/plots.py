@@ -1,4 +1,4 @@
-"""Figures of ``arbo fit tune`` and ``arbo evaluate``, drawn by matplotlib (extra ``plots``).
+"""Figures of ``arbo fit --thresholds`` and ``arbo evaluate``, by matplotlib (extra ``plots``).
 
 The arborescence of a document is drawn by ``show/arborescence.py``, which needs nothing.
 """

@@ -36,6 +36,13 @@ LINKING_SCORES = (
     "arbo_nil_r",
 )
 
+# The scores that a linker is fitted by, by the names that people give.
+CRITERIA = {"accuracy": "arbo_acc", "f1": "nel_micro_f"}
+
+# A score that a threshold is chosen by: one of ``LINKING_SCORES``; or a number, of how many missed
+# links cost as much as a wrong one.
+Score = str | float
+
 # Scores by name.
 SweepRow = dict[str, float]
 
@@ -81,7 +88,7 @@ def _pooled(sweeps: Sequence[ThresholdSweep]) -> tuple[np.ndarray, np.ndarray]:
     return judged, np.concatenate([sweep.has_gold for sweep in sweeps])
 
 
-def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> int:
+def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -> int:
     """Find the row nearest to a prior threshold among those as good as the best.
 
     A row is as good where the best leads it by at most one standard error of the difference, over
@@ -89,14 +96,13 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> 
     another is better, and few documents move it little.
 
     sweeps: Of the same thresholds, on different documents.
-    score: One of ``LINKING_SCORES``.
+    score: See ``Score``.
     prior: The threshold that is kept if nothing speaks against it.
     """
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
     judged, has_gold = _pooled(sweeps)
-    rows = _rows(thresholds, judged, has_gold)
-    values = np.array([row[score] for row in rows])
-    best = best_row(rows, score)
+    values = _values(score, judged, has_gold, np.ones((len(has_gold), 1)))[:, 0]
+    best = _middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
     documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
     samples = _sampled(judged, has_gold, documents, score)
@@ -106,14 +112,23 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> 
 
 
 def _sampled(
-    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: str
+    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: Score
 ) -> np.ndarray:
     """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
     drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
     # (mentions, SAMPLES): how often each mention is in a sample.
-    weights = drawn[documents]
+    return _values(score, judged, has_gold, drawn[documents])
+
+
+def _values(
+    score: Score, judged: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """A score at T thresholds for S ways to weigh mentions, (T, S)."""
     linked, correct = judged
-    return _scores(linked, correct, has_gold, weights)[score]
+    if isinstance(score, str):
+        return scores_of_links(linked, correct, has_gold, weights)[score]
+    gained = (correct & has_gold) - score * (linked & ~correct)
+    return gained @ weights / max(1, len(has_gold))
 
 
 def sweep_linking(
@@ -162,7 +177,7 @@ def sweep_linking(
 
 def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[SweepRow]:
     linked, correct = judged
-    scores = _scores(linked, correct, has_gold, np.ones((len(has_gold), 1)))
+    scores = scores_of_links(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
     return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
 
@@ -234,7 +249,11 @@ def best_row(rows: Sequence[SweepRow], score: str) -> int:
 
     If the first run begins at the lowest threshold, that threshold is chosen.
     """
-    values = np.array([row[score] for row in rows])
+    return _middle_of_best(np.array([row[score] for row in rows]))
+
+
+def _middle_of_best(values: np.ndarray) -> int:
+    """The number of the highest value, see ``best_row``."""
     first = int(values.argmax())
     last = first
     while last + 1 < len(values) and values[last + 1] == values[first]:
@@ -243,7 +262,7 @@ def best_row(rows: Sequence[SweepRow], score: str) -> int:
     return first if first == 0 else (first + last) // 2
 
 
-def _scores(
+def scores_of_links(
     linked: np.ndarray, correct: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
 ) -> dict[str, np.ndarray]:
     """The scores at T thresholds for S ways to weigh mentions, each (T, S).

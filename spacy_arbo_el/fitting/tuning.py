@@ -90,6 +90,7 @@ def tune(
     drop: float = 0.0,
     seed: int = 0,
     score: str = "arbo_acc",
+    cost: float | None = None,
     n_exemplars: Sequence[int] = (),
     n_mentions: Sequence[int] = (),
     n_neighbors: Sequence[int] = (),
@@ -102,6 +103,8 @@ def tune(
         a mention that is NIL.
     seed: Determines which entities are removed.
     score: The score to tune linking by.
+    cost: How many missed links cost as much as a wrong one. Then the threshold is chosen by the
+        right links less this times the wrong ones, and not by the score.
     n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
     n_neighbors: Numbers to try in its discovery; empty for that which it has.
 
@@ -124,7 +127,7 @@ def tune(
             tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
             stages = _with_count(stages, name, _best_count(tried[name]))
     linking = sweep_linking(linker, docs, stages=stages)
-    best = cautious_row([linking], score, linker.threshold)
+    best = cautious_row([linking], score if cost is None else cost, linker.threshold)
     if linker.discovery is None:
         return TuningResult(linking.rows, best, None, 0, fitted, tried)
     swept = _best_discovery(linker, linker.discovery, n_neighbors, linking, best)

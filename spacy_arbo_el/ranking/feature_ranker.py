@@ -393,7 +393,7 @@ def feature_ranker(
     The default. A dual encoder confuses similar strings, such as names of diseases. With the
     bundled encoder as it comes, it ranks by weights that were fitted on public corpora. With any
     other encoder, also once the bundled one has been trained, it ranks as ``BestEvidence.v1`` does,
-    until ``arbo fit calibrate`` or the callback ``Calibrate.v1`` fits it on annotated documents::
+    until ``arbo fit`` or the callback ``Calibrate.v1`` fits it on annotated documents::
 
         [components.arbo_linker.reranker]
         @misc = "spacy-arbo-el.FeatureRanker.v1"

@@ -54,7 +54,7 @@ def few_mentions(count: int) -> Iterator[str]:
     if count < FEW_MENTIONS:
         yield (
             f"{count} mentions to train on, fewer than {FEW_MENTIONS}: exemplars alone are often "
-            "better, and cost seconds. Compare both, held out: spacy arbo learn PIPELINE DOCS "
+            "better, and cost seconds. Compare both, held out: spacy arbo fit PIPELINE DOCS "
             "--train"
         )
 

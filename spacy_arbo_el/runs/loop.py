@@ -343,7 +343,7 @@ def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
     if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
         yield (
             "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
-            "without it, and fit the probabilities to your documents: spacy arbo fit calibrate"
+            "without it, and fit the probabilities to your documents: spacy arbo fit"
         )
 
 

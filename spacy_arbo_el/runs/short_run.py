@@ -1,7 +1,7 @@
 """A short training on few documents, with the defaults' settings and a schedule of its length."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,13 +16,19 @@ from ..linker import find_linker
 from ..pipelines import load_pipeline, save_pipeline
 
 
-def train_copy(nlp: Language, docs: Sequence[Doc]) -> Language:
+def train_copy(
+    nlp: Language,
+    docs: Sequence[Doc],
+    shares: int = 0,
+    watch: Callable[[], None] = lambda: None,
+) -> Language:
     """A copy of a pipeline whose linker is trained on documents. They become exemplars.
 
     Learning rate, batches and epochs are those of ``arbo init-config``. The rate rises over the
     first tenth of the steps and falls to zero at the end.
 
     docs: Annotated documents, at least one.
+    shares: How often ``watch`` is called, after equal shares of the steps.
     """
     fix_random_seed(0)
     copy = copied_pipeline(nlp)
@@ -39,9 +45,11 @@ def train_copy(nlp: Language, docs: Sequence[Doc]) -> Language:
     rate = settings["optimizer"]["learn_rate"]
     rate.update(warmup_steps=len(batches) // 10, total_steps=len(batches) + 1)
     optimizer = registry.resolve({"optimizer": settings["optimizer"]})["optimizer"]
-    for some in batches:
+    for number, some in enumerate(batches):
         linker.update(some, sgd=optimizer)
         optimizer.step_schedules()
+        for _ in range((number + 1) * shares // len(batches) - number * shares // len(batches)):
+            watch()
     linker.encoder.end_training()
     return copy
 

@@ -13,7 +13,6 @@ from spacy_arbo_el.kb.importers.tables import TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .. import commands
-from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 
 NLP = spacy.blank("xx")
@@ -43,22 +42,6 @@ def test_kb_add_has_the_options_that_its_errors_name(tmp_path):
     commands.run(*last, "--header", "id,title")
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert kb.get("E9").title == "zorblat" and kb.get("E10").title == "quorn"
-
-
-def test_accuracy_of_the_fitted_ranker_leaves_out_nil(tmp_path):
-    """Three quarters of the mentions are NIL, which no first candidate can be right for."""
-    nlp = build(train=[], reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"})
-    known = [f"We know the [apple|fruit] of {n}." for n in range(25)]
-    unknown = [f"Nobody knows the [apple{n}|NIL] today." for n in range(75)]
-    write_docbin([annotated(nlp, text) for text in known + unknown], tmp_path / "dev.spacy")
-    nlp.to_disk(tmp_path / "model")
-    printed = commands.run("fit", "calibrate", tmp_path / "model", tmp_path / "dev.spacy")
-    found = re.search(
-        r"right for ([\d.]+)% of the held-out mentions that have a right one", printed
-    )
-    weights = spacy.load(tmp_path / "model").get_pipe("arbo_linker").reranker.weights
-    assert found and float(found[1]) == pytest.approx(100 * weights.accuracy, abs=0.06)
-    assert weights.accuracy > 0.9, "a quarter with NIL counted"
 
 
 @pytest.mark.parametrize("name", ["corpus.txt", "corpus"])

@@ -53,7 +53,7 @@ def test_data_without_faults_have_statistics_and_a_recommendation(check):
     for what in ("mentions whose gold ids are not", "mentions without a gold id", "pairs of"):
         assert f"No {what}" in output
     assert "No mentions of dev whose entity has no training mention" in output
-    assert "Config: the defaults, with arbo fit calibrate" in output
+    assert "Config: the defaults, with arbo fit instead" in output
     assert "only 20 mentions" in output
     assert "Encoder: the bundled" in output
 
@@ -68,7 +68,7 @@ def test_ids_labels_and_gold_that_are_missing(check):
     assert "1 of 7 mentions left out by their label DATE" in output
     assert "1 of 7 mentions without a gold id 'Nile' in" in output
     assert "1 of 7 mentions annotated as NIL 'Zorblax' in" in output
-    assert "fit the probabilities to such documents: spacy arbo fit calibrate" in output
+    assert "fit the probabilities to such documents: spacy arbo fit" in output
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
+from spacy_arbo_el.evaluation.inferences import inference_outcomes
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.evaluation.wrong_links import (
@@ -21,7 +22,6 @@ from spacy_arbo_el.evaluation.wrong_links import (
     to_html,
     wrong_links,
 )
-from spacy_arbo_el.fitting.held_out import inference_outcomes
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
 from spacy_arbo_el.mentions.getters import EntSpans, place_of

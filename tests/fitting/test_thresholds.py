@@ -263,20 +263,35 @@ def test_the_number_of_neighbours_is_tuned_too():
         tune(alone, docs, n_neighbors=[4])
 
 
-def test_tune_command(nlp, tmp_path):
+def test_thresholds_are_chosen_by_what_mistakes_cost():
+    """Twelve links are right above 0.5, and four more above 0.2, where eight are wrong."""
+    probability = np.array([0.7] * 12 + [0.3] * 12)
+    thresholds = np.arange(0, 1, 0.1)
+    linked = probability >= thresholds[:, None]
+    right = np.arange(24) < 16
+    judged = np.stack([linked, linked & right])
+    has_gold = np.ones(24, dtype=bool)
+    rows = [{"threshold": float(one)} for one in thresholds]
+    sweep = ThresholdSweep(rows, judged, has_gold, np.arange(24), linked, None, [])
+    chosen = {cost: rows[cautious_row([sweep], cost, 0.0)]["threshold"] for cost in (0.0, 4.0)}
+    assert chosen[0.0] <= 0.3 < chosen[4.0] <= 0.7
+
+
+def test_command_of_thresholds(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
-    arguments = ["fit", "tune", tmp_path / "model", tmp_path / "dev.spacy"]
-    arguments += ["-o", tmp_path / "tuned"]
-    arguments += ["--drop", 0.4, "--curve", tmp_path / "curve.csv"]
-    arguments += ["--plot", tmp_path / "curve.svg", "--n-neighbors", 2]
-    said = run(*arguments)
+    arguments = ["fit", tmp_path / "model", tmp_path / "dev.spacy", "--thresholds"]
+    of_output = ["-o", tmp_path / "tuned", "--drop", 0.4]
+    of_curve = ["--curve", tmp_path / "curve.csv", "--plot", tmp_path / "curve.svg"]
+    said = run(*arguments, *of_output, *of_curve)
     assert "λ for linking" in said and "→" in said
     config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
     summary = f"threshold = {config['threshold']:g}, discovery.threshold = "
     assert summary + f"{config['discovery']['threshold']:g}" in said
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
-    assert config["discovery"]["n_neighbors"] == 2
     assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
-    assert "no score 'beauty'" in run(*arguments[:4], "--score", "beauty", code=1)
-    assert "E832" in run(*arguments[:4], "--plot", "curve.gif", code=1)
+    assert "Nothing is saved" in run(*arguments, "--cost", 3)
+    assert "no score 'beauty'" in run(*arguments, "--by", "beauty", code=1)
+    assert "E832" in run(*arguments, "--plot", "curve.gif", code=1)
+    assert "E896" in run(*arguments[:3], "--cost", 3, code=1)
+    assert "E831" in run(*arguments, "--no-labels", code=1)

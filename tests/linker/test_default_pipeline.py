@@ -103,7 +103,7 @@ def test_many_mentions_without_an_entity_are_told_once(own_default, strangers, e
     said = advised(own_default, texts)
     assert len(said) == expected
     assert advised(own_default, texts) == []
-    assert all("spacy arbo fit coverage" in line for line in said)
+    assert all("spacy arbo fit MODEL DOCS" in line for line in said)
 
 
 def test_a_calibrated_pipeline_needs_no_advice(own_default):

@@ -27,7 +27,7 @@ def test_contributions_lead_from_nothing_to_the_sum():
     bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
     assert bars == [(0.0, 2.0), (2.0, -0.5), (0.0, 1.5)]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["name", "words", "sum"]
-    with pytest.raises(ValueError, match="arbo fit calibrate"):
+    with pytest.raises(ValueError, match="arbo fit"):
         figures.plot_contributions(Explanation("x", None))
 
 

@@ -158,7 +158,7 @@ EXPORTS = {
     "decisions.jsonl": Export("all decisions", _as_lines),
     "decisions.csv": Export("for arbo new apply", as_csv),
     "kb_changes.jsonl": Export("what has changed in the knowledge base", _changes),
-    "gold.spacy": Export("documents for arbo fit calibrate", annotate=as_spacy),
+    "gold.spacy": Export("documents for arbo fit", annotate=as_spacy),
     "prodigy.jsonl": Export("for Prodigy", annotate=as_prodigy),
     "label_studio.json": Export("for Label Studio", annotate=as_label_studio),
 }

@@ -313,7 +313,7 @@ def cross_encoder(
 
     Use it where context or spelling decides between candidates that the encoder finds equally near,
     and where linking may take several times as long. ``python -m spacy arbo rerank`` trains it for
-    a trained pipeline, whose encoder stays as it is; ``arbo fit calibrate`` weighs its scores.
+    a trained pipeline, whose encoder stays as it is; ``arbo fit`` weighs its scores.
     Until it is trained, the ranker inside ranks alone::
 
         [components.arbo_linker.reranker]

@@ -1,0 +1,338 @@
+"""Ways to use annotated documents, compared on documents that were held out.
+
+A linker can stay as it is, be calibrated, store the mentions as exemplars, or do both; and it can
+be trained. Calibrating fits the reranker, the probabilities and the threshold.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from rich.table import Table
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..base.errors import ArboError, Errors
+from ..corpora.docs import unlinked_examples
+from ..evaluation.outcomes import Outcome
+from ..evaluation.reliability import reliability_of_links
+from ..evaluation.report import linked_outcomes, table_of_numbers
+from ..evaluation.scorer import recall_at
+from ..evaluation.uncertainty import SAMPLES, bootstrap_counts, documents_of
+from ..kb.entity import NIL
+from ..linker import ArboLinker, find_linker
+from ..linking.stages import LinkingStages
+from ..linking.thresholds import shown_threshold
+from ..mentions.record import keys_of
+from ..retrieval.exemplars import ExemplarStore
+from .calibrate import annotated_docs, divided
+from .held_out import Fit, HeldOutFit, fit_held_out
+from .steps import Steps
+from .thresholds import CRITERIA, scores_of_links
+
+UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED = (
+    "unchanged",
+    "calibrated",
+    "exemplars",
+    "both",
+    "trained",
+)
+# The simplest first.
+WAYS = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
+# Of so many documents, training leaves one to calibrate on.
+CALIBRATED_SHARE = 4
+FOLDS = 5
+# A training says so often how far it is.
+SHARES = 20
+# Times of a step beside that of the search, measured with 787 mentions of 100 documents.
+SEARCH, FIT, LINK, TRAIN = 1.0, 8.0, 1.0, 4.0
+# What ways are chosen by, to read.
+SHOWN = {"accuracy": "accuracy", "f1": "F1"}
+
+# Trains a copy of a pipeline on documents. The function is called after each of ``SHARES`` parts.
+Train = Callable[[Sequence[Doc], Callable[[], None]], Language]
+
+
+@dataclass(frozen=True)
+class FitWay:
+    """One way to use annotated documents, as it linked those held out.
+
+    name: One of ``WAYS``.
+    outcomes: Those of the annotated mentions, in the same order for all ways.
+    threshold: That of the linker after using all documents; None for a training.
+    """
+
+    name: str
+    outcomes: list[Outcome]
+    threshold: float | None
+
+    @property
+    def judged(self) -> np.ndarray:
+        """(2, m) bool, whether each mention is linked, and whether to its entity."""
+        linked = [one.predicted not in (None, NIL) for one in self.outcomes]
+        right = [bool(one.gold) and one.is_correct for one in self.outcomes]
+        return np.array([linked, right], dtype=bool)
+
+    @property
+    def recall_at_1(self) -> float | None:
+        """Share of the mentions with an entity whose first candidate is right."""
+        return recall_at(self.outcomes, 1)
+
+    @property
+    def calibration_error(self) -> float:
+        """Distance of probabilities from the share of right links."""
+        return reliability_of_links(self.outcomes).error
+
+
+@dataclass(frozen=True)
+class FitComparison:
+    """Ways to use documents, each scored on documents that it has not used.
+
+    ways: The simplest first.
+    by: What they are chosen by: "accuracy", with NIL, or "f1" of links.
+    folds: The number of parts.
+    fit: What calibrating with all documents gives.
+    """
+
+    ways: Sequence[FitWay]
+    by: str
+    folds: int
+    fit: HeldOutFit
+
+    def scores(self, by: str) -> np.ndarray:
+        """The score of each way: (ways,)."""
+        return self._scored(by, np.ones((len(self.ways[0].outcomes), 1)))[:, 0]
+
+    def samples(self) -> np.ndarray:
+        """The score of each way on bootstrap samples of the documents: (ways, SAMPLES)."""
+        documents = documents_of(self.ways[0].outcomes)
+        counts = bootstrap_counts(int(documents.max()) + 1, SAMPLES)
+        return self._scored(self.by, counts.T.astype(np.float32)[documents])
+
+    def _scored(self, by: str, weights: np.ndarray) -> np.ndarray:
+        linked, right = np.stack([way.judged for way in self.ways], axis=1)
+        has_gold = np.array([bool(one.gold) for one in self.ways[0].outcomes])
+        return scores_of_links(linked, right, has_gold, weights)[CRITERIA[by]]
+
+    @property
+    def best(self) -> FitWay:
+        """The simplest way that is within one standard error of the best.
+
+        The error is that of the difference between the two on the same documents. This is the usual
+        rule for choosing among models of growing complexity (Breiman et al. 1984, §3.4.3).
+        """
+        scores = self.scores(self.by)
+        samples = self.samples()
+        first = int(scores.argmax())
+        errors = (samples[first] - samples).std(axis=1)
+        near = scores[first] - scores <= np.maximum(errors, 1e-12)
+        return self.ways[int(near.argmax())]
+
+    @property
+    def advice(self) -> str:
+        """Which way to take, and why."""
+        first = self.ways[int(self.scores(self.by).argmax())]
+        named = SHOWN[self.by]
+        if first is self.best:
+            reason = f"It has the highest {named}, and no simpler way is within a standard error"
+        else:
+            reason = (
+                f"It is simpler than {first.name}, which has the highest {named}, by less than a "
+                "standard error"
+            )
+        return f"Take: {self.best.name}. {reason}"
+
+    def table(self, title: str) -> Table:
+        """The ways as a table for the terminal."""
+        samples = self.samples()
+        accuracy = self.scores("accuracy")
+        f1 = self.scores("f1")
+        chosen = self.scores(self.by)
+        rows = []
+        for number, way in enumerate(self.ways):
+            recall = way.recall_at_1
+            gained = 100 * (chosen[number] - chosen[0])
+            interval = 100 * np.quantile(samples[number] - samples[0], [0.025, 0.975])
+            gain = f"{gained:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
+            low, high = np.quantile(samples[number], [0.025, 0.975])
+            cells = (
+                f"{accuracy[number]:.1%}",
+                f"{f1[number]:.1%}",
+                f"{low:.1%} to {high:.1%}",
+                gain if number else "",
+                "–" if recall is None else f"{recall:.1%}",
+                f"{100 * way.calibration_error:.1f}",
+                "–" if way.threshold is None else shown_threshold(way.threshold),
+            )
+            rows.append((way.name, *cells))
+        interval_of = f"95 % of {SHOWN[self.by]}"
+        columns = ("accuracy", "F1", interval_of, "gain (95 %)", "R@1", "ECE", "threshold")
+        return table_of_numbers(title, columns, rows)
+
+
+def compare_ways(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    *,
+    by: str = "accuracy",
+    folds: int = FOLDS,
+    train: Train | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> FitComparison:
+    """Link each part of documents after using the others in each way. The linker is unchanged.
+
+    Exemplars that the linker has of these documents are left out. Raises ValueError for fewer than
+    two documents with annotated mentions.
+
+    docs: Annotated documents; those without an annotated mention are left out.
+    by: What ways and thresholds are chosen by, one of ``CRITERIA``.
+    folds: The number of parts; fewer where there are fewer documents.
+    train: Trains a copy of the pipeline, if that is compared too: once for each part.
+    say: Takes lines on what is done, and how long the rest takes.
+    """
+    docs = check_documents(linker, docs, by)
+    folds = min(folds, len(docs))
+    steps = Steps(_planned(folds, train is not None), say)
+    found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
+    with _keeping(linker), _restored(linker, docs):
+        fit = fit_held_out(linker, docs, folds, by, linker.stages, steps.done)
+        for (others, part), one in zip(divided(docs, folds), fit.without):
+            with _restored(linker, docs):
+                for name, outcomes in _linked_in_ways(linker, others, part, one).items():
+                    found[name] += outcomes
+            steps.done("link")
+    if train is not None:
+        for others, part in divided(docs, folds):
+            nlp = trained_on(others, by, lambda some: train(some, lambda: steps.done("train")))
+            trained = find_linker(nlp)
+            found[TRAINED] += _held_out(trained, trained.stages, part, trained.threshold)
+    fitted = fit.whole.threshold
+    kept = linker.threshold
+    thresholds = {UNCHANGED: kept, CALIBRATED: fitted, EXEMPLARS: kept, BOTH: fitted}
+    ways = [
+        FitWay(name, outcomes, thresholds.get(name)) for name, outcomes in found.items() if outcomes
+    ]
+    return FitComparison(ways, by, folds, fit)
+
+
+def criterion(by: str) -> str:
+    """The score that people call "accuracy" or "f1". Raises ValueError for another word."""
+    if by not in CRITERIA:
+        raise ArboError(Errors.E713.format(value=by, choices=", ".join(CRITERIA)))
+    return CRITERIA[by]
+
+
+def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Doc]:
+    """The documents with annotated mentions. Raises ValueError for fewer than two."""
+    criterion(by)
+    docs = annotated_docs(linker, docs)
+    if len(docs) < 2:
+        raise ArboError(Errors.E837.format(count=len(docs)))
+    return docs
+
+
+def _planned(folds: int, is_trained: bool) -> Mapping[str, tuple[int, float]]:
+    planned = {"search": (1, SEARCH), "fit": (1, FIT), "link": (2 * folds, LINK)}
+    return {**planned, "train": (folds * SHARES, TRAIN)} if is_trained else planned
+
+
+def _linked_in_ways(
+    linker: ArboLinker, others: Sequence[Doc], part: Sequence[Doc], fit: Fit
+) -> dict[str, list[Outcome]]:
+    """Link a part in each way of using the others, but for training. The linker gets exemplars.
+
+    fit: What the others give.
+    """
+    unchanged = linker.stages
+    calibrated = fit.fitted.within(unchanged)
+    found = {
+        UNCHANGED: _held_out(linker, unchanged, part, linker.threshold),
+        CALIBRATED: _held_out(linker, calibrated, part, fit.threshold),
+    }
+    # Curves are fitted before the mentions are exemplars: each would find itself. To leave out the
+    # exemplars of a mention's own document, and fit on the others, loses five points on 35
+    # documents of NCBI.
+    linker.feedback.add_exemplars(others)
+    found[EXEMPLARS] = _held_out(linker, unchanged, part, linker.threshold)
+    found[BOTH] = _held_out(linker, calibrated, part, fit.threshold)
+    return found
+
+
+def _held_out(
+    linker: ArboLinker, stages: LinkingStages, docs: Sequence[Doc], threshold: float
+) -> list[Outcome]:
+    linker.refresh()
+    results = linked_outcomes(linker, stages, unlinked_examples(docs), threshold)
+    return [result for result in results if result.gold is not None]
+
+
+def use_way(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit) -> None:
+    """Use documents in a way that needs no training. The linker is changed.
+
+    name: One of ``WAYS``.
+    fit: What they give.
+    """
+    if name in (CALIBRATED, BOTH):
+        fit.whole.install(linker)
+    if name in (EXEMPLARS, BOTH):
+        linker.feedback.add_exemplars(docs)
+
+
+def trained_on(
+    docs: Sequence[Doc], by: str, train: Callable[[Sequence[Doc]], Language]
+) -> Language:
+    """A trained pipeline. It is calibrated on documents that it was not trained on.
+
+    docs: At least two.
+    """
+    kept = list(docs[::CALIBRATED_SHARE])
+    rest = [doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE]
+    nlp = train(rest)
+    linker = find_linker(nlp)
+    fit_held_out(linker, kept, FOLDS, by, from_scratch=True).whole.install(linker)
+    linker.feedback.add_exemplars(kept)
+    return nlp
+
+
+def check_way(name: str, is_trained: bool) -> None:
+    """Raise ValueError for what is no way to use documents, or needs a training."""
+    choices = WAYS if is_trained else WAYS[:-1]
+    if name not in choices:
+        raise ArboError(Errors.E839.format(value=name, choices=", ".join(choices)))
+
+
+@contextmanager
+def _keeping(linker: ArboLinker) -> Iterator[None]:
+    """Encode each mention once within the block."""
+    linker.refresh()
+    stages = linker.stages
+    linker.stages = linker.keeping_stages()
+    try:
+        yield
+    finally:
+        linker.stages = stages
+
+
+@contextmanager
+def _restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
+    """A linker to change in the block, without exemplars of these documents."""
+    stages = linker.stages
+    store = linker.exemplars
+    cfg = dict(linker.cfg)
+    datastore = linker.datastore
+    own = ExemplarStore().from_bytes(store.to_bytes())
+    own.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
+    with datastore.editing():
+        datastore.exemplars = own
+        datastore.changed()
+    linker.stages = replace(stages, corrections=deepcopy(stages.corrections))
+    try:
+        yield
+    finally:
+        with datastore.editing():
+            datastore.exemplars = store
+            datastore.changed()
+        linker.stages = stages
+        linker.cfg.update(cfg)
