@@ -125,7 +125,8 @@ class PipelineOwner:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self._saving = path, threading.Lock()
+        self.path = path
+        self._saving = threading.Lock()
         self._databases: list[FileLock] = []
 
     def save(self, nlp: Language) -> None:

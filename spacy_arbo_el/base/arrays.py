@@ -136,7 +136,8 @@ def first_of_each(
     taken = np.zeros(rows, dtype=np.int64)
     last_seen = np.full(value.max() + 1 if len(value) else 0, -1, dtype=np.int64)
     for place in range(len(value)):
-        r, v = row[place], value[place]
+        r = row[place]
+        v = value[place]
         if last_seen[v] != r and taken[r] < count:
             last_seen[v] = r
             places[r, taken[r]] = place
@@ -224,7 +225,8 @@ class AppendOnly:
         if not len(rows):
             return self
         end = self.length + len(rows)
-        buffer, taken = self.buffer, self.taken
+        buffer = self.buffer
+        taken = self.taken
         if end > len(buffer) or taken[0] != self.length:
             buffer = np.empty((max(end, 2 * self.length), *rows.shape[1:]), dtype=buffer.dtype)
             if self.length:  # otherwise the rows' shape is known only now

@@ -25,10 +25,12 @@ MIN_POINTS = 10
 # Log-odds beyond those of any share that is fitted.
 MOST = 40.0
 # The softmax must tell candidates apart.
-MIN_TEMPERATURE, MAX_TEMPERATURE = 0.05, 20.0
+MIN_TEMPERATURE = 0.05
+MAX_TEMPERATURE = 20.0
 # Weight of the penalty for moving away from a start, and of the penalty without one; they count as
 # so many mentions.
-PRIOR, NO_PRIOR = 8.0, 0.005
+PRIOR = 8.0
+NO_PRIOR = 0.005
 # The largest log-odds that a candidate can have.
 MOST_CERTAIN = 20.0
 # A (slope, offset) by kind, as configs hold them.
@@ -110,7 +112,8 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
     from sklearn.linear_model import LogisticRegression
 
     kept = np.isfinite(similarity)
-    similarity, correct = np.asarray(similarity)[kept], np.asarray(correct)[kept]
+    similarity = np.asarray(similarity)[kept]
+    correct = np.asarray(correct)[kept]
     if len(correct) < MIN_POINTS or correct.all() or not correct.any():
         return None
     spread = float(similarity.std()) or 1.0
@@ -130,7 +133,8 @@ def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Cur
     from scipy.optimize import brentq
 
     kept = np.isfinite(similarity)
-    scaled, correct = slope * np.asarray(similarity)[kept], np.asarray(correct)[kept]
+    scaled = slope * np.asarray(similarity)[kept]
+    correct = np.asarray(correct)[kept]
     if len(correct) < MIN_POINTS:
         return None
     # As if one more point were half right: all are never right, nor wrong.
@@ -216,14 +220,18 @@ def fit_presence(
         return None
     spread = np.maximum(evidence.std(axis=0), 1e-6)
     measured = np.column_stack([evidence / spread, np.ones(len(evidence))])
-    side, shares = np.where(present, 1.0, -1.0), weights / weights.sum()
-    centre, prior = np.zeros(evidence.shape[1] + 1), NO_PRIOR
+    side = np.where(present, 1.0, -1.0)
+    shares = weights / weights.sum()
+    centre = np.zeros(evidence.shape[1] + 1)
+    prior = NO_PRIOR
     if start is not None:
-        centre, prior = start * np.append(spread, 1.0), PRIOR
+        centre = start * np.append(spread, 1.0)
+        prior = PRIOR
     penalty = prior / weights.sum()
 
     def loss(w: np.ndarray) -> tuple[float, np.ndarray]:
-        margin, moved = side * (measured @ w), w - centre
+        margin = side * (measured @ w)
+        moved = w - centre
         wrong = 1.0 / (1.0 + np.exp(np.clip(margin, -80, 80)))
         gradient = -(shares * side * wrong) @ measured + 2 * penalty * moved
         return shares @ np.logaddexp(0, -margin) + penalty * moved @ moved, gradient

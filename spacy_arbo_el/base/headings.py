@@ -86,9 +86,11 @@ def _split(name: str) -> tuple[str, str, str]:
     if found:
         before, inner, after = found.groups()
         if is_time(inner):
-            name, dates = before + after, inner
+            name = before + after
+            dates = inner
         elif "," in before and (not after or after.startswith(",")):
-            name, full = before + after, inner
+            name = before + after
+            full = inner
     return name, dates, full
 
 

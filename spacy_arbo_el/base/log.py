@@ -38,7 +38,10 @@ class LoggedProgress:
     """
 
     def __init__(self, total: int, title: str, unit: str, notice: str = ""):
-        self.total, self.title, self.unit, self.notice = total, title, unit, notice
+        self.total = total
+        self.title = title
+        self.unit = unit
+        self.notice = notice
         self.reset()
 
     def reset(self, total: int | None = None) -> None:

@@ -91,7 +91,8 @@ def link_at_once(
         with document_reader(nlp, linker, data, how) as read:
             docs = _counted(linker.corpus.link_stream(read), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
-                getter, extension = linker.mentions.getter, linker.cfg["extension"]
+                getter = linker.mentions.getter
+                extension = linker.cfg["extension"]
                 write = write_links if output.suffix.lower() == ".jsonl" else write_table
                 write(docs, output, getter, extension)
             else:

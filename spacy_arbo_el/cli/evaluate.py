@@ -81,7 +81,8 @@ def evaluate_command(
     from ..evaluation.inferences import inference_outcomes
     from ..evaluation.report import annotated_examples
 
-    results, overrides = _Results(_title(data, drop)), config_overrides(ctx)
+    results = _Results(_title(data, drop))
+    overrides = config_overrides(ctx)
     with errors_for_people():
         _check(models, errors, needs_plots=plots is not None or report is not None)
         for label, model in zip(_labels(models), models):
@@ -160,7 +161,8 @@ def _add(
     from ..evaluation.wrong_links import summary, wrong_links
     from ..linker import find_linker
 
-    linker, configured = find_linker(nlp), outcomes[CONFIGURED]
+    linker = find_linker(nlp)
+    configured = outcomes[CONFIGURED]
     scores = score_rows(nlp, outcomes)
     results.rows.update({f"{label}: {name}": row for name, row in scores.items()})
     reliability = results.reliabilities[label] = reliability_of_links(configured)

@@ -247,7 +247,8 @@ def search_command(
         kb = ArboKB.for_reading(path)
         hits = list(_search(kb, query, model, limit))
         entities = kb.entities.at_all([position for _, position, _ in hits])
-    shown, rows = set(), []
+    shown = set()
+    rows = []
     for kind, position, score in hits:
         entity = entities[position]
         if position not in shown and (not types or set(types) & set(entity.types)):
@@ -279,7 +280,8 @@ def _search_by_vector(
 ) -> Iterator[tuple[str, int, float]]:
     linker = load_linker(model)
     linker.set_kb(lambda vocab: kb)
-    retriever, encoder = linker.refresh(), linker.encoder
+    retriever = linker.refresh()
+    encoder = linker.encoder
     vector = encoder.encode_texts(encoder.read_texts([(query, "")]))
     nearest = retriever.entities.nearest(linker.similarity.prepare(vector), limit)
     for position, similarity in zip(nearest.ids[0].tolist(), nearest.scores[0].tolist()):

@@ -184,7 +184,8 @@ def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:
 
 
 def _finder_of_other(nlp: Language, linker: ArboLinker, name: str) -> Finder:
-    other, getter = spacy.load(name), linker.mentions.getter
+    other = spacy.load(name)
+    getter = linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:
         pairs = ((doc.text, doc.user_data.get("doc_id", "")) for doc in docs)

@@ -54,9 +54,11 @@ class Folded(NamedTuple):
         """The place of a stretch in the original. None where it begins or ends within a piece."""
         # The last piece that begins there, and the first: invisible characters are no part of a
         # name.
-        before, after = bisect_right(self.edges, start) - 1, bisect_left(self.edges, end)
+        before = bisect_right(self.edges, start) - 1
+        after = bisect_left(self.edges, end)
         after -= self.edges[after] != end
-        ahead, beyond = start - self.edges[before], end - self.edges[after]
+        ahead = start - self.edges[before]
+        beyond = end - self.edges[after]
         if (ahead and self.whole[before]) or (beyond and self.whole[after]):
             return None
         return self.origins[before] + ahead, self.origins[after] + beyond
@@ -77,7 +79,9 @@ def fold(text: str, case: bool = False, letters: Letters = str) -> Folded:
     letters: What letters are read as, such as those without accents.
     """
     parts: list[str] = []
-    edges, origins, whole = [0], [0], [False]
+    edges = [0]
+    origins = [0]
+    whole = [False]
     length = last = 0
 
     def add(part: str, origin: int, changed: bool) -> None:

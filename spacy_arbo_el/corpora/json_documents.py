@@ -212,7 +212,8 @@ def mentions_in(
     """
     if values is None and not strict:
         return ()
-    given, about = [], []
+    given = []
+    about = []
     for position, value in enumerate(items(values, key), 1):
         try:
             one, said = _mention(value, names, strict)
@@ -250,7 +251,8 @@ def placed_or_reported(
     """
     left = list(range(len(rows)))
     while True:
-        given, about = [rows[i][1] for i in left], [rows[i][2] for i in left]
+        given = [rows[i][1] for i in left]
+        about = [rows[i][2] for i in left]
         try:
             places = dict(zip(left, placed(text, given, about, source.offsets)))
             return [places.get(i) for i in range(len(rows))]
@@ -262,7 +264,8 @@ def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, A
     if isinstance(value, list) and len(value) in (2, 3, 4) and not strict:
         value = dict(zip((*names, "label", "kb_id"), value))
     check_object(value)
-    start, end = integer(value, names[0]), integer(value, names[1])
+    start = integer(value, names[0])
+    end = integer(value, names[1])
     if strict:
         get(value, "kb_id")
     label, kb_id, cluster = (_optional(value, name) for name in ("label", "kb_id", "cluster"))

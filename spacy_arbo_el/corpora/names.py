@@ -262,7 +262,8 @@ def _other_forms(key: str) -> Iterator[str]:
         yield from (key.capitalize(), f"{key}s")
     match = _LAST_WORD.search(key)
     if match and len(match[0]) >= MIN_PLURAL:
-        word, rest = match[0], key[: match.start()]
+        word = match[0]
+        rest = key[: match.start()]
         yield rest + (plural(word) if singular(word) == word else singular(word))
 
 
@@ -276,7 +277,8 @@ def _without_overlaps(
     taken: list[tuple[tuple[int, int], int]] = []
     for _, place, number in sorted(places):
         position = bisect_left(taken, (place, number))
-        before, after = taken[position - 1 : position], taken[position : position + 1]
+        before = taken[position - 1 : position]
+        after = taken[position : position + 1]
         if all(one[1] <= place[0] for one, _ in before) and all(
             one[0] >= place[1] for one, _ in after
         ):

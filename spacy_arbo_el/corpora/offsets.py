@@ -83,7 +83,8 @@ def _misplaced(
     }
     reading = min(wrong, key=lambda reading: len(wrong[reading]))
     number = wrong[reading][0]
-    one, at = given[number], found[reading][number]
+    one = given[number]
+    at = found[reading][number]
     if at is None:
         end = one.start + len(one.words) if one.end is None else one.end
         return Misplaced(number, offsets_problem(one.start, end, len(text)))
@@ -130,7 +131,8 @@ def borders(text: str, reading: str) -> np.ndarray:
     if reading.startswith("bytes"):
         widths += codes > 0x7F
         widths += codes > 0x7FF
-    is_feed, is_return = codes == ord("\n"), codes == ord("\r")
+    is_feed = codes == ord("\n")
+    is_return = codes == ord("\r")
     pairs = np.flatnonzero(is_return[:-1] & is_feed[1:])
     if "crlf" in reading:
         widths[is_feed] = 2
@@ -150,7 +152,8 @@ def _but_for_spaces(text: str, words: str) -> bool:
 
 def _but_for_characters(text: str, words: str) -> bool:
     """Return whether words are those of the text in plainer characters, as "TNF-a" for "TNF-α"."""
-    text, words = text.strip(), words.strip()
+    text = text.strip()
+    words = words.strip()
     if _plain(text).split() == _plain(words).split():
         return True
     return len(text) == len(words) and all(

@@ -45,10 +45,12 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             if "text" not in columns:
                 problem = f"there is no column 'text'; there are {file.schema_arrow.names}."
                 raise line_error(source.path, 1, problem)
-            groups, row = range(file.metadata.num_row_groups), 0
+            groups = range(file.metadata.num_row_groups)
+            row = 0
             # Groups of rows before the first one to read are skipped.
             while groups and row + (rows := file.metadata.row_group(groups[0]).num_rows) <= start:
-                groups, row = groups[1:], row + rows
+                groups = groups[1:]
+                row = row + rows
             for batch in file.iter_batches(BATCH, row_groups=list(groups), columns=columns):
                 for record in batch.to_pylist():
                     row += 1

@@ -105,7 +105,9 @@ def checked(
 
     is_known: Whether it was said how they count.
     """
-    counted, doubtful, total = Counter[str](), Counter[str](), 0
+    counted = Counter[str]()
+    doubtful = Counter[str]()
+    total = 0
     in_pieces: dict[str, int] = {}
     example = ""
     unread = Counter[str]()

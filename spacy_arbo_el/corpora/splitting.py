@@ -36,7 +36,8 @@ class Borders:
         """Return whether a name can begin or end there."""
         if self._is_between(offset):
             return True
-        before, after = self.text[offset - 1], self.text[offset]
+        before = self.text[offset - 1]
+        after = self.text[offset]
         if _is_unspaced(before) or _is_unspaced(after):
             return not self.is_segmented
         token = self.doc[self._number(offset)]

@@ -184,19 +184,22 @@ def _add(
     documents: dict[str, _TableDocument], row: dict[str, str], number: int, source: Source
 ) -> None:
     """Add a line's document, or its mention to that document."""
-    text, own_id = row["text"], row.get("id", "").strip()
+    text = row["text"]
+    own_id = row.get("id", "").strip()
     key = own_id or f"\n{text}"
     document = documents.get(key) or _TableDocument(own_id or source.made_up_id(number), text)
     if document.text != text:
         raise Problem(f"the document {own_id!r} has another text in an earlier line.")
-    words, cells = row.get("mention", ""), row.get("start", "").strip()
+    words = row.get("mention", "")
+    cells = row.get("start", "").strip()
     words = words if cells else words.strip()
     words = words if words in text else uncell(words)
     given = _given(row, words) if cells else document.find(words) if words else None
     if given:
         label = row.get("label", "").strip() or LABEL
         found = _id_in(row, source.id_key)
-        ids, cluster = split_ids(found.value), row.get("cluster", "").strip()
+        ids = split_ids(found.value)
+        cluster = row.get("cluster", "").strip()
         document.unread += found.unread
         about = (label, ids, cluster if not ids else "")
         document.rows.append(_TableMention(number, given, about, not cells))

@@ -99,7 +99,8 @@ def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearW
     """
     kinds = {unit.words: number for number, unit in enumerate(units)}
     numbers = {words: number for number, words in enumerate(kinds)}
-    words, kind = _words_of_kinds(list(kinds), index), [numbers[unit.words] for unit in units]
+    words = _words_of_kinds(list(kinds), index)
+    kind = [numbers[unit.words] for unit in units]
     kind_of = np.array(kind, dtype=np.int64)
     start, length, key = _candidates(units, kind_of, words, index)
     _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -107,7 +108,8 @@ def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearW
     within = np.arange(bounds[-1]) - np.repeat(bounds[:-1], length[first])
     flat = kind_of[np.repeat(start[first], length[first]) + within]
     names, similarities = index.nearest(WordWindows(bounds, flat, *words), least)
-    names, similarities = names[inverse], similarities[inverse]
+    names = names[inverse]
+    similarities = similarities[inverse]
     kept = np.flatnonzero((names >= 0) & (similarities >= least))
     edges = np.array([unit[:2] for unit in units], dtype=np.int64).reshape(-1, 2)
     last = start[kept] + length[kept] - 1
@@ -151,7 +153,9 @@ def _candidates(
         last = first + length - 1
         inside = last < count
         inside[inside] = group[first[inside]] == group[last[inside]]
-        first, last, key = first[inside], last[inside], key[inside]
+        first = first[inside]
+        last = last[inside]
+        key = key[inside]
         key = mix(key + (kind[last].astype(np.uint64) + np.uint64(1)) * FACTOR)
         is_window = known[last] & (telling[last + 1] > telling[first])
         if length == 1:

@@ -133,7 +133,8 @@ def is_one_edit(one: str, other: str) -> bool:
     if one[:1] != other[:1] or abs(len(one) - len(other)) > 1:
         return False
     same = len(commonprefix((one, other)))
-    rest, other_rest = one[same:], other[same:]
+    rest = one[same:]
+    other_rest = other[same:]
     endings = [(rest[1:], other_rest[1:]), (rest[1:], other_rest), (rest, other_rest[1:])]
     if rest[:2] == other_rest[:2][::-1]:
         endings.append((rest[2:], other_rest[2:]))

@@ -45,7 +45,8 @@ class Acceptance:
     ) -> Entity:
         """See ``NewEntities.accept``. new_entities: Where the new entity is released from."""
         self.require_ready()
-        datastore, kb = self.datastore, self.datastore.kb
+        datastore = self.datastore
+        kb = self.datastore.kb
         # The datastore's lock is always taken before that of the new entities.
         with datastore.editing(), new_entities.lock:
             new_entities.sync(self._encode, datastore.encoder.fingerprint)
@@ -102,7 +103,8 @@ def _take_back(
     entry: Entry, datastore: Datastore, is_learned: Callable[[MentionKey, str], bool]
 ) -> None:
     """Undo an acceptance in the knowledge base and the exemplars."""
-    kb_id, store = entry["kb_id"], datastore.exemplars
+    kb_id = entry["kb_id"]
+    store = datastore.exemplars
     for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
         key = document, start, end
         row = store.row(key)

@@ -66,7 +66,8 @@ class DecisionLog:
 
     def free(self) -> set[int]:
         """The numbers of the decisions that can be undone now."""
-        found, claimed = set[int](), set[Any]()
+        found = set[int]()
+        claimed = set[Any]()
         for entry in reversed(self.standing()):
             if not holds(entry) & claimed:
                 found.add(entry["n"])

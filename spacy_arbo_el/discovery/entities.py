@@ -161,7 +161,8 @@ def describe(
     nearest: For each mention the most probable entities, best first.
     threshold: The probability that a link had to have.
     """
-    medoid, cohesion = 0, 1.0
+    medoid = 0
+    cohesion = 1.0
     if len(members) > 1:
         # In the order of keys and in double precision, so that other orders give the same.
         order = sorted(range(len(members)), key=lambda member: members[member].key)

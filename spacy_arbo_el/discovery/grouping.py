@@ -204,7 +204,8 @@ class Discovery:
     ) -> np.ndarray:
         """Group distinct mentions by their edges at each threshold."""
         source, target, scores = edges
-        weight, thresholds = -scores, -least
+        weight = -scores
+        thresholds = -least
         if self.method != "average":
             swept = graph.sweep(
                 0,
@@ -238,7 +239,8 @@ class Discovery:
 
         Mentions that are read alike stay apart where not even they are similar enough.
         """
-        node, count = distinct.node, len(distinct.rows)
+        node = distinct.node
+        count = len(distinct.rows)
         spread = groups[:, node]
         copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
         if not len(copies):
@@ -317,7 +319,8 @@ def group_mentions(
     groups = np.full(len(records), -1, dtype=np.int64)
     if not both:
         return groups, {}
-    ordered, rows = [record for record, _ in both], np.array([row for _, row in both])
+    ordered = [record for record, _ in both]
+    rows = np.array([row for _, row in both])
     stacked = _stacked(vectors, decided.vectors, rows)
     number_of = dict(zip([record.key for record in decided.records], decided.numbers.tolist()))
     numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)

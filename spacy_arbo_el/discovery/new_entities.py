@@ -220,7 +220,8 @@ class NewEntities:
         RETURNS: The entity of these members.
         """
         number = self._named(entity)
-        rows, chosen = self._groups()[number], sorted(set(members))
+        rows = self._groups()[number]
+        chosen = sorted(set(members))
         about = {"id": self.clusters.ids[number], "count": len(rows)}
         for member in chosen:
             if not 0 <= member < len(rows):
@@ -322,12 +323,14 @@ class NewEntities:
 
         Only mentions that are no new entities any more are there already.
         """
-        new, clusters = NewEntities(self.threshold, self.fingerprint), self.clusters.copy()
+        new = NewEntities(self.threshold, self.fingerprint)
+        clusters = self.clusters.copy()
         new.acceptance = self.acceptance
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
         new.rows.extend(self.rows.take(np.flatnonzero(closed)))
-        new.clusters, new.history = clusters, DecisionLog(list(self.log))
+        new.clusters = clusters
+        new.history = DecisionLog(list(self.log))
         return new
 
     def update(self, later: "NewEntities") -> None:
@@ -342,8 +345,11 @@ class NewEntities:
             if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
                 raise ArboError(Errors.E719)
             verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
-            self.rows, self.clusters, self.history = taken.rows, taken.clusters, taken.history
-            self.threshold, self.fingerprint = taken.threshold, taken.fingerprint
+            self.rows = taken.rows
+            self.clusters = taken.clusters
+            self.history = taken.history
+            self.threshold = taken.threshold
+            self.fingerprint = taken.fingerprint
             self.documents += taken.documents
 
     @contextmanager
@@ -384,7 +390,8 @@ class NewEntities:
         rows = self._groups()[number]
         records = [self.rows.records[row] for row in rows.tolist()]
         nearest = [self.rows.nearest[row] for row in rows.tolist()]
-        vectors, entity_id = self.rows.vectors[rows], self.clusters.ids[number]
+        vectors = self.rows.vectors[rows]
+        entity_id = self.clusters.ids[number]
         return describe(entity_id, records, vectors, nearest, self.threshold)
 
     # Another encoder, and saving
@@ -411,7 +418,8 @@ class NewEntities:
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
         mentions, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
-        self.documents, self.history = settings["documents"], DecisionLog(settings["log"])
+        self.documents = settings["documents"]
+        self.history = DecisionLog(settings["log"])
         self.rows.extend(mentions)
         self.clusters = clusters
         return self

@@ -118,7 +118,8 @@ def name_edges(features: np.ndarray, names: np.ndarray, similarity: Similarity) 
 def _by_landmarks(features: np.ndarray, rows: np.ndarray, similarity: Similarity) -> np.ndarray:
     """Connect many mentions: some by a tree, each other one with the nearest of them."""
     places = np.linspace(0, len(rows) - 1, MAX_PAIRED).astype(np.int64)
-    chosen, rest = rows[places], np.delete(rows, places)
+    chosen = rows[places]
+    rest = np.delete(rows, places)
     one = np.zeros(1, dtype=np.int64)
     tree = np.stack(_trees(features, chosen, one, one + len(chosen), similarity))
     nearest = FlatIndex(features[chosen], similarity).search(features[rest], 1).ids[:, 0]
@@ -161,7 +162,8 @@ def _spanning_trees(
 ) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
     """Prim's algorithm over all pairs, without storing them."""
     total = int((sizes - 1).sum()) if len(sizes) else 0
-    source, target = np.empty(total, np.int64), np.empty(total, np.int64)
+    source = np.empty(total, np.int64)
+    target = np.empty(total, np.int64)
     edge = 0
     for group in range(len(starts)):
         rows = order[starts[group] : starts[group] + sizes[group]]
@@ -181,10 +183,12 @@ def _spanning_trees(
                     score += features[rows[last], column] * features[rows[other], column]
                 score = scale * score - squares[rows[last]] - squares[rows[other]]
                 if score > best[other]:
-                    best[other], parent[other] = score, last
+                    best[other] = score
+                    parent[other] = last
                 if following < 0 or best[other] > best[following]:
                     following = other
-            source[edge], target[edge] = rows[parent[following]], rows[following]
+            source[edge] = rows[parent[following]]
+            target[edge] = rows[following]
             edge += 1
             last = following
     return source, target

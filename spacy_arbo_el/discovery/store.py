@@ -93,7 +93,8 @@ class Rows:
         self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
         self.records.extend(mentions.records)
         # Those of another run are numbered on.
-        last, first = self._documents[-1:] or [0], int(mentions.documents[0])
+        last = self._documents[-1:] or [0]
+        first = int(mentions.documents[0])
         shift = last[0] + 1 - first if first < last[0] else 0
         self._documents.extend((mentions.documents + shift).tolist())
         self.nearest.extend(mentions.nearest)
@@ -200,7 +201,8 @@ class Clusters:
         cluster = self.numbers
         order = np.argsort(cluster, kind="stable")
         bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
-        first, numbers = order[bounds[:-1]], cluster[order[bounds[:-1]]]
+        first = order[bounds[:-1]]
+        numbers = cluster[order[bounds[:-1]]]
         by = np.lexsort((first, -np.diff(bounds)))
         by = by[~self.closed()[numbers[by]]]
         places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())

@@ -46,7 +46,8 @@ class Verdicts:
         RETURNS: The number of the cluster of the chosen mentions.
         """
         clusters = self.clusters
-        stays, moves = number, chosen
+        stays = number
+        moves = chosen
         former = self._former(number, chosen)
         if not former and clusters.ids[number] in self._founded(chosen):
             # The chosen ones are what the cluster was before others were merged into it.
@@ -78,7 +79,9 @@ class Verdicts:
         """Mark mentions as those of a knowledge base entity."""
         clusters = self.clusters
         rows = {row for row in map(self.rows.row, keys) if row >= 0}
-        ids, parts, left = [], {}, []
+        ids = []
+        parts = {}
+        left = []
         for number, members in list(clusters.by_size().items()):
             taken = np.array([row for row in members.tolist() if row in rows], dtype=np.int64)
             if not len(taken):
@@ -125,7 +128,8 @@ class Verdicts:
 
     def _restore(self, entry: Entry) -> None:
         """Open what was closed; parts that were left out go back where they come from."""
-        clusters, parts = self.clusters, entry.get("from", {})
+        clusters = self.clusters
+        parts = entry.get("from", {})
         for name in reversed(entry.get("ids") or [entry["id"]]):
             clusters.restore(clusters.number_of(name))
             if name in parts:
@@ -159,10 +163,12 @@ class Verdicts:
 
         Raises ValueError where the later discovery did not know of all decisions.
         """
-        mine, others = _binding(self.log), _binding(later.log)
+        mine = _binding(self.log)
+        others = _binding(later.log)
         if others[: len(mine)] != mine:
             raise ArboError(Errors.E718)
-        clusters, before = later.clusters, self.clusters.numbers
+        clusters = later.clusters
+        before = self.clusters.numbers
         there = self._numbers_in(clusters)
         self._carry_acceptances(later)
         left = [i for i, record in enumerate(self.rows.records) if later.rows.row(record.key) < 0]
@@ -174,7 +180,8 @@ class Verdicts:
 
     def _numbers_in(self, there: Clusters) -> np.ndarray:
         """The number of each cluster among others. Those that are missing there are added."""
-        here, count = self.clusters, len(there.ids)
+        here = self.clusters
+        count = len(there.ids)
         for name in here.ids:
             if name not in there:
                 there.add_id(name)
@@ -188,7 +195,9 @@ class Verdicts:
 
     def _carry_acceptances(self, later: "Verdicts") -> None:
         """Leave out mentions accepted here after the later discovery."""
-        numbers, accepted, there = self.clusters.numbers, self.clusters.accepted, later.clusters
+        numbers = self.clusters.numbers
+        accepted = self.clusters.accepted
+        there = later.clusters
         keys: dict[str, set[MentionKey]] = {}
         for record, number in zip(self.rows.records, numbers.tolist()):
             if number in accepted:

@@ -83,7 +83,8 @@ class DualEncoder:
     def __init__(self, model: Model):
         self.model = model
         self.is_trained = False
-        self._fingerprint, self._fingerprints = "", {}
+        self._fingerprint = ""
+        self._fingerprints = {}
         self._loading = ForkableLock()
 
     @property
@@ -152,7 +153,8 @@ class DualEncoder:
 
         trained: Whether they are in training, so that they will change again.
         """
-        self._fingerprint, self._fingerprints = "", {}
+        self._fingerprint = ""
+        self._fingerprints = {}
         self.is_trained = trained
 
     def end_training(self) -> None:
@@ -173,7 +175,8 @@ class DualEncoder:
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
         """Read texts with the encoder. See ``Encoder.read_texts``."""
-        reader, tower = self._reader("entity"), self.model.get_ref("entity")
+        reader = self._reader("entity")
+        tower = self.model.get_ref("entity")
         blocks = range(0, len(texts), TEXT_BLOCK)
         return SpanInputs.concat(
             reader.read_texts(tower, texts[i : i + TEXT_BLOCK]) for i in blocks

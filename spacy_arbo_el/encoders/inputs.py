@@ -214,7 +214,8 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
         array = getattr(inputs, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
             raise ValueError(f"{name} is no list of numbers of type {np.dtype(dtype).name}")
-    offsets, passage = inputs.offsets, inputs.passage
+    offsets = inputs.offsets
+    passage = inputs.passage
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(inputs.ids):
         raise ValueError("the passages don't cover the word pieces")
     # Compared and not subtracted: the differences of large numbers may wrap round.

@@ -85,7 +85,8 @@ class SpanMeanPooling:
     """
 
     def __call__(self, states: SpanStates) -> Tensor:
-        hidden, places = states.hidden, (states.passage, states.first, states.last)
+        hidden = states.hidden
+        places = (states.passage, states.first, states.last)
         # As many spans at a time as there are passages, so that memory is bounded by ``hidden``.
         blocks = zip(*(place.split(max(len(hidden), 1)) for place in places))
         return torch.cat([_mean(hidden.index_select(0, p), f, t) for p, f, t in blocks])

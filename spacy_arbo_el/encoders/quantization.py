@@ -53,7 +53,8 @@ def find_scales(
     tokenizer: Its tokenizer.
     earlier: The scales before some steps of training, whose factors are kept: one pass is enough.
     """
-    linears, passages = linears_of(transformer), list(_passages(tokenizer))
+    linears = linears_of(transformer)
+    passages = list(_passages(tokenizer))
     inputs = _inputs_of_layers(transformer, linears, passages)
     if earlier is not None and earlier.keys() == inputs.keys():
         return {name: _scales(r.low, r.high, earlier[name][:-2]) for name, r in inputs.items()}
@@ -78,7 +79,9 @@ def _siblings(transformer: nn.Module, names: list[str]) -> list[list[str]]:
 
 def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
     """Scales that change the outputs of sibling layers least."""
-    low, high, sample = inputs.low, inputs.high, torch.cat(inputs.sample)
+    low = inputs.low
+    high = inputs.high
+    sample = torch.cat(inputs.sample)
     expected = [layer(sample) for layer in layers]
 
     def error(scales: Tensor) -> float:
@@ -158,7 +161,8 @@ def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
         ]
         places = [(at, STRIDE) for at in range(0, len(pieces), STRIDE)]
         for at, side in (*places, (len(pieces) // 2, LONG_SIDE)):
-            left, right = pieces[max(at - side, 0) : at], pieces[at + NAME : at + side]
+            left = pieces[max(at - side, 0) : at]
+            right = pieces[at + NAME : at + side]
             mention = pieces[at : at + NAME]
             passages.append([cls, *left, start, *mention, end, *right, sep])
         for passage in passages:
@@ -176,9 +180,11 @@ class _Inputs:
     """
 
     def __init__(self, size: int, stride: int):
-        self.low, self.high = torch.full((size,), torch.inf), torch.full((size,), -torch.inf)
+        self.low = torch.full((size,), torch.inf)
+        self.high = torch.full((size,), -torch.inf)
         self.sample: list[Tensor] = []
-        self._stride, self._rows = stride, 0
+        self._stride = stride
+        self._rows = 0
 
     def add(self, rows: Tensor) -> None:
         self.low = torch.minimum(self.low, rows.amin(0))

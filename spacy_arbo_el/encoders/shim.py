@@ -200,7 +200,8 @@ class _Quantized:
     """
 
     def __init__(self, scales: Scales | None = None, earlier: Scales | None = None) -> None:
-        self.scales, self.earlier = scales, earlier
+        self.scales = scales
+        self.earlier = earlier
         self._module: torch.nn.Module | None = None
         self._making = ForkableLock()
 

@@ -39,7 +39,8 @@ def stretches_of(
     offsets: (n, 2) int64 start and end character there, end exclusive.
     reach: (n,) int64, the least characters of a stretch on either side of a mention.
     """
-    low, high = offsets[:, 0] - reach, offsets[:, 1] + reach
+    low = offsets[:, 0] - reach
+    high = offsets[:, 1] + reach
     order = np.lexsort((low, text_of))
     source: list[int] = []
     places: list[tuple[int, int]] = []

@@ -278,7 +278,8 @@ def whole_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[str
     lengths = np.minimum(np.diff(pieces.bounds), size - 2)
     ids = np.concatenate([pieces.ids, tokenizer.specials])
     one = np.ones(len(texts), dtype=np.int64)
-    cls, sep = len(pieces.ids), len(pieces.ids) + SEP_PLACE
+    cls = len(pieces.ids)
+    sep = len(pieces.ids) + SEP_PLACE
     passages = assemble(ids, [cls * one, starts, sep * one], [one, lengths, one])
     readable = tokenizer.are_readable(ids, [starts, starts + lengths])
     return SpanInputs.one_span_each(

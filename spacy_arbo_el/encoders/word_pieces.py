@@ -14,16 +14,22 @@ from transformers import PreTrainedTokenizerBase
 from ..base.arrays import offsets_of
 from ..base.errors import ArboError, Errors
 
-START, END, TITLE = "[START]", "[END]", "[TITLE]"
+START = "[START]"
+END = "[END]"
+TITLE = "[TITLE]"
 MARKERS = (START, END, TITLE)
 # Where these are among the special tokens [CLS], [SEP], [START], [END] and [TITLE].
-SEP_PLACE, START_PLACE, END_PLACE, TITLE_PLACE = 1, 2, 3, 4
+SEP_PLACE = 1
+START_PLACE = 2
+END_PLACE = 3
+TITLE_PLACE = 4
 # A symbol beside another character, such as an emoji; ``_is_of_word`` decides exactly.
 _MIXED = re.compile(r"\S[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f]\S")
 
 # Characters of the longest unknown word that is searched for symbols, and parts of a text that are
 # tokenized at a time: they bound what a hostile text costs.
-LONGEST_WORD, PARTS_AT_ONCE = 100, 4096
+LONGEST_WORD = 100
+PARTS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,8 @@ class WordPieceTokenizer:
         is_unknown = ids == self.unknown
         if not is_unknown.any():
             return readable
-        unknown, letters = offsets_of(is_unknown), offsets_of(self._have_letters(ids))
+        unknown = offsets_of(is_unknown)
+        letters = offsets_of(self._have_letters(ids))
         n_unknown = sum(unknown[end] - unknown[start] for start, end in pairs)
         n_letters = sum(letters[end] - letters[start] for start, end in pairs)
         return readable & ((n_unknown == 0) | (n_letters > 0))
@@ -237,7 +244,8 @@ def _joined(encodings: list[Any]) -> WordPieces:
 
 
 def _special_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    first = tokenizer.cls_token_id
+    last = tokenizer.sep_token_id
     first = tokenizer.bos_token_id if first is None else first
     last = tokenizer.eos_token_id if last is None else last
     if first is None or last is None:

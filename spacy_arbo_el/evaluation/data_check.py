@@ -259,7 +259,8 @@ def _shown(mention: GoldMention) -> str:
 
 def recommend(train: GoldCorpus, survey: KBSurvey) -> tuple[str, str]:
     """Recommend config and encoder, each with a reason."""
-    n, size = sum(bool(m.record.kb_ids) for m in train.mentions), max(survey.size, 1)
+    n = sum(bool(m.record.kb_ids) for m in train.mentions)
+    size = max(survey.size, 1)
     if n < ENOUGH_TO_TRAIN:
         config = (
             "the defaults, with arbo fit instead of training: only "

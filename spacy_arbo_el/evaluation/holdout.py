@@ -46,11 +46,14 @@ def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> list[Doc]:
 
 def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
     def copy_span(copy: Doc, span: Span) -> Span:
-        ids, existing = gold_ids(span), _existing_ids(kb, span)
+        ids = gold_ids(span)
+        existing = _existing_ids(kb, span)
         if not ids or existing:
-            kb_id, span_id = ID_SEPARATOR.join(existing) or span.kb_id_, span.id_
+            kb_id = ID_SEPARATOR.join(existing) or span.kb_id_
+            span_id = span.id_
         else:
-            kb_id, span_id = NIL, ID_SEPARATOR.join(sorted(ids))
+            kb_id = NIL
+            span_id = ID_SEPARATOR.join(sorted(ids))
         return Span(copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id)
 
     return copied(doc, copy_span)

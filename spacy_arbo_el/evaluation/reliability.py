@@ -55,7 +55,8 @@ def reliability_of_links(outcomes: Sequence[Outcome]) -> Reliability:
 
     outcomes: Those without a gold mention are left out.
     """
-    probability, correct = [], []
+    probability = []
+    correct = []
     for result in outcomes:
         link = result.link
         if link is None or not link.ids or result.gold is None:

@@ -39,7 +39,8 @@ def score_outcomes(results: list[Outcome]) -> dict[str, Any]:
     per_type: dict[str, PRFScore] = defaultdict(PRFScore)
     for result in results:
         _count_link(per_type[result.label], result)
-    micro, nil = PRFScore(), PRFScore()
+    micro = PRFScore()
+    nil = PRFScore()
     for prf in per_type.values():
         micro += prf
     gold = [result for result in results if result.gold is not None]

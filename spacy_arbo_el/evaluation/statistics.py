@@ -79,7 +79,8 @@ def read_gold(
         name = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
         documents[text_fingerprint(folded(doc.text))] = name
         words = [token.lower_ for token in doc if token.is_alpha]
-        n_documents, n_words = n_documents + 1, n_words + len(words)
+        n_documents = n_documents + 1
+        n_words = n_words + len(words)
         n_english += sum(word in STOP_WORDS for word in words)
     return GoldCorpus(mentions, documents, n_documents, n_english / max(n_words, 1))
 
@@ -109,7 +110,8 @@ def _cuts(text: str, place: int) -> bool:
     """
     if not 0 < place < len(text):
         return False
-    before, after = text[place - 1], text[place]
+    before = text[place - 1]
+    after = text[place]
     return (_is_cased(before) and _is_cased(after)) or (before.isdigit() and after.isdigit())
 
 
@@ -169,7 +171,9 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
     seen: What a training corpus shows, for the shares that are unseen; None to leave them out.
     """
     known = KnownMentions.look_up(kb, corpus.mentions)
-    linked, forms, owners = known.linked, known.meanings, known.owners
+    linked = known.linked
+    forms = known.meanings
+    owners = known.owners
     new = Counter(m.cluster for m, ids in zip(known.mentions, known.gold) if not ids and m.cluster)
     sizes = Counter(kb_id for _, ids in linked for kb_id in ids)
     clusters = np.array([*sizes.values(), *new.values()] or [0])

@@ -134,7 +134,8 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> list[WrongLin
     results: Outcomes with their spans.
     """
     wrong = [one for one in results if one.gold is not None and not one.is_correct]
-    titles, seen = _titles(linker, wrong), seen_by(linker).ids
+    titles = _titles(linker, wrong)
+    seen = seen_by(linker).ids
     owners = _owners(linker, [one.span.text for one in wrong if one.span is not None])
     found = [_wrong_link(linker, one, titles, seen, owners) for one in wrong]
     return sorted(found, key=lambda one: -one.confidence)
@@ -166,7 +167,8 @@ def _wrong_link(
     link = one.link or Link(NIL, 0.0)
     predicted = one.predicted or NIL
     ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
-    rank, known = min(ranks, default=0), [kb_id for kb_id in one.gold if kb_id in titles]
+    rank = min(ranks, default=0)
+    known = [kb_id for kb_id in one.gold if kb_id in titles]
     others = owners.get(folded(one.span.text), set()) - set(one.gold)
     traits = {
         ABBREVIATION: _is_abbreviation(one.span.text),
@@ -208,12 +210,16 @@ def sentence_of(span: Span) -> tuple[str, str, str]:
     A document without sentence boundaries has the text around the mention, in whole words.
     """
     text, (start, end) = span.doc.text, offsets_of_span(span)
-    first, last, limit = 0, len(text), SHOWN_CONTEXT
+    first = 0
+    last = len(text)
+    limit = SHOWN_CONTEXT
     if span.doc.has_annotation("SENT_START"):
         sentences = list(span.sents)  # type: ignore[attr-defined]
-        first, last = sentences[0].start_char, sentences[-1].end_char
+        first = sentences[0].start_char
+        last = sentences[-1].end_char
         limit = MAX_SENTENCE
-    before, after = text[first:start], text[end:last]
+    before = text[first:start]
+    after = text[end:last]
     if len(before) > limit:
         before = "… " + before[-limit:].partition(" ")[2]
     if len(after) > limit:

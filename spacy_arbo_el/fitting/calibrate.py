@@ -228,7 +228,8 @@ def fit_evidence(neighbours: Neighbours, gold: np.ndarray, calibration: Calibrat
     before = calibration.entity, calibration.exemplar
     nearest = [table.resized(1).scores for table in (neighbours.entities, neighbours.exemplars)]
     owners = neighbours.entities.resized(1).ids, resized_table(neighbours.exemplar_entities, 1, -1)
-    scores, right = np.hstack(nearest).astype(np.float64), is_gold(np.hstack(owners), gold)
+    scores = np.hstack(nearest).astype(np.float64)
+    right = is_gold(np.hstack(owners), gold)
     kinds = np.flatnonzero(np.isfinite(scores).any(axis=0)).tolist()
     if not right.any():
         return calibration

@@ -72,7 +72,8 @@ class Calibrate:
         """
         if self.start_share:
             nlp = averaged_copy(nlp, self.start_share)
-        linkers, state = linkers_of(nlp), _state_of(nlp)
+        linkers = linkers_of(nlp)
+        state = _state_of(nlp)
         # The best model is scored and then saved: it is fitted once.
         if self._last.get("state") != state:
             self._last.clear()
@@ -115,7 +116,8 @@ def fit_and_score(
         present threshold and no scores.
     """
     docs = annotated_docs(linker, docs)
-    folds, stages = min(FOLDS, len(docs)), linker.keeping_stages()
+    folds = min(FOLDS, len(docs))
+    stages = linker.keeping_stages()
     if folds < 2:
         # The curves that a linker begins with are those of an encoder without training.
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)

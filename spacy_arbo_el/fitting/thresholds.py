@@ -271,8 +271,10 @@ def scores_of_links(
     has_gold: (m,) bool.
     weights: (m, S) float.
     """
-    right, nil_right = correct & has_gold, ~linked & ~has_gold
-    gold, nil = has_gold[None] @ weights, ~has_gold[None] @ weights
+    right = correct & has_gold
+    nil_right = ~linked & ~has_gold
+    gold = has_gold[None] @ weights
+    nil = ~has_gold[None] @ weights
     return {
         "arbo_acc": _ratio((right | nil_right) @ weights, gold + nil),
         **_rates("arbo_nil", nil_right @ weights, ~linked @ weights, nil),

@@ -174,7 +174,8 @@ def _sweep_counts(
     counts: Its values.
     score: One of ``LINKING_SCORES``.
     """
-    threshold, scores = np.array([linker.threshold]), {}
+    threshold = np.array([linker.threshold])
+    scores = {}
     for count in counts:
         sweep = sweep_linking(linker, docs, threshold, _with_count(stages, name, count))
         scores[count] = sweep.rows[0][score]

@@ -32,13 +32,11 @@ from .held_out import Fit, HeldOutFit, fit_held_out
 from .steps import Steps
 from .thresholds import CRITERIA, scores_of_links
 
-UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED = (
-    "unchanged",
-    "calibrated",
-    "exemplars",
-    "both",
-    "trained",
-)
+UNCHANGED = "unchanged"
+CALIBRATED = "calibrated"
+EXEMPLARS = "exemplars"
+BOTH = "both"
+TRAINED = "trained"
 # The simplest first.
 WAYS = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
 # Of so many documents, training leaves one to calibrate on.
@@ -47,7 +45,10 @@ FOLDS = 5
 # A training says so often how far it is.
 SHARES = 20
 # Times of a step beside that of the search, measured with 787 mentions of 100 documents.
-SEARCH, FIT, LINK, TRAIN = 1.0, 8.0, 1.0, 4.0
+SEARCH = 1.0
+FIT = 8.0
+LINK = 1.0
+TRAIN = 4.0
 # What ways are chosen by, to read.
 SHOWN = {"accuracy": "accuracy", "f1": "F1"}
 

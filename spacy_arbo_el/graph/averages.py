@@ -37,7 +37,8 @@ def average_joins(
     RETURNS: Joins with ascending levels: clusters nest as the threshold rises.
     """
     vectors = np.ascontiguousarray(check_floats("vectors", vectors, ndim=2))
-    source, target = check_integers("source", source), check_integers("target", target)
+    source = check_integers("source", source)
+    target = check_integers("target", target)
     squares = np.einsum("nw,nw->n", vectors, vectors) if euclidean else np.zeros(len(vectors))
     scale = 2.0 if euclidean else 1.0
     a, b, level = _agglomerate(
@@ -70,23 +71,28 @@ def _agglomerate(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # pragma: no cover - compiled
     """Joins, in order. An edge is in the heap with the last dissimilarity of its clusters."""
     n = len(vectors)
-    total, square, size = vectors.copy(), squares.copy(), np.ones(n)
+    total = vectors.copy()
+    square = squares.copy()
+    size = np.ones(n)
     label = np.arange(n).astype(np.int32)
     heap: list[Any] = [(0.0, 0, 0)]
     heap.pop()
     for edge in range(len(source)):
-        a, b = source[edge], target[edge]
+        a = source[edge]
+        b = target[edge]
         if a != b:
             value = _mean_dissimilarity(total, square, size, a, b, scale)
             if value <= limit:
                 heap.append((value, np.int64(min(a, b)), np.int64(max(a, b))))
     heapq.heapify(heap)
-    left, right = np.empty(n, np.int32), np.empty(n, np.int32)
+    left = np.empty(n, np.int32)
+    right = np.empty(n, np.int32)
     level = np.empty(n, np.float32)
     joined = 0
     while len(heap):
         before, first, second = heapq.heappop(heap)
-        a, b = find(label, np.int32(first)), find(label, np.int32(second))
+        a = find(label, np.int32(first))
+        b = find(label, np.int32(second))
         if a == b:
             continue
         now = _mean_dissimilarity(total, square, size, a, b, scale)
@@ -101,6 +107,8 @@ def _agglomerate(
             total[a, column] += total[b, column]
         square[a] += square[b]
         size[a] += size[b]
-        left[joined], right[joined], level[joined] = a, b, now
+        left[joined] = a
+        right[joined] = b
+        level[joined] = now
         joined += 1
     return left[:joined], right[:joined], level[:joined]

@@ -17,7 +17,8 @@ from ..base.compiling import jit_helper, numba_jit
 from .edges import NO_KEY, Forest, Graph, check_graph, check_threshold, edge_key, edge_of
 
 # In place of a place in the heap, for mentions that are not in it.
-_UNSEEN, _REACHED = -1, -2
+_UNSEEN = -1
+_REACHED = -2
 
 # Values that are read at the same time are stored side by side, since random access to memory is
 # what takes the time.
@@ -92,7 +93,8 @@ def _outgoing(
 def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
     """Move a heap's mention at ``at`` up to its place."""
     item = heap[at]
-    key, mention = item.key, item.mention
+    key = item.key
+    mention = item.mention
     while at > 0:
         above = (at - 1) >> 1
         if heap[above].key <= key:
@@ -110,7 +112,8 @@ def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
 def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
     """Move a heap's mention at ``at`` down to its place."""
     item = heap[at]
-    key, mention = item.key, item.mention
+    key = item.key
+    mention = item.mention
     while True:
         below = 2 * at + 1
         if below >= size:

@@ -86,7 +86,8 @@ def leftover_labels(graph: Graph, edges: np.ndarray, leftover: str) -> np.ndarra
     leftover: "weak", "strong" or "arborescence".
     RETURNS: (M,) int32, one mention of each mention's cluster, the same for all of a cluster.
     """
-    source, target = graph.source[edges] - graph.n_entities, graph.target[edges] - graph.n_entities
+    source = graph.source[edges] - graph.n_entities
+    target = graph.target[edges] - graph.n_entities
     if leftover == "weak":
         return weak_labels(graph.n_mentions, source, target)
     if leftover == "strong":

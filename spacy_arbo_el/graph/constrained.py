@@ -26,7 +26,8 @@ def constrained(
     weight: (E,) float32; smaller is more similar.
     RETURNS: (n,) int64, numbered 0, 1, ... in order of their first node.
     """
-    n, has = len(clusters), np.flatnonzero(decided >= 0)
+    n = len(clusters)
+    has = np.flatnonzero(decided >= 0)
     if not len(has):
         return number_clusters(clusters.astype(np.int64), n).astype(np.int64)
     _, number = np.unique(decided[has], return_inverse=True)

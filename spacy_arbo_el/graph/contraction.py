@@ -22,7 +22,9 @@ from .edges import NO_KEY, Graph, Incoming, edge_of
 
 # In place of the node that a node was contracted into, for nodes that are not contracted.
 DEAD = -4
-_UNSEEN, _ON_PATH, _DONE = -1, -2, -3
+_UNSEEN = -1
+_ON_PATH = -2
+_DONE = -3
 
 # All values of a node are stored side by side, and so are nodes whose lightest edges connect them
 # (see ``_slots``), since random access to memory is what takes the time.

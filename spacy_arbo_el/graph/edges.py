@@ -252,7 +252,8 @@ def _group(
 @numba_jit()
 def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
     for group in range(len(first) - 1):
-        begin, end = first[group], first[group + 1]
+        begin = first[group]
+        end = first[group + 1]
         if end - begin > _LONG:
             keys[begin:end].sort()
             continue

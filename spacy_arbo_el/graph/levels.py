@@ -61,7 +61,8 @@ def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
             continue
         middle = (low + high) // 2
         nodes, ends = np.unique(np.concatenate([source, target]), return_inverse=True)
-        a, b = ends[: len(source)].astype(np.int32), ends[len(source) :].astype(np.int32)
+        a = ends[: len(source)].astype(np.int32)
+        b = ends[len(source) :].astype(np.int32)
         allowed = step <= middle
         label = strong_labels(len(nodes), a[allowed], b[allowed])
         inside = label[a] == label[b]
@@ -73,7 +74,8 @@ def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
         )
         # At higher thresholds, a component counts as one node.
         outside = ~inside
-        source, target = nodes[label[a[outside]]], nodes[label[b[outside]]]
+        source = nodes[label[a[outside]]]
+        target = nodes[label[b[outside]]]
         todo.append((middle + 1, high, source, target, step[outside]))
     return _ascending(parts)
 
@@ -130,7 +132,8 @@ def _labels_at(
     at = 0
     for row in range(len(thresholds)):
         while at < len(level) and level[at] <= thresholds[row]:
-            x, y = find(label, a[at]), find(label, b[at])
+            x = find(label, a[at])
+            y = find(label, b[at])
             label[max(x, y)] = min(x, y)
             at += 1
         for node in range(n_nodes):  # a label never exceeds its node: one pass flattens

@@ -65,7 +65,8 @@ def _orient(
     """Direct an undirected forest's edges away from its entities."""
     first = np.zeros(n_mentions + 2, np.int64)
     for i in range(len(kept)):
-        a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
+        a = source[kept[i]] - n_entities
+        b = target[kept[i]] - n_entities
         if a >= 0:
             first[a + 2] += 1
         if b >= 0:
@@ -78,7 +79,8 @@ def _orient(
     queue = np.empty(n_mentions, np.int32)
     length = 0
     for i in range(len(kept)):
-        a, b = source[kept[i]] - n_entities, target[kept[i]] - n_entities
+        a = source[kept[i]] - n_entities
+        b = target[kept[i]] - n_entities
         if a >= 0:
             edges[first[a + 1]] = kept[i]
             first[a + 1] += 1
@@ -96,7 +98,8 @@ def _orient(
         mention = queue[at]
         at += 1
         for i in range(first[mention], first[mention + 1]):
-            a, b = source[edges[i]] - n_entities, target[edges[i]] - n_entities
+            a = source[edges[i]] - n_entities
+            b = target[edges[i]] - n_entities
             other = a + b - mention
             if other < 0 or a < 0 or b < 0 or edge[other] != -1:
                 continue

@@ -111,7 +111,8 @@ def _expand(
     edge: np.ndarray,
 ) -> None:
     """Undo the contractions from the last to the first. Write each mention's parent and edge."""
-    n_nodes, n_mentions = len(nodes), len(slot)
+    n_nodes = len(nodes)
+    n_mentions = len(slot)
     first = _first_inside(nodes, n_mentions)
     settled = np.zeros(n_nodes, np.bool_)
     for number in range(n_nodes - 1, n_mentions - 1, -1):

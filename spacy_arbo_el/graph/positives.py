@@ -57,7 +57,8 @@ def gold_parents(
     parent = np.full(len(vectors), NO_PARENT, np.int64)
 
     def build_tree(cluster: int) -> None:
-        begin, end = bounds[cluster], bounds[cluster + 1]
+        begin = bounds[cluster]
+        end = bounds[cluster + 1]
         pairs = pairwise_similarity(vectors[begin:end], metric)
         _check_vectors(np.diagonal(pairs), np.arange(begin, end))
         parents = _spanning_tree(pairs, similarity[begin:end], wanted[begin:end])
@@ -85,7 +86,8 @@ def gold_parents_1nn(
     nearest = np.full(len(rows), -np.inf, np.float32)
     cluster_of = _cluster_of(rows, bounds)
     for cluster in np.unique(cluster_of):
-        begin, end = bounds[cluster], bounds[cluster + 1]
+        begin = bounds[cluster]
+        end = bounds[cluster + 1]
         if end - begin < 2:
             continue
         at = np.flatnonzero(cluster_of == cluster)
@@ -115,7 +117,8 @@ def gold_parents_1rand(
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
     cluster = _cluster_of(rows, bounds)
-    begin, size = bounds[cluster], np.diff(bounds)[cluster]
+    begin = bounds[cluster]
+    size = np.diff(bounds)[cluster]
     others = rng.integers(0, np.maximum(size - 1, 1))
     # Skip the query itself.
     others += others >= rows - begin
@@ -179,7 +182,8 @@ def similarity_between(left: np.ndarray, right: np.ndarray, metric: str) -> np.n
     if metric == "ip":
         return left @ right.T
     middle = right.mean(axis=0)
-    left, right = left - middle, right - middle
+    left = left - middle
+    right = right - middle
     similarity = 2 * (left @ right.T)
     similarity -= np.square(left).sum(1)[:, None] + np.square(right).sum(1)[None, :]
     return np.minimum(similarity, 0, out=similarity)

@@ -73,7 +73,8 @@ def sweep(
     else:
         roots = _directed(graph, ascending, method, leftover)
     n_nodes = graph.n_entities + graph.n_mentions
-    cluster, entity = np.empty_like(roots), np.empty_like(roots)
+    cluster = np.empty_like(roots)
+    entity = np.empty_like(roots)
     for row, at in enumerate(order):
         cluster[at] = number_clusters(roots[row], n_nodes)
         entity[at] = np.where(roots[row] < graph.n_entities, roots[row], -1)
@@ -100,7 +101,8 @@ def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
 def _joins_of_mentions(graph: Graph, thresholds: np.ndarray, leftover: str) -> Joins:
     n_entities, n_mentions, source, target, weight = graph
     edges = edges_between(graph, thresholds[-1])
-    source, target = source[edges] - n_entities, target[edges] - n_entities
+    source = source[edges] - n_entities
+    target = target[edges] - n_entities
     among = Graph(0, n_mentions, source, target, weight[edges])
     if leftover == "strong":
         return strong_joins(among, thresholds)
@@ -118,7 +120,8 @@ def _directed(graph: Graph, thresholds: np.ndarray, method: str, leftover: str) 
     between = edges_between(graph, thresholds[-1])
     ends = np.minimum(reached[source[between] - n_entities], reached[target[between] - n_entities])
     lives = weight[between] < ends
-    between, ends = between[lives], ends[lives]
+    between = between[lives]
+    ends = ends[lives]
     begins = weight[between]
     roots = np.empty((len(thresholds), n_mentions), np.int32)
     for row, threshold in enumerate(thresholds):

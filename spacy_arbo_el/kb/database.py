@@ -57,7 +57,8 @@ CREATE INDEX redirect_new ON redirect (new);
 CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE INDEX changed_generation ON changed (generation);
 """
-FORMAT, VERSION = "spacy-arbo-el.kb", 6
+FORMAT = "spacy-arbo-el.kb"
+VERSION = 6
 
 # A condition on values that are given as a JSON array, see ``Database.rows_among``.
 IN = "IN (SELECT value FROM json_each(?))"
@@ -87,7 +88,8 @@ class Database:
     """
 
     def __init__(self, path: Path | None = None, *, writable: bool = True, schema: bool = True):
-        self.path, self.writable = path, writable
+        self.path = path
+        self.writable = writable
         # The file that errors name: of a copy in memory, that which it was read from.
         self.origin = path
         self.lock = threading.RLock()
@@ -111,7 +113,8 @@ class Database:
             raise ArboError(Errors.E028.format(where=self.where))
         # SQLite's locks don't survive a fork. A database in memory has no locks.
         if self._connection is None or (self.path and self._process != os.getpid()):
-            self._connection, self._process = self._connect(), os.getpid()
+            self._connection = self._connect()
+            self._process = os.getpid()
         return self._connection
 
     def _connect(self) -> sqlite3.Connection:
@@ -139,7 +142,8 @@ class Database:
     def close(self) -> None:
         if self._connection is not None and (not self.path or self._process == os.getpid()):
             self._connection.close()
-        self._connection, self._closed = None, True
+        self._connection = None
+        self._closed = True
 
     @contextmanager
     def reading(self) -> Iterator[None]:

@@ -22,7 +22,9 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
     names of the other. Case, accents, spaces and punctuation do not count,
     but between the digits of a number.
     """
-    owners, names, titles = array("q"), array("q"), array("q")
+    owners = array("q")
+    names = array("q")
+    titles = array("q")
     for number, entity in enumerate(entities):
         kinds = tuple(sorted(entity.types))
         hashed = {hash((_normalized(name), kinds)) for name in entity.names}
@@ -34,10 +36,13 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
         (np.ones(len(columns)), (np.array(owners, dtype=np.int64), columns)),
         shape=(len(titles), len(distinct)),
     )
-    n_names, n_owners = has.getnnz(axis=1), has.getnnz(axis=0)
+    n_names = has.getnnz(axis=1)
+    n_owners = has.getnnz(axis=0)
     has = has[:, (n_owners > 1) & (n_owners <= MOST_OWNERS)]
     common = (has @ has.T).tocoo()
-    one, other, title = common.row, common.col, np.array(titles, dtype=np.int64)
+    one = common.row
+    other = common.col
+    title = np.array(titles, dtype=np.int64)
     same = (title[one] == title[other]) | (common.data == n_names[one])
     pairs = np.stack([one, other], axis=1)[same & (one != other)]
     return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]

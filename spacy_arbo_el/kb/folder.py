@@ -256,7 +256,8 @@ def manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 def schema_problems(database: Database) -> Iterator[str]:
     """Foreign and missing tables, triggers and views."""
-    found, expected = _schema_of(database), _expected_schema()
+    found = _schema_of(database)
+    expected = _expected_schema()
     names = sorted({name for _, name, _, _ in found ^ expected})
     if names:
         listed = ", ".join(f"{name!r:.60}" for name in names[:3])

@@ -183,7 +183,8 @@ class ArboKB(KnowledgeBase):
             first = list(islice(self, SHOWN_ROWS))
             more = len(self) - len(first)
         except (ValueError, OSError):
-            first, more = [], 0
+            first = []
+            more = 0
         rows = [(e.id, e.title, ", ".join(e.types), e.description) for e in first]
         return html_table(repr(self), columns, rows, more)
 
@@ -356,7 +357,8 @@ class ArboKB(KnowledgeBase):
         An entity whose vector is not up to date has an empty one.
         """
         self.reload_if_changed()
-        strings, named = self.vocab.strings, self._priors(alias)
+        strings = self.vocab.strings
+        named = self._priors(alias)
         vectors = self.vectors.of_positions(list(named))
         return [
             Candidate(

@@ -37,7 +37,8 @@ def usable(store: EntityStore, redirects: Mapping[str, str]) -> dict[str, str]:
         return {}
     ends = {old: _end(redirects, old) for old in redirects}
     positions = store.positions_of([*ends, *ends.values()])
-    old, new = positions[: len(ends)], positions[len(ends) :]
+    old = positions[: len(ends)]
+    new = positions[len(ends) :]
     is_usable = (old < 0) & (new >= 0)
     return dict(pair for pair, use in zip(ends.items(), is_usable.tolist()) if use)
 

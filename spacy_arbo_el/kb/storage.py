@@ -113,7 +113,9 @@ class Storage:
         )
 
     def _set(self, database: Database, home: Home | None) -> None:
-        self.database, self.entities, self.home = database, EntityStore(database), home
+        self.database = database
+        self.entities = EntityStore(database)
+        self.home = home
         self.edits += 1
 
     def use(self, database: Database, home: Home | None = None) -> None:
@@ -177,7 +179,8 @@ class Storage:
             return None
         # No edit is made meanwhile, whose own note this one would replace.
         with self.guard.reading():
-            home, stamp = self.home, folder.stamp(self.home.path)
+            home = self.home
+            stamp = folder.stamp(self.home.path)
             if not home.is_current or (stamp is not None and stamp == home.stamp):
                 return None
             state = folder.state(home.path)

@@ -100,7 +100,8 @@ class EntityStore:
 
     def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Positions and present ids by id, without ids that lead to no entity."""
-        distinct, among = list(dict.fromkeys(ids)), self.database.rows_among
+        distinct = list(dict.fromkeys(ids))
+        among = self.database.rows_among
         moved = among(
             f"SELECT old, position, id FROM redirect JOIN entity ON id = new WHERE old {IN}",
             distinct,
@@ -274,7 +275,8 @@ class EntityStore:
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
-        left, right = self.get(old), self.get(new)
+        left = self.get(old)
+        right = self.get(new)
         if left.id == right.id:
             raise ArboError(Errors.E021.format(id=left.id))
         merged = right.merged_with(left)
@@ -292,7 +294,8 @@ class EntityStore:
         for old, new in redirects.items():
             if not is_storable(old):
                 raise ArboError(Errors.E037.format(id=new, value=old))
-            found, problem = self._found([new]), ""
+            found = self._found([new])
+            problem = ""
             if not found:
                 problem = "there is no such entity"
             elif self._own([old]):
@@ -306,7 +309,8 @@ class EntityStore:
         self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
 
     def _in_batches(self, items: Iterable[T], edit: Callable[[list[T]], None]) -> int:
-        items, count = iter(items), 0
+        items = iter(items)
+        count = 0
         with self.database.transaction():
             while batch := list(islice(items, BATCH)):
                 edit(batch)
@@ -328,7 +332,8 @@ class EntityStore:
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         for old, new in self.database.rows_among(statement, ids):
             raise ArboError(Errors.E016.format(old=old, new=new))
-        start, end = self.positions, self.positions + len(batch)
+        start = self.positions
+        end = self.positions + len(batch)
         self._write(range(start, end), batch)
         self.database.set(positions=end, entities=len(self) + len(batch))
 

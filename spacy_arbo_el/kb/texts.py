@@ -63,7 +63,8 @@ class TextRows:
     def updated(self, entities: EntityStore, verbalize: Verbalization) -> "TextRows":
         """The texts of the present state. Only entities that have changed are read."""
         # An edit by another program in the meantime is taken in again the next time.
-        uuid, generation = entities.database.get("uuid"), entities.database.get("generation")
+        uuid = entities.database.get("uuid")
+        generation = entities.database.get("generation")
         positions = entities.changed_since(self.generation)
         before = self._keys_of(positions)
         owners: list[int] = []
@@ -123,7 +124,8 @@ class TextRows:
                 raise ValueError("its checksum is wrong")
             arrays = unpack_arrays(data[4:])
             uuid, generation, identity = json.loads(arrays["about"].tobytes())
-            owners, keys = arrays["owners"], arrays["keys"]
+            owners = arrays["owners"]
+            keys = arrays["keys"]
         except Exception as error:  # whatever reading damaged bytes may raise
             raise ValueError(f"{type(error).__name__}: {error}") from None
         is_array = all(a.dtype == np.int64 and a.shape == (len(keys),) for a in (owners, keys))

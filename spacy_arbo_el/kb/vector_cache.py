@@ -66,7 +66,9 @@ class VectorCache:
         folder: VectorFolder | None = None,
         most_checked: int = CHECKED,
     ):
-        self.about, self.folder, self.most_checked = about, folder, most_checked
+        self.about = about
+        self.folder = folder
+        self.most_checked = most_checked
         self._lock = ForkableLock()
         # That of this process: a lock is not inherited by a fork.
         self._file_lock: tuple[int, FileLock] | None = None
@@ -82,10 +84,14 @@ class VectorCache:
 
     def _forget(self) -> None:
         none = np.zeros(0, dtype=np.int64)
-        self._sorted, self._row_of = none, none
+        self._sorted = none
+        self._row_of = none
         self._vectors = AppendOnly.empty(self.about.dtype)
         self._readable = np.zeros(0, dtype=bool)
-        self._header, self._file_width, self._end, self.damage = b"", 0, HEADER, ""
+        self._header = b""
+        self._file_width = 0
+        self._end = HEADER
+        self.damage = ""
 
     def _path(self, suffix: str) -> Path:
         assert self.folder is not None
@@ -177,14 +183,19 @@ class VectorCache:
 
         data: The end of the file of keys.
         """
-        path, start, width = self._path(".bin"), len(self), self._file_width
+        path = self._path(".bin")
+        start = len(self)
+        width = self._file_width
         stride = width * np.dtype(self.about.dtype).itemsize
-        keys, readable, valid = [], [], []
+        keys = []
+        readable = []
+        valid = []
         with path.open("rb") as file:
             if file.read(HEADER) != self._header:
                 raise ValueError("it is of other vectors")
             rows = (os.fstat(file.fileno()).st_size - HEADER) // stride
-            at, end = 0, start
+            at = 0
+            end = start
             while at + _BLOCK.size <= len(data):
                 count, crc = _BLOCK.unpack_from(data, at)
                 last = at + _BLOCK.size + 9 * count
@@ -197,7 +208,8 @@ class VectorCache:
                     _read_at(file, HEADER + end * stride, count * stride), zlib.crc32(part)
                 )
                 valid.append(np.full(count, is_valid))
-                at, end = last, end + count
+                at = last
+                end = end + count
             usable = np.concatenate([*valid, np.zeros(0, dtype=bool)])
             if len(usable):
                 # By the open file: the path may be that of another by now.
@@ -324,7 +336,8 @@ class VectorCache:
         header = json.dumps(about).encode("utf8").ljust(HEADER - 1) + b"\n"
         for suffix in (".bin", ".keys"):
             self._path(suffix).write_bytes(header)
-        self._header, self._file_width = header, width
+        self._header = header
+        self._file_width = width
 
     def _leave_folder(self, error: OSError) -> None:
         """Keep vectors in memory from now on."""
@@ -395,7 +408,8 @@ class VectorCaches:
         if cache.folder is not None and not cache.folder.is_writable:
             elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
             if elsewhere is not None:
-                own, cache = cache, self.keep(VectorCache(cache.about, elsewhere))
+                own = cache
+                cache = self.keep(VectorCache(cache.about, elsewhere))
                 cache.take_over(own, keys)
         cache.used()
         return cache

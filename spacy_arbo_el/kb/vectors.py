@@ -53,7 +53,8 @@ class VectorRows:
         self.dtype = check_dtype(dtype)
         self.owners = np.zeros(0, dtype=np.int64) if owners is None else owners
         base = np.zeros((0, 0), dtype=dtype) if vectors is None else vectors
-        self._vectors, self.places = base.astype(dtype, copy=False), places
+        self._vectors = base.astype(dtype, copy=False)
+        self.places = places
 
     def __len__(self) -> int:
         return len(self.owners)
@@ -236,7 +237,8 @@ class EntityVectors:
         """Use the vectors in the folder that were used last, unless some are in use."""
         if self._cache is not None or self._has_looked:
             return
-        self._has_looked, home = True, self.storage.folder
+        self._has_looked = True
+        home = self.storage.folder
         texts = self._saved_texts("texts-*")
         if home is None or texts is None:
             return
@@ -270,7 +272,8 @@ class EntityVectors:
         if self.storage.database.in_transaction:
             raise ArboError(Errors.E026)
         texts = self._current_texts(verbalize)
-        keys, count = texts.keys[texts.live], 0
+        keys = texts.keys[texts.live]
+        count = 0
         self.caches.count = len(texts.keys)
         cache = self.caches.of(NAMES, fingerprint, lasting=lasting)
         cache.take_over(self._earlier, keys)
@@ -295,7 +298,8 @@ class EntityVectors:
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
         self._use(texts, cache, among)
-        self._verbalize, self._earlier = verbalize, None
+        self._verbalize = verbalize
+        self._earlier = None
         self._save_texts(texts)
         return count
 
@@ -336,7 +340,8 @@ class EntityVectors:
 
     def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
         """Use the vectors of texts from now on."""
-        before, texts = self._shown, every
+        before = self._shown
+        texts = every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
         if self._cache is not None and not is_same_encoder:
             texts = every = every.compacted()
@@ -348,7 +353,10 @@ class EntityVectors:
         owners = np.where(readable, texts.owners, -1)
         is_same = extends and np.array_equal(owners, self._rows.owners)
         self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
-        self._texts, self._shown, self._cache, self._among = every, texts, cache, among
+        self._texts = every
+        self._shown = texts
+        self._cache = cache
+        self._among = among
         self.layout += not is_same
         self.epoch += not extends
         if not extends:
@@ -390,7 +398,8 @@ class EntityVectors:
         uuid: Of the knowledge base there.
         """
         self._look()
-        texts, cache = self._texts, self._cache
+        texts = self._texts
+        cache = self._cache
         if cache is None:
             return
         lock = path / f"{cache.about.name}.lock"

@@ -41,7 +41,8 @@ def verify(path: Path) -> list[str]:
 def _derived_problems(path: Path) -> Iterator[str]:
     """Damages of what follows from the entities. It is made again where it is used."""
     for keys in sorted(path.glob("vectors-*.keys")):
-        header, rows = read_header(keys), keys.with_suffix(".bin").name
+        header = read_header(keys)
+        rows = keys.with_suffix(".bin").name
         if not keys.stat().st_size and _has_no_rows(keys.with_suffix(".bin")):
             continue  # its writer was killed before it wrote a vector
         if header is None or header[0].name != keys.stem:

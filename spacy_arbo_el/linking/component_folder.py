@@ -110,7 +110,8 @@ class ComponentFolder:
                 return parts
             except (ValueError, OSError):
                 # Another program may have saved in the meantime.
-                before, manifest = manifest, self._read_manifest()
+                before = manifest
+                manifest = self._read_manifest()
                 if manifest == before or not tries_left:
                     raise
         raise AssertionError
@@ -134,7 +135,8 @@ class ComponentFolder:
             raise ArboError(Errors.E052.format(path=path, problem=error)) from None
 
     def _read_part(self, name: str, manifest: Manifest) -> bytes:
-        path, expected = self.path / name, manifest.files.get(name)
+        path = self.path / name
+        expected = manifest.files.get(name)
         if expected is None:
             raise ArboError(Errors.E053.format(path=self.path, name=name))
         data = path.read_bytes() if path.is_file() else None
@@ -144,7 +146,8 @@ class ComponentFolder:
         return data
 
     def _open_kb(self, manifest: Manifest, open_kb: Callable[[Path], ArboKB]) -> None:
-        saved, path = manifest.about["kb"], self.path / KB
+        saved = manifest.about["kb"]
+        path = self.path / KB
         if saved is None:
             raise ArboError(Errors.E053.format(path=self.path, name=KB))
         _check_identity(path, kb_folder.state(path), saved)

@@ -170,7 +170,8 @@ class CorpusLinker:
             ranked = self.stages.with_coverage(mentions.ranked, coverage)
             decisions = self.stages.decide(ranked, threshold)
             new_entities = self._new_entities(mentions, decisions, threshold, coverage)
-        records, ids = mentions.ranked.batch.records, [""] * len(decisions.entities)
+        records = mentions.ranked.batch.records
+        ids = [""] * len(decisions.entities)
         for row in np.flatnonzero(decisions.entities < 0).tolist():
             ids[row] = new_entities.id_of(records[row].key)
         return CorpusDecisions(decisions, ids, coverage), new_entities
@@ -229,10 +230,12 @@ class CorpusLinker:
 
         Those of a text that occurs several times are taken once.
         """
-        stages, batch = self.stages, mentions.ranked.batch
+        stages = self.stages
+        batch = mentions.ranked.batch
         with self.kept.lock:
             self.kept.sync(stages.encode_inputs, stages.encoder.fingerprint)
-            new_entities, decided = self.kept.continued(), self.kept.decided()
+            new_entities = self.kept.continued()
+            decided = self.kept.decided()
         new_entities.threshold = float(threshold)
         new_entities.documents = len(mentions.places)
         unlinked = np.flatnonzero(decisions.entities < 0).tolist()
@@ -240,7 +243,8 @@ class CorpusLinker:
         taken = np.array(sorted(first.values()), dtype=np.int64)
         # In the order in which the documents were read.
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
-        settings, left = stages.datastore.settings, batch.take(taken)
+        settings = stages.datastore.settings
+        left = batch.take(taken)
         groups, known = group_mentions(
             left.records,
             left.encoded,
@@ -279,7 +283,8 @@ class CorpusLinker:
 
     def search(self, mentions: CorpusMentions) -> CorpusSearch | None:
         """The search for neighbours among mentions. None where they need none."""
-        count, ranked = self.stages.inference.n_mentions, mentions.ranked
+        count = self.stages.inference.n_mentions
+        ranked = mentions.ranked
         # Where there is no entity at all, no mention can lead another to one.
         if not count or not ranked.ranking.candidates.valid.any():
             return None
@@ -298,7 +303,8 @@ class CorpusLinker:
 
         Raises ValueError where ``read`` gives other documents than the first time.
         """
-        places, records = links.mentions.places, links.mentions.ranked.batch.records
+        places = links.mentions.places
+        records = links.mentions.ranked.batch.records
         number = -1
         for number, doc in enumerate(read()):
             if number >= len(places):

@@ -59,7 +59,8 @@ class CorpusPart:
     def to_bytes(self) -> bytes:
         """The part as bytes; scores are exact."""
         data, bounds = pack_records(self.ranked.batch.records)
-        metric, counts = np.array(self.ranked.neighbours.metric), np.array(self.counts, np.int64)
+        metric = np.array(self.ranked.neighbours.metric)
+        counts = np.array(self.counts, np.int64)
         own = {"records": data, "record_bounds": bounds, "metric": metric, "counts": counts}
         return pack_arrays({**self.arrays(), **own})
 
@@ -67,14 +68,16 @@ class CorpusPart:
     def from_bytes(cls, data: bytes) -> "CorpusPart":
         """Load the result of ``to_bytes``."""
         arrays = unpack_arrays(data)
-        bounds, counts = arrays["record_bounds"], arrays["counts"].tolist()
+        bounds = arrays["record_bounds"]
+        counts = arrays["counts"].tolist()
         records = list(PackedRecords(arrays["records"], bounds[:-1], bounds[1:]))
         numbers = arrays["documents"], len(counts)
         return cls(*mentions_of(arrays.__getitem__, records, *numbers), counts)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything but the records, by name."""
-        batch, neighbours = self.ranked.batch, self.ranked.neighbours
+        batch = self.ranked.batch
+        neighbours = self.ranked.neighbours
         ranking = self.ranked.ranking
         tables = {
             "entities": neighbours.entities,
@@ -112,7 +115,8 @@ def mentions_of(
         return TopK(array(f"{name}_ids"), array(f"{name}_scores"))
 
     inputs = SpanInputs.from_dict({name: array(f"inputs_{name}") for name in INPUTS})
-    labels, vectors = array("labels"), array("vectors")
+    labels = array("labels")
+    vectors = array("vectors")
     batch = MentionBatch(records, inputs, documents, labels, n_documents, vectors)
     neighbours = Neighbours(
         table("entities"),
@@ -142,7 +146,9 @@ class PackedRecords(Sequence[MentionRecord]):
     """
 
     def __init__(self, data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> None:
-        self._data, self._starts, self._stops = data, starts, stops
+        self._data = data
+        self._starts = starts
+        self._stops = stops
 
     def __len__(self) -> int:
         return len(self._starts)
@@ -221,7 +227,8 @@ def canonical_order(
     groups = (list(group) for _, group in groupby(by_text, key=texts.__getitem__))
     order = [n for group in groups for n in (sorted(group, key=mentions) if group[1:] else group)]
     rows = ragged_ranges(starts[order], lengths[order])
-    places, at = [range(0)] * len(texts), 0
+    places = [range(0)] * len(texts)
+    at = 0
     for number in order:
         places[number] = range(at, at + counts[number])
         at += counts[number]
@@ -235,7 +242,8 @@ def numbered(documents: np.ndarray) -> np.ndarray:
 
 def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
     """Reorder mentions that have no mutual neighbours yet."""
-    batch, neighbours = ranked.batch.take(rows), ranked.neighbours
+    batch = ranked.batch.take(rows)
+    neighbours = ranked.neighbours
     return RankedMentions(
         # Whole documents move: they are numbered anew.
         replace(batch, documents=numbered(batch.documents)),

@@ -174,7 +174,8 @@ class Corrections:
             positions = datastore.kb.entities.positions_of(
                 [correction.kb_id or "", *correction.rejected]
             )
-            position, rejected = int(positions[0]), positions[1:][positions[1:] >= 0]
+            position = int(positions[0])
+            rejected = positions[1:][positions[1:] >= 0]
             if correction.kb_id == "" or position >= 0:
                 keep[mention] = keep_exemplars[mention] = keep_texts[mention] = False
                 if position >= 0:

@@ -89,7 +89,8 @@ class DocumentLinker:
         spans: For each document the mentions that were linked.
         links: One link for each of them.
         """
-        rest, reader = iter(links), self.stages.reader
+        rest = iter(links)
+        reader = self.stages.reader
         all_links: list[DocLinks] = []
         for doc, group in zip(docs, spans):
             of_doc = {place_of(span): Link(NIL, 0.0) for span in reader.all_mentions(doc)}
@@ -103,6 +104,7 @@ class DocumentLinker:
 
     def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
         """Write mentions of new entities to their span group."""
-        getter, discovery = self.stages.reader.settings.getter, self.stages.discovery
+        getter = self.stages.reader.settings.getter
+        discovery = self.stages.discovery
         if discovery is not None and discovery.spans_key:
             annotate_new_entities(doc, links, getter, discovery.spans_key)

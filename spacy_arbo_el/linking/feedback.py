@@ -149,7 +149,8 @@ class Feedback:
 
     def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
         """Stored ids of a mention without those rejected."""
-        store, entities = self.datastore.exemplars, self.datastore.kb.entities
+        store = self.datastore.exemplars
+        entities = self.datastore.kb.entities
         row = store.row(key_of(span))
         kb_ids = store.records[row].kb_ids if row >= 0 else ()
         refused = set(entities.positions_of(rejected).tolist())

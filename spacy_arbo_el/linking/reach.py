@@ -100,7 +100,8 @@ class Reach:
         best: dict[int, tuple[float, int]] = {}
         contexts = self._contexts(records, pairs)
         for mention, number in pairs:
-            said, record = self.said[number], records[mention]
+            said = self.said[number]
+            record = records[mention]
             cosine = contexts.cosine(said.record, record)
             if said.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
                 continue

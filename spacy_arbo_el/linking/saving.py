@@ -145,8 +145,10 @@ class Serializer:
             warnings.warn(message)
 
     def _parts(self, exclude: Iterable[str]) -> list[_Part]:
-        linker, stages = self.linker, self.linker.stages
-        exemplars, vocab = stages.datastore.exemplars, linker.vocab
+        linker = self.linker
+        stages = self.linker.stages
+        exemplars = stages.datastore.exemplars
+        vocab = linker.vocab
         parts = [
             _Part(
                 "vocab",
@@ -188,7 +190,9 @@ class Serializer:
         """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
         saved: Any = srsly.msgpack_loads(data) if data else {"kind": kind_of(present), "data": b""}
-        learned, kind, name = saved["data"], saved["kind"], self.linker.name
+        learned = saved["data"]
+        kind = saved["kind"]
+        name = self.linker.name
         if kind != kind_of(present):
             shown = {"saved": f"{kind:.80}", "present": kind_of(present)}
             warnings.warn(Warnings.W503.format(name=name, **shown))

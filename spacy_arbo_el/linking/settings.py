@@ -27,7 +27,8 @@ class LiveSettings(dict[str, Any]):
         component: The component whose settings these are.
         nlp: The pipeline that it is made for. It need not be in there yet.
         """
-        of_component, of_nlp = weakref.ref(component), weakref.ref(nlp)
+        of_component = weakref.ref(component)
+        of_nlp = weakref.ref(nlp)
         self._find_config = lambda: _find_config(of_component(), of_nlp())
         self._find_nlp = of_nlp
 

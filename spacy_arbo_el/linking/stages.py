@@ -236,7 +236,8 @@ class LinkingStages:
 
     def wording(self, candidates: TopK, decisions: Decisions) -> "Wording":
         """Ids, entities and exemplars that mentions' links refer to."""
-        kb, exemplars = self.datastore.kb, self.datastore.exemplars
+        kb = self.datastore.kb
+        exemplars = self.datastore.exemplars
         return Wording.read(candidates, decisions, kb, exemplars)
 
     # The stages in turn
@@ -378,7 +379,8 @@ def make_links(
     link_scores = probability(decisions.logits[part]).tolist()
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):
-        ids, scores = ranked_ids[row][:count], ranked_scores[row][:count]
+        ids = ranked_ids[row][:count]
+        scores = ranked_scores[row][:count]
         first = entities[row, : min(count, N_TITLED)].tolist()
         titles = [wording.titles.get(position, "") for position in first]
         if not linked_ids[row]:

@@ -120,7 +120,8 @@ class MentionReader:
         labels = Counter(span.label_ for span in spans)
         discarded = {label: labels[label] for label in labels if self.is_discarded(label)}
         if discarded and self.settings.discards_values:
-            count, names = sum(discarded.values()), ", ".join(sorted(discarded))
+            count = sum(discarded.values())
+            names = ", ".join(sorted(discarded))
             warn_once(Warnings.W543.format(count=count, labels=names), "W543")
         return [span for span in spans if span.label_ not in discarded]
 
@@ -147,7 +148,8 @@ class MentionReader:
         groups = [group for _, group in numbered]
         given = texts_as_written(groups)
         texts = given if self.settings.normalizer is None else self._normalized(given)
-        inputs, rest = self.inputs_of(texts), iter(texts.normalized)
+        inputs = self.inputs_of(texts)
+        rest = iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
         records = [
@@ -211,7 +213,8 @@ class MentionReader:
         if changed:
             named = self.named(sorted({some[number] for number in changed for some in strings}))
             for number in changed:
-                before, after = strings[0][number], strings[1][number]
+                before = strings[0][number]
+                after = strings[1][number]
                 words = len(before.split())
                 is_free = words == len(after.split()) or (
                     after not in named and named.get(before, 0) <= words

@@ -49,13 +49,15 @@ class MentionRecord:
     @property
     def context(self) -> str:
         """The mention with the text around it, on one line, for people to read."""
-        before, after = self.before[-SHOWN_CONTEXT:], self.after[:SHOWN_CONTEXT]
+        before = self.before[-SHOWN_CONTEXT:]
+        after = self.after[:SHOWN_CONTEXT]
         return " ".join(f"{before}{self.text}{after}".split())
 
     @property
     def passage(self) -> str:
         """The mention with its context, without cut words at the ends."""
-        before, after = self.before, self.after
+        before = self.before
+        after = self.after
         if len(before) >= CONTEXT:
             before = before[before.find(" ") + 1 :]
         if len(after) >= CONTEXT:

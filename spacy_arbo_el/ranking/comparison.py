@@ -17,7 +17,8 @@ ALIKE = 0.6
 # Variants with a common ending of so many letters, and another beginning, are opposed.
 ENDING = 4
 # Code points of digits.
-ZERO, NINE = 48, 57
+ZERO = 48
+NINE = 57
 # No name has more words that count.
 MOST_WORDS = 32
 # What an entity is compared by, in this order: the fields of ``StringSimilarity``.

@@ -20,7 +20,8 @@ from ..storage.locks import ForkableLock
 from .features import CandidateFeatures, ContextFits
 
 # The most word pieces of a context and of a description, special tokens included.
-CONTEXT_PIECES, DESCRIPTION_PIECES = 96, 64
+CONTEXT_PIECES = 96
+DESCRIPTION_PIECES = 64
 # The kind of vectors, in their store.
 KIND = "descriptions"
 # What stands in place of a row of the vectors.

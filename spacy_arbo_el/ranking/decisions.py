@@ -68,7 +68,8 @@ class Paths(Sequence[list[Step]]):
     """
 
     def __init__(self, trace: Callable[[int], list[Step]], count: int):
-        self._trace, self._count = trace, count
+        self._trace = trace
+        self._count = count
 
     def __len__(self) -> int:
         return self._count
@@ -220,7 +221,8 @@ class ExemplarVote:
         count = len(ranked.neighbours)
         # A last column for mentions without voters.
         voters = voters.resized(voters.width + 1)
-        owners, log_odds = voters.ids, voters.scores
+        owners = voters.ids
+        log_odds = voters.scores
         rows = resized_table(rows, voters.width, -1)
         parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
         blocks = [self.votes(owners[part], log_odds[part]) for part in parts]
@@ -347,7 +349,8 @@ class _Nodes:
         self, neighbours: Neighbours, calibration: Calibration
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sources, targets and weights, (E,) each."""
-        n_entities, first_exemplar = len(self.entities), len(self.entities) + self.n_mentions
+        n_entities = len(self.entities)
+        first_exemplar = len(self.entities) + self.n_mentions
         by_text = np.flatnonzero((self._entity >= 0) & (self._exemplar < 0))
         by_exemplar = np.flatnonzero((self._entity >= 0) & (self._exemplar >= 0))
         exemplar = np.searchsorted(self.exemplars, self._exemplar[by_exemplar])
@@ -379,7 +382,8 @@ class _Nodes:
         """Steps from a linked mention's entity to the mention."""
         n_entities = len(self.entities)
         steps: list[Step] = []
-        exemplar, node = -1, n_entities + mention
+        exemplar = -1
+        node = n_entities + mention
         while node >= n_entities:
             item = node - n_entities
             if item < self.n_mentions:

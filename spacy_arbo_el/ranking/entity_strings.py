@@ -185,7 +185,8 @@ class StringIndex:
             missing = wanted[~self._names.has(wanted)]
             if len(self._names) > MAX_NAMES:
                 # Other threads may still compare with the present table.
-                self._names, missing = StringTable(self._reader), wanted
+                self._names = StringTable(self._reader)
+                missing = wanted
             self._names.replace(missing, self._read(missing))
             return self._names
 
@@ -217,7 +218,8 @@ class _Sources:
 
     @classmethod
     def of(cls, datastore: Datastore) -> "_Sources":
-        entities, exemplars = datastore.kb.entities, datastore.exemplars
+        entities = datastore.kb.entities
+        exemplars = datastore.exemplars
         owners = exemplars.entities(datastore.kb)
         return cls(entities, entities.changes.total, exemplars.serials, owners)
 
@@ -312,7 +314,8 @@ class EntityStrings:
         """
         exact = np.zeros(entities.shape, dtype=np.float32)
         for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
-            record, entity = records[mention], int(entities[mention, column])
+            record = records[mention]
+            entity = int(entities[mention, column])
             written = self._written.get(entity, frozenset())
             exact[mention, column] = record.text in written or record.normalized in written
         return exact

@@ -261,7 +261,8 @@ class FeatureRanker:
         one, other: Positions of the entities in the knowledge base.
         RETURNS: None where the two have no features.
         """
-        weights, candidates = self.weights_in(context), self.gather(batch, neighbours, context)
+        weights = self.weights_in(context)
+        candidates = self.gather(batch, neighbours, context)
         if weights is None or candidates is None:
             return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
@@ -286,9 +287,11 @@ class FeatureRanker:
 
         RETURNS: The mentions that have a gold entity, and their candidates, part by part.
         """
-        datastore, count = context.datastore, neighbours.exemplars.width
+        datastore = context.datastore
+        count = neighbours.exemplars.width
         part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
-        mentions, gathered = [np.zeros(0, dtype=np.int64)], []
+        mentions = [np.zeros(0, dtype=np.int64)]
+        gathered = []
         with datastore.reading() as retriever:
             for part in range(PARTS):
                 withheld = part_of == part
@@ -332,7 +335,8 @@ class FeatureRanker:
         candidates = self.gather(batch, neighbours, context)
         if candidates is None:
             return [replace(self, weights=None)] * (parts + 1)
-        rows, shares = np.arange(len(batch)), np.ones(len(batch))
+        rows = np.arange(len(batch))
+        shares = np.ones(len(batch))
         if len(context.datastore.exemplars) and neighbours.exemplars.width:
             withheld, gathered = self.gather_withheld(batch, neighbours, gold, context)
             candidates = CandidateFeatures.concat([candidates, *gathered])

@@ -164,7 +164,9 @@ def cross_fit(
     RETURNS: None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
-    candidates, correct, shares = labelled.candidates, labelled.correct, labelled.shares
+    candidates = labelled.candidates
+    correct = labelled.correct
+    shares = labelled.shares
     gold = labelled.gold
     if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None

@@ -111,7 +111,8 @@ class RankerWeights:
         inputs = inputs_of(candidates)[0, [one, other]].astype(np.float64)
         x = (inputs - self.mean) / self.spread
         z = x @ self.hidden + self.bias
-        step, slope = z[0] - z[1], 1 - np.tanh(z[1]) ** 2
+        step = z[0] - z[1]
+        slope = 1 - np.tanh(z[1]) ** 2
         rise = np.divide(np.tanh(z[0]) - np.tanh(z[1]), step, out=slope, where=np.abs(step) > 1e-6)
         parts = (x[0] - x[1]) * (self.linear + self.hidden @ (rise * self.out))
         whole = np.zeros(candidates.features.shape[2])
@@ -192,7 +193,8 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
     scores: (m, c) float, whose softmax is the share of each candidate.
     """
     scores = np.where(candidates.valid, scores, -np.inf)
-    rows, best = np.arange(len(scores)), scores.argmax(axis=1)
+    rows = np.arange(len(scores))
+    best = scores.argmax(axis=1)
     features = candidates.features[rows, best].astype(np.float64)
     near = np.maximum(features[:, FEATURES.index("nearest")] - NEAR, 0.0)
     share = log_softmax(scores, candidates.valid)[rows, best]

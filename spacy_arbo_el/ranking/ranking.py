@@ -308,7 +308,8 @@ def rank_by_best_evidence(
     neighbours: Neighbours, calibration: Calibration, n_candidates: int
 ) -> Ranking:
     """Rank the entities of texts and of exemplars. A text goes before an exemplar where equal."""
-    texts, exemplars = neighbours.entities, neighbours.exemplars
+    texts = neighbours.entities
+    exemplars = neighbours.exemplars
     entities = np.concatenate([texts.ids, neighbours.exemplar_entities], axis=1)
     logits = [
         calibration.logits("entity", texts.scores),

@@ -52,16 +52,19 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     lengths = np.array([len(word) + 2 for word in words], dtype=np.int64)
     joined = "".join(f" {word} " for word in words)
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    starts, word_of = offsets_of(lengths)[:-1], np.repeat(np.arange(len(words)), lengths)
+    starts = offsets_of(lengths)[:-1]
+    word_of = np.repeat(np.arange(len(words)), lengths)
     left = (starts + lengths)[word_of] - np.arange(len(codes))
     values = (codes + np.uint64(1)) * FACTOR
 
-    places, keys = np.arange(len(codes)), np.zeros(len(codes), dtype=np.uint64)
+    places = np.arange(len(codes))
+    keys = np.zeros(len(codes), dtype=np.uint64)
     found_places: list[np.ndarray] = [places[:0]]
     found_keys: list[np.ndarray] = [keys[:0]]
     for length in range(1, longest + 1):
         is_long = left[places] >= length
-        places, keys = places[is_long], keys[is_long]
+        places = places[is_long]
+        keys = keys[is_long]
         keys = mix(keys + values[places + length - 1])
         whole = np.ones(len(places), dtype=bool)
         if length < shortest:

@@ -28,7 +28,9 @@ PROBES_FACTOR = 1.05
 TRAINING_ROWS_PER_CELL = 40
 # Mentions that are searched for, or added to the cells, at a time.
 BLOCK = 16384
-ABOUT, ROWS, CELLS = "search.json", "searched.npy", "cells.faiss"
+ABOUT = "search.json"
+ROWS = "searched.npy"
+CELLS = "cells.faiss"
 # Whether FAISS can map a file of cells.
 MAPS_CELLS = os.name == "posix"
 
@@ -178,12 +180,14 @@ class Cells:
     @classmethod
     def build(cls, vectors: np.ndarray, readable: np.ndarray, similarity: Similarity) -> "Cells":
         """readable: (r,) int64, ascending, the mentions that are searched."""
-        cells, width = int(4 * np.sqrt(len(readable))), vectors.shape[1]
+        cells = int(4 * np.sqrt(len(readable)))
+        width = vectors.shape[1]
         inner = similarity.metric == "ip"
         metric = faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2
         centres = (faiss.IndexFlatIP if inner else faiss.IndexFlatL2)(width)
         index = faiss.IndexIVFFlat(centres, width, cells, metric)
-        index.cp.niter, index.cp.max_points_per_centroid = 6, TRAINING_ROWS_PER_CELL
+        index.cp.niter = 6
+        index.cp.max_points_per_centroid = TRAINING_ROWS_PER_CELL
         sample = min(len(readable), cells * TRAINING_ROWS_PER_CELL)
         chosen = np.random.default_rng(0).choice(readable, sample, replace=False)
         index.train(np.ascontiguousarray(vectors[np.sort(chosen)]))

@@ -244,7 +244,8 @@ class Datastore:
             return self._refresh()
 
     def _refresh(self) -> Retriever:
-        start, n_texts = time.perf_counter(), 0
+        start = time.perf_counter()
+        n_texts = 0
         self.kb.reload_if_changed()
         if not self.is_current:
             self.changed()
@@ -305,7 +306,8 @@ class Datastore:
 
         among: (positions,) bool; None for all. No entities may be added in the block.
         """
-        before, self._among = self._among, among
+        before = self._among
+        self._among = among
         try:
             yield
         finally:
@@ -330,7 +332,8 @@ class Datastore:
         encode: Texts to raw vectors, one for each.
         """
         texts = dict.fromkeys(t for one in entities for t in self.settings.verbalization(one))
-        new, cache = dict(zip(keys_of(texts), texts)), self.vector_cache(NAMES)
+        new = dict(zip(keys_of(texts), texts))
+        cache = self.vector_cache(NAMES)
         keys = np.array(list(new), dtype=np.int64)
         missing = keys[~cache.has(keys)]
         if len(missing):
@@ -375,7 +378,8 @@ class Datastore:
         """
         if batch.has_vector.all():
             return None
-        entities, table = self.kb.entities, np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
+        entities = self.kb.entities
+        table = np.full((len(batch), MOST_NAMED), -1, dtype=np.int64)
         for mention in np.flatnonzero(~batch.has_vector).tolist():
             named = entities.at_all(entities.with_name(batch.normalized[mention]))
             best = sorted(named, key=lambda position: (-named[position].frequency, position))

@@ -18,7 +18,8 @@ def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
     """(len(texts), width) float32, raw. Texts of about the same length are encoded at a time."""
     if len(texts) < MIN_LOGGED:
         return encode_batch(encoder, texts)
-    batches, parts = text_batches(texts), []
+    batches = text_batches(texts)
+    parts = []
     with progress(len(texts), "Encoding the knowledge base", "text", ONCE) as bar:
         for rows in batches:
             parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))

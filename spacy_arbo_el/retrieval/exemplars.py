@@ -100,7 +100,8 @@ class ExemplarStore:
         """
         if len(records) != len(inputs):
             raise ArboError(Errors.E302.format(records=len(records), inputs=len(inputs)))
-        new, first_new = [], len(self.records)
+        new = []
+        first_new = len(self.records)
         for i, record in enumerate(records):
             row = self.row(record.key)
             if row >= first_new:

@@ -10,7 +10,8 @@ from .similarity import Similarity
 # Mentions of a document that are compared by one matrix product.
 MAX_COMPARED = 1024
 # Similarities, and pairs of vectors, that are in memory at a time.
-MAX_SCORES, MAX_PAIRS = 1 << 22, 1 << 14
+MAX_SCORES = 1 << 22
+MAX_PAIRS = 1 << 14
 # Vectors that are hashed at a time.
 HASHED = 4096
 

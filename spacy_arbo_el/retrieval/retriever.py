@@ -40,7 +40,10 @@ class EntitySearch:
         similarity: Similarity,
         oversampling: int = 3,
     ):
-        self.rows, self.owners, self.index, self.similarity = rows, owners, index, similarity
+        self.rows = rows
+        self.owners = owners
+        self.index = index
+        self.similarity = similarity
         usable = owners >= 0
         self._usable = None if usable.all() else usable
         # Where every entity has one row, one row per entity is enough.
@@ -165,7 +168,8 @@ class Retriever:
         allowed: As in ``neighbours``.
         """
         nearest = self._nearest_exemplars(vectors, count, allowed)
-        valid, rows = nearest.valid, nearest.ids
+        valid = nearest.valid
+        rows = nearest.ids
         found = TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores)
         return found, np.where(valid, self.exemplar_entities[rows], -1)
 
@@ -193,8 +197,10 @@ class Retriever:
         Ever more exemplars are searched, up to ``MAX_SEARCHED``, for mentions whose entities are
         too few.
         """
-        total, wanted = len(self.exemplar_rows), self.n_exemplar_entities
-        parts, open_mentions = [TopK.empty(0)], np.arange(len(vectors))
+        total = len(self.exemplar_rows)
+        wanted = self.n_exemplar_entities
+        parts = [TopK.empty(0)]
+        open_mentions = np.arange(len(vectors))
         numbers = [open_mentions[:0]]
         wide = min(max(count, EXEMPLARS_PER_ENTITY * wanted), total)
         while len(open_mentions):
@@ -222,7 +228,8 @@ def search_by_label(
     for label in np.unique(allowed.label_numbers):
         mentions = np.flatnonzero(allowed.label_numbers == label)
         nearest = search(vectors[mentions], count, allowed.masks[label])
-        result.ids[mentions], result.scores[mentions] = nearest.ids, nearest.scores
+        result.ids[mentions] = nearest.ids
+        result.scores[mentions] = nearest.scores
     return result
 
 

@@ -94,7 +94,8 @@ class RetrieverBuilder:
         )
 
     def _text_index(self, kb: ArboKB) -> Index:
-        source, rows = (kb, kb.vectors.epoch), np.arange(len(kb.rows))
+        source = (kb, kb.vectors.epoch)
+        rows = np.arange(len(kb.rows))
         previous = self._previous(self._texts, source, rows)
         index = self.settings.index(kb.rows, self.settings.similarity, kb.vectors.index, previous)
         kb.vectors.index = index.attached

@@ -31,7 +31,8 @@ def unlike_the_run(nlp: Language, settings: dict[str, Any], rate: dict[str, Any]
 
     rate: Its settings.
     """
-    warmup, total = rate.get("warmup_steps", 0), rate.get("total_steps", 0)
+    warmup = rate.get("warmup_steps", 0)
+    total = rate.get("total_steps", 0)
     if not warmup and not total:
         return
     steps = steps_of_run(nlp, settings, max(warmup, 2 * total))
@@ -64,7 +65,9 @@ def steps_of_run(nlp: Language, settings: dict[str, Any], most: int) -> int:
 
     The corpus is read by another reader, no further than needed.
     """
-    epochs, limit, steps = settings["max_epochs"], settings["max_steps"], most + 1
+    epochs = settings["max_epochs"]
+    limit = settings["max_steps"]
+    steps = most + 1
     if limit > 0:
         steps = min(steps, limit)
     if epochs > 0:

@@ -62,7 +62,9 @@ class Checkpoint(NamedTuple):
         optimizer: Optimizer,
     ) -> "Checkpoint":
         """Take the state of components and their optimizer."""
-        names, counts, arrays = _parameter_names(pipes), {}, {}
+        names = _parameter_names(pipes)
+        counts = {}
+        arrays = {}
         for name, pipe in _trained(pipes):
             arrays[name] = np.frombuffer(pipe.model.to_bytes(), dtype=np.uint8)
             if hasattr(pipe, "trainer"):

@@ -123,18 +123,21 @@ def create_evaluation(
     corpus: Gives the examples to evaluate on.
     settings: The training settings, resolved.
     """
-    callback, weights = settings["before_to_disk"], settings["score_weights"]
+    callback = settings["before_to_disk"]
+    weights = settings["score_weights"]
     used = {name: weight for name, weight in weights.items() if weight}
 
     def calibrate_and_evaluate() -> Evaluation:
         release_memory()
-        as_saved, held_out = nlp, {}
+        as_saved = nlp
+        held_out = {}
         if hasattr(callback, "calibrate_and_score"):
             as_saved, held_out = callback.calibrate_and_score(nlp)
         known = {name: value for name, value in held_out.items() if value is not None}
         if known.keys() >= used.keys() and len(as_saved.pipeline) == 1:
             # There is nothing else to score: the documents need not be linked once more.
-            score, scores = 0.0, {name: known[name] for name in known if name != ERRORS}
+            score = 0.0
+            scores = {name: known[name] for name in known if name != ERRORS}
         else:
             score, scores = create_evaluation_callback(as_saved, corpus, weights)()
             scores.update({name: value for name, value in known.items() if name in scores})

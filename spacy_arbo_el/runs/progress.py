@@ -56,9 +56,11 @@ class _ProgressTable:
     """The table of one training while it is printed."""
 
     def __init__(self, interval: int, stdout: IO) -> None:
-        self._stdout, self._interval = stdout, interval
+        self._stdout = stdout
+        self._interval = interval
         self._start = self._stepped = time.monotonic()
-        self._steps, self._seconds = 0, 0.0
+        self._steps = 0
+        self._seconds = 0.0
         self._log_level = log.level
         log.setLevel(logging.INFO)
         self._write_row(HEADER)
@@ -83,7 +85,8 @@ class _ProgressTable:
             self._bar.clear()
             self._write_row(list(self._cells(info, now - self._start)))
             self._stdout.flush()
-            self._steps, self._seconds = 0, 0.0
+            self._steps = 0
+            self._seconds = 0.0
             self._bar.reset(self._interval)
         self._stepped = time.monotonic()
 

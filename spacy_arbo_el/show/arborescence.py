@@ -15,7 +15,10 @@ from ..mentions.annotations import DEFAULT_EXTENSION, Evidence, Link, links_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 
 # Pixels: of a row and a column, and how high and how wide a box is at most.
-ROW, COLUMN, HEIGHT, WIDTH = 34, 250, 26, 190
+ROW = 34
+COLUMN = 250
+HEIGHT = 26
+WIDTH = 190
 # Characters of a box.
 LENGTH = 24
 FILLS = {
@@ -105,10 +108,12 @@ def as_svg(roots: Iterable[Node]) -> str:
     boxes = []
     row = column = 0
     for top, depth, parent, node in _placed(roots):
-        row, column = max(row, top + 1), max(column, depth + 1)
+        row = max(row, top + 1)
+        column = max(column, depth + 1)
         before = None if parent is None else ((depth - 1) * COLUMN, parent * ROW)
         boxes.append((node, depth * COLUMN, top * ROW, before))
-    width, height = max(column * COLUMN - (COLUMN - WIDTH), 1) + 2, max(row * ROW, 1)
+    width = max(column * COLUMN - (COLUMN - WIDTH), 1) + 2
+    height = max(row * ROW, 1)
     box = {"height": HEIGHT, "width": WIDTH, "letters": LENGTH, "fills": FILLS}
     return part("forest", boxes, width, height, box)
 

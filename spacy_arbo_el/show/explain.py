@@ -107,7 +107,8 @@ class Explainer:
         self, ranked: RankedMentions, row: int, link: Link, expected: str
     ) -> tuple[tuple[str, ...], Mapping[str, float], str]:
         """Compare the first candidate with another, feature by feature and in context."""
-        reranker, ids = self.stages.reranker, list(link.ids)
+        reranker = self.stages.reranker
+        ids = list(link.ids)
         others = [expected] if expected in ids[1:] else ids[1:2]
         if not isinstance(reranker, FeatureRanker) or not others:
             return (), {}, ""
@@ -154,7 +155,8 @@ class Explainer:
 
     def _correction(self, position: int, ranked: RankedMentions, row: int) -> str:
         """Describe the correction that excludes an entity; "" for none."""
-        datastore, corrections = self.stages.datastore, self.stages.corrections
+        datastore = self.stages.datastore
+        corrections = self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
         cover = corrections.matches(batch, datastore).get(0)
         if cover is None:

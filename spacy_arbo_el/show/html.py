@@ -110,7 +110,8 @@ def _entity(span: Span, kb_url_template: str | None, extension: str) -> dict[str
         label += f" <bdi>{escaped(link.cluster)}</bdi>"
     # What displaCy puts in place of its texts; it takes the colour from the label.
     drawn = {"text": f"<bdi>{escaped(span.text)}</bdi>", "label": label}
-    address, name = NO_ADDRESS, ""
+    address = NO_ADDRESS
+    name = ""
     if linked:
         name = _name(span.kb_id_, link)
         if kb_url_template:

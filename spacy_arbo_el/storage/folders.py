@@ -147,7 +147,8 @@ def exchange(left: Path, right: Path) -> bool:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):
         return False
-    at_fdcwd, rename_exchange = -100, 2
+    at_fdcwd = -100
+    rename_exchange = 2
     return rename(at_fdcwd, os.fsencode(left), at_fdcwd, os.fsencode(right), rename_exchange) == 0
 
 

@@ -23,7 +23,8 @@ entity_formats = catalogue.create("spacy_arbo_el", "entity_formats", entry_point
 corpus_formats = catalogue.create("spacy_arbo_el", "corpus_formats", entry_points=True)
 
 # How sure ``sniff`` is, from 0 to 1: by the end of the file's name, and by its beginning.
-BY_NAME, BY_START = 0.5, 0.9
+BY_NAME = 0.5
+BY_START = 0.9
 # Bytes of a file's beginning that ``sniff`` gets.
 START = 4096
 # Kinds of files that no reader reads, by their beginning or the end of their names.
@@ -91,14 +92,16 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
     The reader that is most certain counts, of equally certain ones the first by name. A folder is
     known by its first file of each suffix.
     """
-    best, found = 0.0, ""
+    best = 0.0
+    found = ""
     samples = list(map(_sample, _files(path)))
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
             continue
         sure = max((_sure(reader, name, start) for name, start in samples), default=0.0)
         if sure > best:
-            best, found = sure, format
+            best = sure
+            found = format
     return found
 
 

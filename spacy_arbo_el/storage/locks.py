@@ -152,13 +152,15 @@ class SharedLock:
     def _keep_own(self) -> None:
         """Forget what other threads have of the lock."""
         thread = threading.get_ident()
-        reads, depth = self._readers.get(thread, 0), self._depth
+        reads = self._readers.get(thread, 0)
+        depth = self._depth
         is_writing = self.is_writing
         self._reset()
         if reads:
             self._readers[thread] = reads
         if is_writing:
-            self._writer, self._depth = thread, depth
+            self._writer = thread
+            self._depth = depth
 
     def _downgrade(self) -> bool:
         """Become a reader, unless an outer block still writes. RETURNS: Whether that was done."""

@@ -70,7 +70,9 @@ def _bare(line: str) -> str:
 
 
 def _cells(line: str) -> list[str]:
-    cells, at, line = [], 0, _bare(line)
+    cells = []
+    at = 0
+    line = _bare(line)
     while at <= len(line):
         found = _CELL.match(line, at)
         assert found is not None, "any text is a cell"

@@ -48,7 +48,8 @@ class EmbeddingCache:
         mentions: (n, width) float32, raw.
         """
         prepare = self.similarity.prepare
-        self.texts, self.mentions = np.array(prepare(texts)), np.array(prepare(mentions))
+        self.texts = np.array(prepare(texts))
+        self.mentions = np.array(prepare(mentions))
         self._device_texts: Any = None
         self._device_mentions: Any = None
 
@@ -74,7 +75,8 @@ class EmbeddingCache:
         if not len(of_texts) or not len(of_mentions):
             return of_texts if len(of_texts) else of_mentions
         vectors = np.empty((len(nodes), of_texts.shape[1]), dtype=np.float32)
-        vectors[is_text], vectors[~is_text] = of_texts, of_mentions
+        vectors[is_text] = of_texts
+        vectors[~is_text] = of_mentions
         return vectors
 
     def follow(

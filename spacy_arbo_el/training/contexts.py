@@ -87,7 +87,8 @@ class ContextObjective:
         described = [position for position in wanted.tolist() if found[position].description]
         own = gold[:, described].toarray() > 0
         has_positive = own.any(axis=1)
-        mentions, own = mentions[has_positive], own[has_positive]
+        mentions = mentions[has_positive]
+        own = own[has_positive]
         if not len(mentions):
             return None
         columns = np.tile(np.arange(len(described)), (len(mentions), 1))

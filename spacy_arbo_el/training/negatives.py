@@ -56,7 +56,8 @@ class HardNegatives:
     ) -> np.ndarray:
         """Nearest text of each nearest wrong entity: (b, count)."""
         own = forbid_pairs(*table.text_pairs(queries))
-        vectors, metric = cache.vectors(queries), cache.similarity.metric
+        vectors = cache.vectors(queries)
+        metric = cache.similarity.metric
         k = count * TEXTS_PER_ENTITY
         texts = nearest(vectors, cache.device_texts, k, metric, own)
         flat = texts.ids[texts.valid]
@@ -72,7 +73,8 @@ class HardNegatives:
         forbidden = _both(
             forbid_pairs(*table.mention_pairs(queries)), forbid_mask(table.cluster < 0)
         )
-        vectors, metric = cache.vectors(queries), cache.similarity.metric
+        vectors = cache.vectors(queries)
+        metric = cache.similarity.metric
         others = nearest(vectors, cache.device_mentions, count, metric, forbidden)
         others = others.resized(count)
         return np.where(others.valid, others.ids + table.n_texts, -1)

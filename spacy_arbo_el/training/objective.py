@@ -92,7 +92,8 @@ class Objective:
             return Batch(queries, none, none)
         positives = self.positives(queries, table, cache)
         has_positive = (positives >= 0).any(axis=1)
-        queries, positives = queries[has_positive], positives[has_positive]
+        queries = queries[has_positive]
+        positives = positives[has_positive]
         negatives = self.negatives(queries, table, cache) if len(queries) else none
         return Batch(queries, positives, negatives)
 

@@ -128,7 +128,8 @@ def parents(
     row[members] = np.arange(len(members))
     labelled = np.flatnonzero(row[mentions] >= 0)
     rows = row[mentions[labelled]]
-    vectors, metric = cache.mentions[members], cache.similarity.metric
+    vectors = cache.mentions[members]
+    metric = cache.similarity.metric
     parent = find_parents(vectors, similarity, offsets, queries=rows, metric=metric)
     own_text = np.where(parent == ENTITY, text[rows], -1)
     positives = np.full((len(mentions), 1 + with_entity), -1, dtype=np.int64)

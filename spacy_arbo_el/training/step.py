@@ -119,7 +119,8 @@ def train_step(
     """
     nodes = np.unique(np.concatenate([term.batch.nodes for term in terms]))
     n_texts = int(np.searchsorted(nodes, len(text_inputs)))
-    texts, mentions = nodes[:n_texts], nodes[n_texts:] - len(text_inputs)
+    texts = nodes[:n_texts]
+    mentions = nodes[n_texts:] - len(text_inputs)
     text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
     spans = mention_inputs.take(mentions)
     if revised is not None:
@@ -127,7 +128,8 @@ def train_step(
     mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), spans)
     raw = np.concatenate([text_vectors, mention_vectors])
     vectors = similarity.prepare(raw)
-    total, d_vectors = 0.0, np.zeros_like(vectors)
+    total = 0.0
+    d_vectors = np.zeros_like(vectors)
     for term in terms:
         loss, gradient = _loss_of(term, model, nodes, vectors, similarity)
         total += loss
@@ -148,12 +150,14 @@ def _loss_of(
     vectors: (n, width) float32, prepared.
     RETURNS: The loss, and (n, width) float32.
     """
-    batch, targets = term.batch, term.batch.targets
+    batch = term.batch
+    targets = term.batch.targets
     valid = targets >= 0
     query_row = np.searchsorted(nodes, batch.queries)
     target_row = np.zeros(targets.shape, dtype=np.int64)
     target_row[valid] = np.searchsorted(nodes, targets[valid])
-    queries, target_vectors = vectors[query_row], vectors[target_row]
+    queries = vectors[query_row]
+    target_vectors = vectors[target_row]
     positive = np.zeros(targets.shape, dtype=bool)
     positive[:, : batch.positives.shape[1]] = True
     similarities = similarity.paired(queries, target_vectors)

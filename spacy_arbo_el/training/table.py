@@ -85,7 +85,8 @@ class GoldTable:
 
     def members(self, clusters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The mentions of ``c`` clusters, cluster by cluster, with offsets (c + 1,)."""
-        starts, lengths = self._offsets[clusters], self.cluster_sizes[clusters]
+        starts = self._offsets[clusters]
+        lengths = self.cluster_sizes[clusters]
         return self._sorted[ragged_ranges(starts, lengths)], offsets_of(lengths)
 
     def texts_of(self, mention: int) -> np.ndarray:

@@ -134,10 +134,12 @@ class Trainer:
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
-            mentions_read, vectors = encoded.mentions, encoded.mention_vectors
+            mentions_read = encoded.mentions
+            vectors = encoded.mention_vectors
             if revised is not None:
                 as_stored = ~np.isin(mentions_read, revised.rows)
-                mentions_read, vectors = mentions_read[as_stored], vectors[as_stored]
+                mentions_read = mentions_read[as_stored]
+                vectors = vectors[as_stored]
             data.cache.update_mentions(mentions_read, vectors)
         self.total += len(mentions)
         return loss, sum(len(term.batch.queries) for term in terms)
@@ -148,7 +150,8 @@ class Trainer:
         rows: (b,) int64, rows of mentions in the exemplar store.
         """
         data = self._current_data()
-        cache, table = data.cache, data.table
+        cache = data.cache
+        table = data.table
         vectors = cache.vectors(rows + table.n_texts)
         best = nearest(vectors, cache.device_texts, 1, cache.similarity.metric).resized(1)
         return TopK(np.append(table.text_entity, -1)[best.ids], best.scores)
@@ -160,7 +163,8 @@ class Trainer:
 
     def _current_data(self) -> _TrainingData:
         """Data of the present datastore, refreshed if due."""
-        datastore, data = self.datastore, self._data
+        datastore = self.datastore
+        data = self._data
         if data is None:
             datastore.refresh()
             self.seen, self._data = 0, self._read_datastore()
@@ -173,7 +177,8 @@ class Trainer:
 
     def _encode_again(self, data: _TrainingData) -> None:
         """Encode what may be a candidate or a negative with the present encoder."""
-        datastore, start = self.datastore, time.perf_counter()
+        datastore = self.datastore
+        start = time.perf_counter()
         release_memory()
         datastore.encode_exemplars()
 
@@ -196,7 +201,8 @@ class Trainer:
 
     def _terms(self, mentions: np.ndarray, data: _TrainingData) -> list[Term]:
         """The objectives that have queries in this step."""
-        table, terms = data.table, []
+        table = data.table
+        terms = []
         for number, objective in enumerate(self.objective.terms):
             queries = objective.chosen_queries(mentions, table)
             self.seen += len(queries) if number == 0 else 0
@@ -207,7 +213,9 @@ class Trainer:
 
     def _train_contexts(self, mentions: np.ndarray, data: _TrainingData) -> float:
         """Compute the gradients of contexts and descriptions. RETURNS: The loss."""
-        objective, table, cache = self.objective.contexts, data.table, data.cache
+        objective = self.objective.contexts
+        table = data.table
+        cache = data.cache
         if objective is None or not len(mentions):
             return 0.0
         datastore = self.datastore
@@ -239,10 +247,13 @@ class Trainer:
         keep: Whether vectors of ``earlier`` stay as they were cached.
         """
         datastore = self.datastore
-        kb, exemplars, settings = datastore.kb, datastore.exemplars, datastore.settings
+        kb = datastore.kb
+        exemplars = datastore.exemplars
+        settings = datastore.settings
         entities = kb, kb.edits, kb.vectors.layout, settings.verbalization
         if earlier is not None and earlier.entities == entities:
-            texts, inputs = earlier.texts, earlier.text_inputs
+            texts = earlier.texts
+            inputs = earlier.text_inputs
         else:
             texts = kb.vectors.distinct_texts(settings.verbalization)
             inputs = datastore.encoder.read_texts(texts.texts)
@@ -280,7 +291,8 @@ class Trainer:
             self.datastore.refresh()
             self._data = self._read_datastore()
             self._data.cache.refreshes = state["refreshes"]
-        self.seen, self.total = state["seen"], state["total"]
+        self.seen = state["seen"]
+        self.total = state["total"]
 
 
 def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:

@@ -116,10 +116,13 @@ def _number(value: Any) -> Any:
 
 def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText:
     check_object(document)
-    text, mentions, in_pieces = "", [], 0
+    text = ""
+    mentions = []
+    in_pieces = 0
     unread: list[str] = []
     for passage in _parts(items(document.get("passages") or [], "passages")):
-        start, words = integer(passage, "offset"), passage.get("text") or ""
+        start = integer(passage, "offset")
+        words = passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
         given, about, several, keys = _mentions(passage, start, id_key)

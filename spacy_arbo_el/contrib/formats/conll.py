@@ -79,12 +79,14 @@ class AidaReader:
 
 
 def _articles(source: Source) -> Iterator[NumberedLines]:
-    id_, lines = "", list[tuple[int, str]]()
+    id_ = ""
+    lines = list[tuple[int, str]]()
     for number, line in read_lines(source.path, source.on_error):
         start = DOCSTART.fullmatch(line)
         if start:
             yield id_, _stripped(lines)
-            id_, lines = (start[1] or "").strip(), []
+            id_ = (start[1] or "").strip()
+            lines = []
         else:
             lines.append((number, line))
     yield id_, _stripped(lines)
@@ -97,7 +99,8 @@ def _stripped(lines: Numbered) -> Numbered:
 
 
 def _article(lines: Numbered) -> Growing:
-    text, between = Growing(), ""
+    text = Growing()
+    between = ""
     # The number of the line that begins the mention, of the part of the text, and its columns.
     opened: tuple[int, int, list[str]] | None = None
     for number, line in [*lines, (lines[-1][0] + 1, "")]:
@@ -155,13 +158,15 @@ class ConlluReader:
         fields: list[str] = []
 
         def documents() -> Iterator[NumberedLines]:
-            id_, lines = "", list[tuple[int, str]]()
+            id_ = ""
+            lines = list[tuple[int, str]]()
             for number, line in read_lines(source.path, source.on_error):
                 if declared := FIELDS.match(line):
                     fields[:] = declared[1].split("-")
                 if start := NEWDOC.fullmatch(line):
                     yield id_, _with_tokens(lines)
-                    id_, lines = (start[1] or "").strip(), []
+                    id_ = (start[1] or "").strip()
+                    lines = []
                 else:
                     lines.append((number, line))
             yield id_, _with_tokens(lines)
@@ -174,10 +179,12 @@ def _with_tokens(lines: Numbered) -> Numbered:
 
 
 def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
-    text, end = Growing(), 0
+    text = Growing()
+    end = 0
     # By the name of an entity: the beginnings of its open mentions, and their fields.
     opened: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    start, number = 0, 0
+    start = 0
+    number = 0
     tagged = _Tagged(text)
     for number, before, form, misc in _words(lines):
         entities = misc.get("Entity", "")
@@ -257,7 +264,8 @@ def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, dict[str, st
     The text of a word within a longer token is "", since it has that of the token. That of an empty
     node is None.
     """
-    before, covered = "", 0
+    before = ""
+    covered = 0
     for number, line in lines:
         if not line.strip():
             covered = 0

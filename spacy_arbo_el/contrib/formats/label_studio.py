@@ -80,7 +80,8 @@ class LabelStudioReader:
 
 def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText | None:
     check_object(task)
-    data, annotations = task.get("data"), items(task.get("annotations", []), "annotations")
+    data = task.get("data")
+    annotations = items(task.get("annotations", []), "annotations")
     check_object(data)
     kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
     if not kept:
@@ -99,7 +100,8 @@ def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]
     unread: list[str] = []
     for result in items(results, "result"):
         check_object(result)
-        value, kind = result.get("value"), str(result.get("type"))
+        value = result.get("value")
+        kind = str(result.get("type"))
         check_object(value)
         key = str(result.get("id"))
         region = regions.setdefault(key, {})

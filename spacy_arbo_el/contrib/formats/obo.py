@@ -80,7 +80,9 @@ def _read_term(
     entries: Entries, number: int, tags: dict[str, list[str]], scopes: tuple[str, ...], kind: str
 ) -> Entity | None:
     """The entity of a term. None where it is left out."""
-    id_, title, report = _one(tags, "id"), _one(tags, "name"), entries.report
+    id_ = _one(tags, "id")
+    title = _one(tags, "name")
+    report = entries.report
     if not id_ or "|" in id_:
         problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
         raise line_error(entries.path, number, problem)
@@ -119,7 +121,8 @@ def _stanzas(
     path: PathLike, encoding: str, bad: OnBad
 ) -> Iterator[tuple[int, str, dict[str, list[str]]]]:
     """(first line, kind, values by tag) of each stanza. The header of the file comes first."""
-    start, kind = 1, "header"
+    start = 1
+    kind = "header"
     tags: dict[str, list[str]] = {}
     for number, line in read_lines(path, bad, encoding=encoding):
         line = line.strip()
@@ -127,7 +130,9 @@ def _stanzas(
             continue
         if line.startswith("["):
             yield start, kind, tags
-            start, kind, tags = number, line[1:-1], {}
+            start = number
+            kind = line[1:-1]
+            tags = {}
             if not line.endswith("]"):
                 kind = ""
                 bad(line_error(path, number, f"a stanza begins with [Name] (got {line!r:.40})."))

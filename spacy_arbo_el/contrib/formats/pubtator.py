@@ -100,7 +100,8 @@ class _Abstract:
 
     def add_line(self, number: int, line: str) -> None:
         """Add the next line. Raises Problem if it is not a line of this document."""
-        match, columns = TEXT_LINE.fullmatch(line), line.split("\t")
+        match = TEXT_LINE.fullmatch(line)
+        columns = line.split("\t")
         id_ = match[1] if match else columns[0]
         if id_ != self.id:
             raise Problem(f"a line of document {id_[:40]!r} inside document {self.id!r}. {FORM}.")
@@ -124,7 +125,8 @@ def _documents(source: Source) -> Iterator[_Abstract]:
         title = TEXT_LINE.fullmatch(line)
         starts = title is not None and title[2] == "t"
         if not line.strip():
-            after_empty, skips = True, False
+            after_empty = True
+            skips = False
             continue
         # Some files have empty lines within a document.
         if document and (
@@ -143,7 +145,8 @@ def _documents(source: Source) -> Iterator[_Abstract]:
                 document.add_line(number, line)
             except Problem as problem:
                 source.report(number, problem)
-                document, skips = None, True
+                document = None
+                skips = True
     if document:
         yield document
 

@@ -74,7 +74,8 @@ class SkosReader:
                 for other in thesaurus.replacements(concept):
                     report.redirect([str(concept)], other)
                 continue
-            names, about = thesaurus.names(concept), thesaurus.description(concept)
+            names = thesaurus.names(concept)
+            about = thesaurus.description(concept)
             if not names:
                 report.skip(f"no label in {', '.join(self.languages)}")
                 continue
@@ -104,20 +105,21 @@ class _Thesaurus:
     def __init__(self, graph: Any, languages: tuple[str, ...]) -> None:
         from rdflib import DCTERMS, OWL, RDF, RDFS, SKOS, Namespace
 
-        obo, iao = Namespace(OBO), Namespace(IAO)
+        obo = Namespace(OBO)
+        iao = Namespace(IAO)
         xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
-        self.graph, self.languages = graph, tuple(one.lower() for one in languages)
+        self.graph = graph
+        self.languages = tuple(one.lower() for one in languages)
         # Predicates of names, the preferred ones first; and those of a resource's text.
         self._names = (
             (SKOS.prefLabel, xl.prefLabel, RDFS.label),
             (SKOS.altLabel, xl.altLabel, obo.hasExactSynonym),
             (SKOS.hiddenLabel, xl.hiddenLabel),
         )
-        self._texts, self._definitions = (
-            (xl.literalForm, RDF.value),
-            (SKOS.definition, iao["0000115"]),
-        )
-        self._deprecated, self._replaced = OWL.deprecated, (DCTERMS.isReplacedBy, iao["0100001"])
+        self._texts = (xl.literalForm, RDF.value)
+        self._definitions = (SKOS.definition, iao["0000115"])
+        self._deprecated = OWL.deprecated
+        self._replaced = (DCTERMS.isReplacedBy, iao["0100001"])
 
     def is_deprecated(self, concept: Any) -> bool:
         values = self.graph.objects(concept, self._deprecated)

@@ -53,7 +53,8 @@ class UmlsReader:
         definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
         types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
         for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
-            definition_rows, type_rows = definitions.of(concept), types.of(concept)
+            definition_rows = definitions.of(concept)
+            type_rows = types.of(concept)
             names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
             if not names:
                 entries.report.skip("all names suppressed")

@@ -69,7 +69,9 @@ class WebAnnoReader:
 
 def _grown(lines: Numbered) -> Growing:
     columns = _columns(lines)
-    text, spans, end = Growing(), _JoinedSpans(), 0
+    text = Growing()
+    spans = _JoinedSpans()
+    end = 0
     for words, rows in _sentences(lines):
         end = _add(text, spans, words, rows, columns, end)
     for start, last, label, ids in spans.values():
@@ -113,7 +115,8 @@ def _sentences(lines: Numbered) -> Iterator[tuple[str, list[TokenRow]]]:
         if line.startswith(TEXT):
             if rows:
                 yield "\n".join(words), rows
-                words, rows = [], []
+                words = []
+                rows = []
             words.append(_plain(line.removeprefix(TEXT)))
         elif line.strip() and not line.startswith("#"):
             cells = line.split("\t")
@@ -151,7 +154,8 @@ def _add(
     for (number, cells), (a, b) in zip(rows, places):
         for key, label, id_ in _annotations(number, cells, *columns):
             spans.join(key, (start + a, start + b), label, id_)
-    last_place, last_offset = places[-1], offsets[-1]
+    last_place = places[-1]
+    last_offset = offsets[-1]
     return last_offset[1] + len(words) - last_place[1]
 
 

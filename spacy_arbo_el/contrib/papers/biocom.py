@@ -186,7 +186,8 @@ def mined_pairs(
     RETURNS: (b, n) bool, which targets count. A query without negatives has no positives, and the
         other way round.
     """
-    is_positive, is_negative = positive & valid, ~positive & valid
+    is_positive = positive & valid
+    is_negative = ~positive & valid
     largest = np.where(is_negative, similarity, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
     least = np.where(is_positive, similarity, np.inf).min(axis=1, keepdims=True, initial=np.inf)
     hard_positive = is_positive & (similarity - margin < largest)

@@ -265,16 +265,19 @@ def nearer_than_gold(
     """
     members, offsets = table.members(np.arange(len(table.cluster_sizes)))
     gold, similarity = nearest_gold_texts(members, offsets, table, cache)
-    members, similarity = members[gold >= 0], similarity[gold >= 0]
+    members = members[gold >= 0]
+    similarity = similarity[gold >= 0]
     index = FlatIndex(cache.texts, cache.similarity)
     hits = index.search(cache.mentions[members], k * TEXTS_PER_ENTITY)
     nearer = hits.valid & (hits.scores > similarity[:, None])
     nearer &= has_vector(cache.texts)[np.maximum(hits.ids, 0)]
-    row, text = np.nonzero(nearer)[0], hits.ids[nearer]
+    row = np.nonzero(nearer)[0]
+    text = hits.ids[nearer]
     # A gold text may seem nearer than itself by rounding.
     own_row, own_text = table.text_pairs(table.n_texts + members)
     wrong = ~np.isin(row * table.n_texts + text, own_row * table.n_texts + own_text)
-    row, text = row[wrong], text[wrong]
+    row = row[wrong]
+    text = text[wrong]
     places = first_of_each(row, table.text_entity[text], len(members), k)
     chosen = places[places >= 0]
     return members[row[chosen]], text[chosen]

@@ -117,7 +117,8 @@ def distill(
     fix_random_seed(settings.seed)
     rng = np.random.default_rng(settings.seed)
     parts = [_split(lessons, settings.held_out, rng) for lessons in (mentions, names)]
-    kept, held_out = [part[0] for part in parts], [part[1] for part in parts]
+    kept = [part[0] for part in parts]
+    held_out = [part[1] for part in parts]
     before = agreement(student, held_out, settings.target)
     for step, loss in enumerate(_steps(student, kept, settings, rng), 1):
         progress(step, loss)
@@ -148,7 +149,9 @@ def mention_lessons(
     settings: DistillationSettings,
 ) -> Lessons:
     """Spans of documents with the teacher's vectors."""
-    lessons, count, rest = [], 0, filter(None, spans)
+    lessons = []
+    count = 0
+    rest = filter(None, spans)
     while count < settings.mentions:
         groups = list(islice(rest, DOCUMENTS))
         if not groups:
@@ -208,7 +211,8 @@ def train_step(student: Model, batch: Sequence[Lessons], target: str) -> float:
     towers = [student.get_ref("mention"), student.get_ref("entity")]
     outputs = [tower.begin_update(part.inputs) for tower, part in zip(towers, batch)]
     raw = np.concatenate([tower.ops.to_numpy(out) for tower, (out, _) in zip(towers, outputs)])
-    vectors, taught = unit(raw), np.concatenate([part.vectors for part in batch])
+    vectors = unit(raw)
+    taught = np.concatenate([part.vectors for part in batch])
     loss, d_vectors = LOSSES[target](vectors, taught)
     d_raw = Cosine().prepare_backward(raw, d_vectors).astype(np.float32)
     start = 0
@@ -245,7 +249,8 @@ def agreement(student: Model, lessons: Sequence[Lessons], target: str) -> float:
     own = np.concatenate(
         [encoder.encode_mentions(mentions.inputs), encoder.encode_texts(names.inputs)]
     )
-    own, taught = unit(own), np.concatenate([mentions.vectors, names.vectors])
+    own = unit(own)
+    taught = np.concatenate([mentions.vectors, names.vectors])
     if target == "vectors":
         return float(np.einsum("nd,nd->n", own, taught).mean())
     upper = np.triu_indices(len(own), 1)

@@ -32,7 +32,8 @@ from .silver import Scan, SilverReport, SilverSettings, choose
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
 # The parts of the documents.
-DEV, TRAIN = "dev", "train"
+DEV = "dev"
+TRAIN = "train"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class HiddenDev:
 
         share: The share of entities that lose a name, see ``HiddenSettings``.
         """
-        dictionary, generator = scan.dictionary, np.random.default_rng(settings.seed)
+        dictionary = scan.dictionary
+        generator = np.random.default_rng(settings.seed)
         chosen = choose(scan.names, settings.per_name, settings.seed)
         groups_of = _entities_with_several(dictionary)
         hidden = _hide_found(scan, groups_of, share, generator)

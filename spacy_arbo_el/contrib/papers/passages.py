@@ -199,7 +199,8 @@ def with_markers(
     new_low = low + (bounds - pieces.bounds)[text_of]
     new_high = new_low.copy()
     first, last = np.split(places + rank, 2)
-    new_low[some], new_high[some] = first[which.ravel()], last[which.ravel()] + 1
+    new_low[some] = first[which.ravel()]
+    new_high[some] = last[which.ravel()] + 1
     return WordPieces(ids, bounds), new_low, new_high
 
 
@@ -238,7 +239,8 @@ def _passages(
     while at < len(mentions):
         gap = int(gaps[np.searchsorted(gaps, at, side="right")])
         group = mentions[at : min(gap, at + max_mentions)]
-        first, reach = int(low[group[0]]), np.maximum.accumulate(high[group])
+        first = int(low[group[0]])
+        reach = np.maximum.accumulate(high[group])
         count = int(np.searchsorted(reach, first + budget - 2 * context, side="right"))
         group = group[: max(count, 1)]
         last = int(reach[len(group) - 1])

@@ -119,9 +119,12 @@ class Scan:
 
     def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
         if not found.names:
-            docs, names = f"{found.n_read:,}", f"{len(dictionary.names):,}"
+            docs = f"{found.n_read:,}"
+            names = f"{len(dictionary.names):,}"
             raise ArboError(PaperMessages.E841.format(docs=docs, names=names))
-        self.dictionary, self.found, self.folder = dictionary, found, folder
+        self.dictionary = dictionary
+        self.found = found
+        self.folder = folder
         # (n,) int64, the number of the name of each mention.
         self.names = np.array(found.names, dtype=np.int64)
 
@@ -137,7 +140,8 @@ class Scan:
 
     def report(self, chosen: np.ndarray) -> SilverReport:
         """The report on these mentions."""
-        names, of_docs = self.dictionary.names, np.array(self.found.docs, dtype=np.int64)
+        names = self.dictionary.names
+        of_docs = np.array(self.found.docs, dtype=np.int64)
         kept = np.unique(self.names[chosen]).tolist()
         counts = {
             **dict.fromkeys(REASONS, 0),

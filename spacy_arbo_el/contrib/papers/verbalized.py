@@ -209,7 +209,8 @@ class IterativePrediction:
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
         if not (counts > 1).any():
             return batch
-        texts, inputs = stages.reader.texts_of(spans), batch.inputs
+        texts = stages.reader.texts_of(spans)
+        inputs = batch.inputs
         entities, logits, corrected = _first(stages, batch)
         written = np.full(len(batch), -1, dtype=np.int64)
         per_round = np.ceil(self.share * counts).astype(np.int64)
@@ -223,7 +224,8 @@ class IterativePrediction:
                 break
             with_links = write_links(stages.datastore.kb, texts, written, self.limit)
             now = stages.reader.inputs_of(with_links)
-            rest, inputs = _different(inputs, now, rest), now
+            rest = _different(inputs, now, rest)
+            inputs = now
             if not len(rest):
                 continue
             again = batch.take(rest).with_vectors(stages.encode_inputs(inputs.take(rest)))

@@ -119,14 +119,16 @@ def read_with_links(
     rows: (b,) int64, the rows of the mentions to train on in the exemplar store.
     RETURNS: The rows without those of mentions that are written in.
     """
-    exemplars, kb = stages.datastore.exemplars, stages.datastore.kb
+    exemplars = stages.datastore.exemplars
+    kb = stages.datastore.kb
     groups = [group for group in spans if group]
     stored = np.array(
         [exemplars.row(key) for group in groups for key in keys_of(group)], dtype=np.int64
     )
     documents = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     rng = random_generator()
-    written, doubt = np.full(len(stored), -1, dtype=np.int64), rng.random(len(stored))
+    written = np.full(len(stored), -1, dtype=np.int64)
+    doubt = rng.random(len(stored))
     by_gold = trainer.total < settings.predicted_after
     if not by_gold:
         known = np.flatnonzero(stored >= 0)

@@ -8,9 +8,11 @@ from ...mentions.record import MentionRecord
 from .review import Review
 
 # Mentions that are drawn, the most central ones, and edges from each to its nearest.
-DRAWN, EDGES = 80, 3
+DRAWN = 80
+EDGES = 3
 # Half the width of the map, in its own units, and the distance of the farthest mention.
-HALF, FAR = 100.0, 88.0
+HALF = 100.0
+FAR = 88.0
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ def cluster_map(review: Review, name: str) -> ClusterMap:
     cosines = vectors @ vectors[entity.medoid]
     cosines[entity.medoid] = 2.0
     order = np.argsort(-cosines, kind="stable")[:DRAWN]
-    kept, cosines = vectors[order], np.minimum(cosines[order], 1.0)
+    kept = vectors[order]
+    cosines = np.minimum(cosines[order], 1.0)
     around = kept - kept[0]
     axes = np.linalg.svd(around, full_matrices=False)[2][:2]
     plane = np.zeros((len(order), 2))

@@ -24,7 +24,9 @@ from .errors import ReviewMessages
 
 # A mention: its document and offsets. Its label where several are over the same text, else "".
 Key = tuple[str, int, int, str]
-CHANGED, APPEARED, WENT = "changed", "appeared", "went"
+CHANGED = "changed"
+APPEARED = "appeared"
+WENT = "went"
 COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
 # The reason where nothing else explains a change.
 MOVED = "probability moved"
@@ -172,7 +174,8 @@ def differences(
     why = Reasons(old, new)
     found = []
     for key in sorted({*before, *after}):
-        was, now = before.get(key), after.get(key)
+        was = before.get(key)
+        now = after.get(key)
         first, second = (one.kb_id if one is not None else NIL for one in (was, now))
         if first == second:
             continue
@@ -194,7 +197,8 @@ class Reasons:
     def __call__(self, was: Linked | None, now: Linked | None) -> str:
         if was is None or now is None:
             return "mention found" if was is None else "mention not found"
-        gone, came = was.kb_id, now.kb_id
+        gone = was.kb_id
+        came = now.kb_id
         if gone != NIL and self.new is not None and not _has(self.new, gone):
             if gone not in self.new:
                 return f"{gone} removed"

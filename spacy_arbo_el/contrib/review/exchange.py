@@ -72,7 +72,8 @@ def _results(text: str, units: list[int], span: dict[str, Any]) -> list[dict[str
 
     units: The offset of each character of the text as Label Studio counts, and of its end.
     """
-    start, end = span["start"], span["end"]
+    start = span["start"]
+    end = span["end"]
     place = {"start": units[start], "end": units[end]}
     about = {"id": f"{start}-{end}", "to_name": "text"}
     # The text of a text area is what was typed, so the words are with the label.

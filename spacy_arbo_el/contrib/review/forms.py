@@ -66,7 +66,8 @@ class Form:
 
 def _read(field: str, form: Mapping[str, list[str]]) -> Any:
     """The name and the value of a field, see ``FORMS``."""
-    name, kind = field.rstrip("*,|"), field[-1]
+    name = field.rstrip("*,|")
+    kind = field[-1]
     values = form.get(name, [""])
     if kind == "*":
         return name, [value for value in values if value]

@@ -60,7 +60,8 @@ class LinkReview:
     """
 
     def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
-        self.linker, self.docs = linker, list(docs)
+        self.linker = linker
+        self.docs = list(docs)
         self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
         self._doc_of = dict(zip(self.texts, self.docs))
         self._kept = KeptResults()
@@ -133,7 +134,8 @@ class LinkReview:
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
     found: dict[str, dict[tuple[int, int], tuple[str, str]]] = {}
-    new, chosen = linker.new_entities, []
+    new = linker.new_entities
+    chosen = []
     for entry in new.history.standing():
         for key in entry["mentions"] if "kb_id" in entry else ():
             row = new.rows.row(tuple(key))

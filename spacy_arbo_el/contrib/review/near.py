@@ -19,7 +19,8 @@ from ...mentions.record import MentionBatch, MentionRecord
 # Mentions that are linked anew to see what an acceptance has changed.
 RELINKED = 100
 # Mentions of a new entity that are ranked when its page is opened, and mentions of a batch.
-CENTRAL, BATCH = 12, 256
+CENTRAL = 12
+BATCH = 256
 # Decisions from which probabilities are calibrated on them.
 ENOUGH = 50
 
@@ -72,7 +73,8 @@ class Near:
         """Ids of clusters similar to the central mention, best first."""
         new = self.new
         with new.lock:
-            vectors, row = new.rows.vectors, new.rows.row(entity.members[entity.medoid].key)
+            vectors = new.rows.vectors
+            row = new.rows.row(entity.members[entity.medoid].key)
             order = np.argsort(-(vectors @ vectors[row]), kind="stable")[: 6 * RELINKED]
             return list(dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist()))
 
@@ -81,9 +83,11 @@ class Near:
 
         Of those that no entity fitted, the most similar to it and its exemplars are linked anew.
         """
-        linker, new = self.linker, self.new
+        linker = self.linker
+        new = self.new
         linker.refresh()
-        entity, store = linker.kb.get(kb_id), linker.exemplars
+        entity = linker.kb.get(kb_id)
+        store = linker.exemplars
         own = [i for i, one in enumerate(store.records) if entity.id in self.entities_of(one)]
         vectors = np.vstack([linker.kb.vectors.of_entity(entity.id)[None], store.vectors[own]])
         with new.lock:

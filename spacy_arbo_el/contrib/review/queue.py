@@ -122,8 +122,10 @@ class Queue:
     """The new entities that are not decided on, in order. curve: See ``near.fitted``."""
 
     def __init__(self, new_entities: Callable[[], NewEntities], curve: Curve | None = None) -> None:
-        self._new, self.curve = new_entities, curve
-        new, rows = self._new(), []
+        self._new = new_entities
+        self.curve = curve
+        new = self._new()
+        rows = []
         for start in range(0, len(new), 1000):
             rows += [QueueRow.of(one, new.threshold, curve) for one in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
@@ -149,7 +151,8 @@ class Queue:
         ids = (i for _, i in self._order if i in chosen and i not in left_out)
         rows = [self.rows[entity_id] for entity_id in ids]
         if filters.query().keys() - {"state", "sort", "page"}:
-            wanted, text = self._with_mentions(filters), filters.q.casefold()
+            wanted = self._with_mentions(filters)
+            text = filters.q.casefold()
             rows = [
                 row
                 for row in rows
@@ -166,7 +169,8 @@ class Queue:
             return None
         new = self._new()
         with new.lock:
-            numbers, rows = new.clusters.numbers.tolist(), new.rows
+            numbers = new.clusters.numbers.tolist()
+            rows = new.rows
             found = {
                 number
                 for number, record, nearest in zip(numbers, rows.records, rows.nearest)

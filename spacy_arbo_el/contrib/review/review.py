@@ -45,15 +45,20 @@ class Review:
         read_only: bool = False,
         save: Callable[[Language], None] | None = None,
     ) -> None:
-        self.nlp, self.model, self.read_only = nlp, model, read_only
-        self.journal, self.deciding = Journal(model, read_only=read_only), Deciding(nlp)
+        self.nlp = nlp
+        self.model = model
+        self.read_only = read_only
+        self.journal = Journal(model, read_only=read_only)
+        self.deciding = Deciding(nlp)
         self.linker = self.deciding.linker
         self.near = Near(nlp, self.linker)
         saved = srsly.read_json(model / "meta.json").get(META) or {}
         self._saved = saved["entries"] if saved.get("journal") == self.journal.id != "" else 0
-        self._save, self.saved = save or partial(save_pipeline, path=model), False
+        self._save = save or partial(save_pipeline, path=model)
+        self.saved = False
         # One decision at a time; and what the pages show, which waits for no save.
-        self._deciding, self.lock = threading.RLock(), threading.RLock()
+        self._deciding = threading.RLock()
+        self.lock = threading.RLock()
         # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
         self.alone = threading.RLock()
         if new is not None:
@@ -194,7 +199,8 @@ class Review:
                 count = len(self.journal.log.entries)
                 self.nlp.meta[META] = {"journal": self.journal.id, "entries": count}
                 self._save(self.nlp)
-                self._saved, self.saved = count, True
+                self._saved = count
+                self.saved = True
 
     # Learning in the loop
 
@@ -227,7 +233,8 @@ class Review:
 
     def found(self, text: str, count: int) -> list[Entity]:
         """Entities of this id or with a similar name."""
-        kb, text = self.linker.kb, text.strip()
+        kb = self.linker.kb
+        text = text.strip()
         found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
         return list({entity.id: entity for entity in found}.values())[:count]
 
@@ -257,7 +264,8 @@ class Review:
 
     def accepted(self, key: MentionKey) -> str:
         """The entity that a mention became, "" for none."""
-        row, clusters = self.new.rows.row(key), self.new.clusters
+        row = self.new.rows.row(key)
+        clusters = self.new.clusters
         number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
         return clusters.accepted.get(number, "")
 
@@ -277,7 +285,9 @@ class RankingThread(threading.Thread):
 
     def __init__(self, review: Review) -> None:
         super().__init__(daemon=True)
-        self.review, self.changed, self.problem = review, 0, ""
+        self.review = review
+        self.changed = 0
+        self.problem = ""
         self.decisions = review.decided
 
     @property

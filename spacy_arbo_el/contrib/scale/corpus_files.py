@@ -117,8 +117,11 @@ class _Layout:
     def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
         self.folder = folder
         self._shapes: dict[str, tuple[np.dtype, int]] = {}
-        self._passages, self._pieces, metric = 0, 0, "ip"
-        counts, lengths = array("q"), array("q")
+        self._passages = 0
+        self._pieces = 0
+        metric = "ip"
+        counts = array("q")
+        lengths = array("q")
         with (folder / RECORDS).open("wb") as file:
             for part in parts:
                 metric = part.ranked.neighbours.metric
@@ -160,16 +163,20 @@ class _Layout:
         start = document = passage = piece = 0
         for part in parts:
             rows = self._row_of[start : start + len(part.ranked.batch)]
-            arrays, inputs = part.arrays(), part.ranked.batch.inputs
+            arrays = part.arrays()
+            inputs = part.ranked.batch.inputs
             arrays["documents"] = arrays["documents"] + document
             arrays["inputs_passage"] = arrays["inputs_passage"] + passage
-            pieces, passages = inputs.ids, inputs.offsets[1:] + piece
+            pieces = inputs.ids
+            passages = inputs.offsets[1:] + piece
             out["inputs_ids"][piece : piece + len(pieces)] = pieces
             out["inputs_offsets"][passage + 1 : passage + 1 + len(passages)] = passages
             for name in out.keys() - set(_AS_READ):
                 _put(out[name], rows, arrays[name])
-            start, document = start + len(rows), document + len(part.counts)
-            passage, piece = passage + len(passages), piece + len(pieces)
+            start = start + len(rows)
+            document = document + len(part.counts)
+            passage = passage + len(passages)
+            piece = piece + len(pieces)
         self._save("numbers", numbered(out["documents"]))
         for written in out.values():
             written.flush()
@@ -200,7 +207,8 @@ class FileIds(Sequence[str]):
     """
 
     def __init__(self, ids: np.ndarray, numbers: np.ndarray) -> None:
-        self._ids, self._numbers = ids, numbers
+        self._ids = ids
+        self._numbers = numbers
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -214,7 +222,8 @@ class FileIds(Sequence[str]):
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
-    decisions, count = decided.decisions, len(decided.decisions.entities)
+    decisions = decided.decisions
+    count = len(decided.decisions.entities)
     number_of: dict[str, int] = {"": -1}
     for id_ in decided.cluster_ids:
         number_of.setdefault(id_, len(number_of) - 1)
@@ -251,7 +260,8 @@ def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
 def read_decisions(folder: Path) -> CorpusDecisions:
     """Map the result of ``write_decisions``."""
     arrays = MappedArrays(folder)
-    entities, bounds = arrays["entities"], arrays["step_bounds"]
+    entities = arrays["entities"]
+    bounds = arrays["step_bounds"]
     kinds, refs, logits = (arrays[f"step_{name}"] for name in ("kinds", "refs", "logits"))
 
     def steps(mention: int) -> Iterator[Step]:

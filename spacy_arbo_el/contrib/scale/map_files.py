@@ -21,7 +21,8 @@ from .identity import differing
 from .on_ray import RaySettings
 from .shards import Shard, read_shards, write_shards
 
-JOB, SHARDS = "job.json", "shards.jsonl"
+JOB = "job.json"
+SHARDS = "shards.jsonl"
 # What workers are made of: a job says the task and its settings.
 J = TypeVar("J")
 # Does a shard, and writes its output.

@@ -52,8 +52,13 @@ from .on_ray import RaySettings
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
 
-MENTIONS, CORPUS, SEARCH, ARRANGED = "mentions", "corpus", "search", "arranged.json"
-NEIGHBOURS, DECIDED, REDUCED = "neighbours", "decided", "decided.json"
+MENTIONS = "mentions"
+CORPUS = "corpus"
+SEARCH = "search"
+ARRANGED = "arranged.json"
+NEIGHBOURS = "neighbours"
+DECIDED = "decided"
+REDUCED = "decided.json"
 NEW_ENTITIES = "new_entities"
 
 
@@ -178,7 +183,8 @@ class SearchWorker:
 
     def __init__(self, job: Job) -> None:
         check_same(job.versions, versions())
-        self.job, self.arranged = job, Arranged.of(job)
+        self.job = job
+        self.arranged = Arranged.of(job)
         self.mentions = read_mentions(job.folder / CORPUS)
         vectors = self.mentions.ranked.batch.encoded
         self.search = CorpusSearch.from_disk(job.folder / SEARCH, vectors)
@@ -194,8 +200,10 @@ def reduce_mentions(job: Job) -> None:
 
     job: The documents and the settings. The neighbours of the mentions of all its shards are found.
     """
-    pipeline, mentions = PipelineWorker(job), read_mentions(job.folder / CORPUS)
-    linker, arranged = pipeline.linker.corpus, Arranged.of(job)
+    pipeline = PipelineWorker(job)
+    mentions = read_mentions(job.folder / CORPUS)
+    linker = pipeline.linker.corpus
+    arranged = Arranged.of(job)
     if arranged.searched:
         mentions = linker.with_neighbours(mentions, _neighbours(job, arranged, mentions))
     decided, new_entities = linker.decide(mentions, pipeline.linker.threshold)
@@ -213,7 +221,8 @@ def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
         if not nearest.width:
             nearest = TopK.empty(len(mentions.documents), arrays["ids"].shape[1])
         rows = arranged.rows(shard, mentions)
-        nearest.ids[rows], nearest.scores[rows] = arrays["ids"], arrays["scores"]
+        nearest.ids[rows] = arrays["ids"]
+        nearest.scores[rows] = arrays["scores"]
     return nearest
 
 
@@ -232,18 +241,21 @@ class WritingWorker:
         self.decided = read_decisions(job.folder / DECIDED)
 
     def __call__(self, shard: Shard) -> None:
-        start, nlp = time.perf_counter(), self.shards.pipeline.nlp
+        start = time.perf_counter()
+        nlp = self.shards.pipeline.nlp
         problems = Problems(json.loads(self.job.file(MENTIONS, shard, ".json").read_bytes()))
         documents = DocBin().from_disk(self.job.file(MENTIONS, shard, ".spacy"))
         with nlp.memory_zone():
-            docs, links = list(documents.get_docs(nlp.vocab)), self._links(shard)
+            docs = list(documents.get_docs(nlp.vocab))
+            links = self._links(shard)
             for doc, rows in zip(docs, self.mentions.places[self.arranged.documents(shard)]):
                 self.linker.write(doc, self.linker.links_of(links, rows))
             self.shards.write(shard, docs, problems, start)
 
     def _links(self, shard: Shard) -> CorpusLinks:
         """The decisions with the words for those on a shard."""
-        rows, decisions = self.arranged.rows(shard, self.mentions), self.decided.decisions
+        rows = self.arranged.rows(shard, self.mentions)
+        decisions = self.decided.decisions
         paths = [decisions.paths[row] for row in rows.tolist()]
         own = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
         stages = self.linker.stages

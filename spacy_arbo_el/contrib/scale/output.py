@@ -23,7 +23,8 @@ def schema() -> Any:
 
 def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
     rows = list(rows_of(docs, get_spans, extension))
-    pyarrow, buffer = import_pyarrow(), io.BytesIO()
+    pyarrow = import_pyarrow()
+    buffer = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows, schema=schema()), buffer)
     return buffer.getvalue()
 

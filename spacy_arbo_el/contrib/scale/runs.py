@@ -68,5 +68,6 @@ def discover_in_shards(job: Job, ray: RaySettings | None = None) -> NewEntities:
 
 def summary(job: Job, part: str = "") -> dict[str, Any]:
     """Sum the counts of the finished shards of a part. part: See ``link_in_shards``."""
-    done, shards = job.done(), part_of(read_shards(job.folder / SHARDS), part)
+    done = job.done()
+    shards = part_of(read_shards(job.folder / SHARDS), part)
     return summed(job.report_of(shard) for shard in shards if shard.number in done)

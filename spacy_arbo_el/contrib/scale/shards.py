@@ -78,7 +78,8 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
             if len(singles) < size:
                 continue
             yield Shard(number, singles)
-            number, singles = number + 1, ()
+            number = number + 1
+            singles = ()
             continue
         for start, stop, offset in borders(file, size):
             yield Shard(number, (name,), start, stop, offset)
@@ -132,7 +133,8 @@ def _borders_of_lines(file: Path, size: int) -> Iterator[tuple[int, int, int]]:
         for line in lines:
             if end - start == size:
                 yield start, end, offset
-                start, offset = end, position
+                start = end
+                offset = position
             end += 1
             position += len(line)
     if end > start:

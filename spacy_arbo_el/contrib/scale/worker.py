@@ -98,7 +98,8 @@ class ShardWorker:
         self.pipeline = PipelineWorker(job)
 
     def __call__(self, shard: Shard) -> None:
-        start, problems = time.perf_counter(), Problems()
+        start = time.perf_counter()
+        problems = Problems()
         with self.pipeline.nlp.memory_zone():
             docs = [
                 linked
@@ -119,7 +120,8 @@ class ShardWorker:
         place = linker.mentions.getter, linker.cfg["extension"]
         links = [link for _, link in linked_mentions(docs, *place)]
         linked = sum(not link.is_nil for link in links)
-        worker, seconds = f"{platform.node()}:{os.getpid()}", time.perf_counter() - start
+        worker = f"{platform.node()}:{os.getpid()}"
+        seconds = time.perf_counter() - start
         counts = len(docs), len(links), linked, len(links) - linked, len(problems)
         report = ShardReport(shard.number, worker, *counts, round(seconds, 3))
         self.job.finish(shard, FORMATS[self.job.format](docs, *place), problems, report)

@@ -40,7 +40,10 @@ class RecordReader:
         report: "ImportReport | None" = None,
     ) -> None:
         self.report = ImportReport() if report is None else report
-        self.path, self.bad, self.separator, self._fixed = path, bad, separator, fields
+        self.path = path
+        self.bad = bad
+        self.separator = separator
+        self._fixed = fields
         self._fields: dict[tuple[str, ...], dict[str, list[int]]] = {}
         # Of all records, and of those that have other keys but no name; and these keys.
         self._total = self._unnamed = 0
@@ -235,7 +238,8 @@ class Entries:
     """
 
     def __init__(self, path: PathLike, report: ImportReport | None):
-        self.path, self.report = path, report or ImportReport()
+        self.path = path
+        self.report = report or ImportReport()
         self._lines: dict[str, int] = {}
 
     def check_new(self, entity_id: str, number: int) -> None:

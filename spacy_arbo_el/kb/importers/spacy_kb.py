@@ -99,7 +99,8 @@ def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
     for alias in kb.get_alias_strings():
         candidates = kb.get_alias_candidates(alias)
         for candidate in candidates:
-            entity_id, prior = candidate.entity_, candidate.prior_prob
+            entity_id = candidate.entity_
+            prior = candidate.prior_prob
             aliases[entity_id].append((-prior, alias))
             counts[entity_id] = candidate.entity_freq
             if len(candidates) > 1:

@@ -110,7 +110,9 @@ class _TableFile:
         header: list[str],
         where: dict[str, list[str]],
     ):
-        self.path, self.encoding, self.width = path, encoding, len(header) or None
+        self.path = path
+        self.encoding = encoding
+        self.width = len(header) or None
         first = next((line for _, line in self._lines(ignore)), None)
         if first is None:
             raise line_error(path, 1, "the file is empty. The first line must name the columns.")
@@ -121,8 +123,10 @@ class _TableFile:
         self._first = int(named is not None)
         if not header:
             _, names = next(islice(self._split(throw), self._first, None), (1, []))
-            header, self._first = [name.strip() for name in names], self._first + 1
-        self.header, self.width = header, len(header)
+            header = [name.strip() for name in names]
+            self._first = self._first + 1
+        self.header = header
+        self.width = len(header)
         with at_line(path, 1):
             _check_columns({column: [column] for column in where}, header)
         self._where = {header.index(column): values for column, values in where.items()}
@@ -208,7 +212,8 @@ def _merge(line: int, first: Record, further: Record) -> None:
     if first is further:
         return
     (known, known_others), (record, others) = first, further
-    about, other = known.get("description", ""), record.get("description", "")
+    about = known.get("description", "")
+    other = record.get("description", "")
     if about and other and about != other:
         raise ValueError(
             f"the entity id {record['id']!r} was used before, in line {line}, with another "

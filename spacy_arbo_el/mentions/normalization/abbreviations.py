@@ -119,7 +119,8 @@ Possible = tuple[str, Callable[[], "_LongForm | None"]]
 def _possible_definitions(text: str) -> Iterator[Possible]:
     """Possible definitions, one kind after the other."""
     for match in _IN_BRACKETS.finditer(text):
-        content, start = match[1] or match[2], match.start()
+        content = match[1] or match[2]
+        start = match.start()
         first = re.split(r"[,;]", content)[0].strip()
         # In square brackets are concentrations too, such as [Na].
         if match[1] or _capitals(first) > 1:
@@ -226,7 +227,8 @@ def _implied(short: str, long_form: str) -> Iterator[tuple[str, str]]:
     """Other abbreviations that a definition defines: the singular, and parts."""
     if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
         yield short[:-1], long_form
-    parts, long_parts = _PARTS.split(short), _PARTS.split(long_form)
+    parts = _PARTS.split(short)
+    long_parts = _PARTS.split(long_form)
     if len(parts) == 1 or len(parts) != len(long_parts):
         return
     matches = [_long_form(part, long) for part, long in zip(parts, long_parts)]

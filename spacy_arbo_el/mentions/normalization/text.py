@@ -56,14 +56,17 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[
         return normalizer(text, offsets)
     none = np.zeros(len(offsets), dtype=np.int64)
     cut = stretches_of([text], none, offsets, none)
-    parts, at, length = [], 0, 0
+    parts = []
+    at = 0
+    length = 0
     moved = np.empty_like(offsets)
     for number, (start, end) in enumerate(cut.places.tolist()):
         rows = np.flatnonzero(cut.text_of == number)
         before, (stretch, places) = text[at:start], normalizer(cut.texts[number], cut.offsets[rows])
         moved[rows] = places + length + len(before)
         parts += [before, stretch]
-        at, length = end, length + len(before) + len(stretch)
+        at = end
+        length = length + len(before) + len(stretch)
     return "".join([*parts, text[at:]]), moved
 
 
@@ -134,7 +137,8 @@ def replace(
     offsets: (n, 2) int64 start and end character.
     edits: (start, end, replacement) in order, not overlapping.
     """
-    parts, at = [], 0
+    parts = []
+    at = 0
     for start, end, replacement in edits:
         parts += [text[at:start], replacement]
         at = end
@@ -221,7 +225,8 @@ class PlainCharacters:
 
 
 def _plain(text: str, match: "re.Match[str]") -> str:
-    kind, found = match.lastgroup or "", match.group()
+    kind = match.lastgroup or ""
+    found = match.group()
     if kind == "greek":
         # "TGFβ" is written TGF-beta.
         before = text[match.start() - 1 : match.start()]

@@ -72,8 +72,11 @@ class ApproximateIndex:
         about: dict[str, Any],
         rescore: float,
     ):
-        self.index, self.rows, self.similarity = index, rows, similarity
-        self.about, self.rescore = about, rescore
+        self.index = index
+        self.rows = rows
+        self.similarity = similarity
+        self.about = about
+        self.rescore = rescore
         self._on_gpu: Any = None
         if len(rows) - index.ntotal > MAX_TAIL:
             add_rows(index, rows, similarity)

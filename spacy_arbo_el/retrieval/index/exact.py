@@ -47,7 +47,9 @@ class FlatIndex:
         self._use(AppendOnly.of(vectors), similarity, similarity.largest_norm(vectors))
 
     def _use(self, rows: AppendOnly, similarity: Similarity, largest_norm: float) -> None:
-        self._rows, self.similarity, self._largest_norm = rows, similarity, largest_norm
+        self._rows = rows
+        self.similarity = similarity
+        self._largest_norm = largest_norm
         self.attached: AttachedIndex | None = None
         self._on_device: Any = None
 
@@ -84,11 +86,13 @@ class FlatIndex:
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         found = TopK.empty(len(queries), k)
         rounding = self.similarity.rounding(queries, self._largest_norm)
-        open_queries, wide = np.arange(len(queries)), min(k + MARGIN, len(self))
+        open_queries = np.arange(len(queries))
+        wide = min(k + MARGIN, len(self))
         while len(open_queries):
             part = queries[open_queries]
             best, last = self._search(part, wide, k, allowed)
-            found.ids[open_queries], found.scores[open_queries] = best.ids, best.scores
+            found.ids[open_queries] = best.ids
+            found.scores[open_queries] = best.scores
             # Any other row is less similar than the last candidate, but for rounding.
             unsure = last >= best.scores[:, -1] - rounding[open_queries]
             open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
@@ -218,7 +222,8 @@ def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:
 def forbid_pairs(query: np.ndarray, row: np.ndarray) -> Forbid:
     """Forbid single pairs: ``row[i]`` for ``query[i]``, both (p,) int64."""
     order = np.argsort(query, kind="stable")
-    query, row = query[order], row[order]
+    query = query[order]
+    row = row[order]
 
     def forbid(scores: Any, start: int) -> None:
         first, last = np.searchsorted(query, (start, start + len(scores)))
@@ -301,7 +306,8 @@ def score_pairs(  # pragma: no cover - compiled
             row = rows[i, j]
             if row < 0:
                 continue
-            total, square = np.float32(0), np.float32(0)
+            total = np.float32(0)
+            square = np.float32(0)
             for k in range(vectors.shape[1]):
                 if table is None:  # noqa: SIM108  decided when this is compiled
                     value = vectors[row, k]

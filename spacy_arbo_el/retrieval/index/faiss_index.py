@@ -31,7 +31,9 @@ from .protocol import Index
 
 # Fewer rows than these are searched exactly: by an index without lists, by one with lists (per
 # list, as FAISS advises), and by any, since it may have codebooks of 256 entries.
-MIN_ROWS, MIN_ROWS_PER_LIST, MIN_TRAINING_ROWS = 10_000, 39, 256
+MIN_ROWS = 10_000
+MIN_ROWS_PER_LIST = 39
+MIN_TRAINING_ROWS = 256
 # Rows that an index is trained on, per list.
 TRAINING_ROWS_PER_LIST = 48
 # The width of vectors that settings are tried with, or a bit less.
@@ -158,7 +160,8 @@ def _check(part: Any) -> None:
 def _set_clustering(part: Any) -> None:
     """Limit k-means rounds, without warnings for few rows."""
     if isinstance(part, faiss.IndexIVF):
-        part.cp.niter, part.cp.min_points_per_centroid = 8, 1
+        part.cp.niter = 8
+        part.cp.min_points_per_centroid = 1
     if hasattr(part, "pq"):
         part.pq.cp.min_points_per_centroid = 1
 

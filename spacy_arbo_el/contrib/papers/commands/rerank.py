@@ -51,7 +51,8 @@ def rerank_command(
     from ....training.memory import bound_caches
     from ..cross_encoder.reranker_run import RerankerRun, read_config, set_reranker
 
-    saved, overrides = output / "model-last", config_overrides(ctx)
+    saved = output / "model-last"
+    overrides = config_overrides(ctx)
     bound_caches()
     with errors_for_people(only_coded=True):
         for path in (train, dev):

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ..silver import Scan, SilverReport, SilverSettings
 
 # Defaults of options that need others.
-HIDE, DEV_SHARE = 0.5, 0.2
+HIDE = 0.5
+DEV_SHARE = 0.2
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
 DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
 SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
@@ -114,7 +115,8 @@ def silver_command(
         _check_dev(dev, hidden_kb, hide, dev_share, replace)
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
-        dictionary, ids = Dictionary.build(nlp, known.entities), _ids(exclude)
+        dictionary = Dictionary.build(nlp, known.entities)
+        ids = _ids(exclude)
         source = _SilverTexts(texts, format, nlp, dictionary, ids, held_out, seed)
         if dev is not None and hidden_kb is not None:
             _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)

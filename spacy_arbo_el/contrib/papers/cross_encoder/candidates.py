@@ -75,7 +75,9 @@ class TrainingCandidates:
         """
         rows = np.flatnonzero((self.gold >= 0).any(axis=1))
         chosen = self.take(rows)
-        candidates, gold, scores = chosen.candidates.copy(), chosen.gold, chosen.scores.copy()
+        candidates = chosen.candidates.copy()
+        gold = chosen.gold
+        scores = chosen.scores.copy()
         missing = np.flatnonzero(~is_gold(candidates, gold).any(axis=1))
         count = (candidates >= 0).sum(axis=1)
         last = np.minimum(count, candidates.shape[1] - 1)
@@ -145,7 +147,8 @@ def neighbours_for_training(
 
     RETURNS: Those without exemplars of the mention's own document, and with them.
     """
-    datastore, count = stages.datastore, stages.inference.n_exemplars
+    datastore = stages.datastore
+    count = stages.inference.n_exemplars
     own = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
     # So many of a mention's nearest exemplars may be of its document.
     extra = int(documents.counts[own[own >= 0]].max(initial=0)) if count else 0

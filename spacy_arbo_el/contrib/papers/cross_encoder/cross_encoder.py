@@ -135,7 +135,8 @@ class CrossEncoder:
         candidates: (m, c) int64 positions of entities, -1 for none.
         """
         assert self.scorer is not None
-        datastore, tokenizer = context.datastore, self.scorer.tokenizer
+        datastore = context.datastore
+        tokenizer = self.scorer.tokenizer
         index = EntityStrings.of(datastore, *PRETRAINED_NGRAMS).index
         cache = cached_parts(datastore, (self.scorer.retriever, self.text))
         rows, columns = np.nonzero(candidates >= 0)
@@ -159,7 +160,8 @@ class CrossEncoder:
         """(m, k) float32, the log-odds of the scored candidates, NaN for others."""
         rows = np.flatnonzero(scored.is_scored)
         logits = np.full(scored.first.shape, np.nan, dtype=np.float32)
-        scores, valid = scored.scores[rows], np.isfinite(scored.scores[rows])
+        scores = scored.scores[rows]
+        valid = np.isfinite(scored.scores[rows])
         if self.as_feature and self.fitted.weights is not None:
             features = self._features(scored, rows, batch, neighbours, context)
             logits[rows] = self.fitted.weights.logits(features)
@@ -187,8 +189,10 @@ class CrossEncoder:
 
     def _reranked(self, scored: Scored, logits: np.ndarray) -> Ranking:
         """Put scored candidates first, and keep the others' order."""
-        before, k = scored.before, scored.first.shape[1]
-        ids, old = before.candidates.ids, before.candidates.scores
+        before = scored.before
+        k = scored.first.shape[1]
+        ids = before.candidates.ids
+        old = before.candidates.scores
         is_scored = scored.is_scored[:, None]
         # Of equal ones, the one that was first stays first.
         logits = logits - TIE * np.arange(k, dtype=np.float32)

@@ -73,7 +73,8 @@ class EntityParts:
         size: The most word pieces of a part, [TITLE] and [SEP] included. The description is cut
             first.
         """
-        characters, budget = size * CHARACTERS_PER_PIECE, size - 2
+        characters = size * CHARACTERS_PER_PIECE
+        budget = size - 2
         pieces = tokenizer.read([text[:characters] for group in texts for text in group])
         starts, lengths = (
             array.reshape(len(texts), -1) for array in (pieces.bounds[:-1], np.diff(pieces.bounds))
@@ -105,7 +106,8 @@ def entity_texts(
     strings: The strings that mentions are compared with, in lower case.
     normalizer: What the strings were normalized by; None for nothing.
     """
-    title, names = 0, list(entity.names)
+    title = 0
+    names = list(entity.names)
     for group in (normalized_names(normalizer, names), names):
         lower = [name.lower() for name in group]
         if number < len(strings) and strings[number] in lower:
@@ -213,12 +215,14 @@ def _mention_segments(
     budget: The most word pieces of all four.
     """
     passage = mentions.passage[rows]
-    begin, end = mentions.offsets[passage], mentions.offsets[passage + 1]
+    begin = mentions.offsets[passage]
+    end = mentions.offsets[passage + 1]
     low = begin + mentions.first[rows]
     high = begin + mentions.last[rows] + 1
     # Windows have markers around the mention, passages of documents have none.
     marked = (mentions.marker[rows] != mentions.first[rows]).astype(np.int64)
-    left_end, right_start = low - marked, high + marked
+    left_end = low - marked
+    right_start = high + marked
     kept = np.minimum(high - low, budget)
     tail = np.where(high - low > budget, kept // 2, 0)
     # Without [CLS] and [SEP] of the passage.

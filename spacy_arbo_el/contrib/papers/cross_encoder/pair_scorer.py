@@ -128,7 +128,8 @@ class PairScorer:
         return ops.to_numpy(scores)[:, 0], backprop_scores
 
     def to_bytes(self) -> bytes:
-        shim, head = shim_of(self.tower), self.model.layers[1]
+        shim = shim_of(self.tower)
+        head = self.model.layers[1]
         ops: Any = self.model.ops
         arrays = {name: ops.to_numpy(head.get_param(name)) for name in ("W", "b")}
         content: dict[str, Any] = {
@@ -212,8 +213,10 @@ class CrossEncoderFit:
         documents: (m,) int64, the document of each mention: these are held out at once.
         """
         scored = np.isfinite(scores)
-        scores, gold = np.where(scored, scores, -np.inf), (correct & scored).any(axis=1)
-        curve, alike = PLAIN, np.ones(len(scores))
+        scores = np.where(scored, scores, -np.inf)
+        gold = (correct & scored).any(axis=1)
+        curve = PLAIN
+        alike = np.ones(len(scores))
         presence = fit_presence(before[:, None].astype(np.float64), gold, alike, (1,))
         if presence is not None:
             temperature, _ = fit_temperature(scores[gold], correct[gold], alike[gold])
@@ -240,7 +243,8 @@ class CrossEncoderFit:
     def from_bytes(cls, data: bytes) -> "CrossEncoderFit":
         """Load the result of ``to_bytes``. Raises ValueError where a number is not finite."""
         arrays = unpack_arrays(data)
-        curve, weights = arrays["curve"], arrays["weights"].tobytes()
+        curve = arrays["curve"]
+        weights = arrays["weights"].tobytes()
         if curve.shape != (3,) or not np.isfinite(curve).all():
             raise ValueError("the curve of the cross-encoder has numbers that are not finite")
         n_features = len(FEATURES) + 1

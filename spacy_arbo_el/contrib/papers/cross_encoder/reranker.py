@@ -161,14 +161,16 @@ class RerankerTrainer:
         ends = np.cumsum([len(epoch) for epoch in epochs])
         optimizer = training.optimizer(int(ends[-1]))
         fix_random_seed(training.seed)
-        parts, done = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))], 0
+        parts = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))]
+        done = 0
         if checkpoint is not None:
             done = checkpoint.step
             checkpoint.restore(parts, optimizer)
             for _ in range(done):
                 optimizer.step_schedules()
             self.report(f"Resuming after step {done}")
-        losses, start = [], time.perf_counter()
+        losses = []
+        start = time.perf_counter()
         steps = [rows for epoch in epochs for rows in epoch]
         for number, rows in enumerate(steps[done:], done + 1):
             losses.append(self.step(train.take(rows)))

@@ -69,7 +69,8 @@ class RerankerRun:
         linker.encoder.require_ready(linker.name)
         sections = {name: self.config[name] for name in ("reranker", "training")}
         parts = registry.resolve(sections)
-        reranker, training = parts["reranker"], parts["training"]
+        reranker = parts["reranker"]
+        training = parts["training"]
         if not isinstance(reranker, CrossEncoder):
             raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
         scorer = self._scorer(reranker.size, training)
@@ -83,7 +84,8 @@ class RerankerRun:
             self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
             curves = linker.calibration.times(weight) if training.residual else None
             reranker = replace(reranker, scorer=scorer, vector_curves=curves)
-            path, identity = self.folder / CHECKPOINT, self._identity(train, dev)
+            path = self.folder / CHECKPOINT
+            identity = self._identity(train, dev)
             checkpoint = checkpoint_to_resume(path, identity) if resume else None
             if checkpoint is not None and not checkpoint.arrays:
                 checkpoint = None
@@ -95,7 +97,8 @@ class RerankerRun:
         """Return whether a folder holds the same, finished run. Settings and data must be the
         same.
         """
-        path, identity = self.folder / CHECKPOINT, self._identity(train, dev)
+        path = self.folder / CHECKPOINT
+        identity = self._identity(train, dev)
         checkpoint = checkpoint_to_resume(path, identity)
         return checkpoint is not None and not checkpoint.arrays
 
@@ -177,12 +180,14 @@ def mentions_to_train_on(
     if not len(rows):
         raise ArboError(PaperMessages.E878.format(count=len(learned)))
     first = _first_of_each(learned.batch.take(rows))
-    rows, table = rows[first], table.take(first)
+    rows = rows[first]
+    table = table.take(first)
     if training.residual and training.sure < 1.0:
         unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
         if not len(unsure):
             raise ArboError(PaperMessages.E883.format(count=len(rows), sure=training.sure))
-        rows, table = rows[unsure], table.take(unsure)
+        rows = rows[unsure]
+        table = table.take(unsure)
     return LabelledMentions(learned.batch.take(rows), table)
 
 

@@ -7,7 +7,9 @@ from functools import lru_cache
 import numpy as np
 
 # Kinds of characters: between tokens, in a token with others, a token by itself.
-SPACE, WORD, SINGLE = 0, 1, 2
+SPACE = 0
+WORD = 1
+SINGLE = 2
 # Code points in the tables. Those above are rare ideographs, each a token by itself.
 TABLE_SIZE = 0x20000
 # Scripts without spaces between words: Thai, Lao, Myanmar, Khmer, kana, Bopomofo, ideographs.

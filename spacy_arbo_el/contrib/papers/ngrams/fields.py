@@ -33,9 +33,12 @@ def mention_fields(inputs: SpanInputs, near: int) -> list[Field]:
 
     near: The number of tokens on the left and on the right.
     """
-    start, end = inputs.offsets[inputs.passage], inputs.offsets[inputs.passage + 1]
-    low, high = start + inputs.first, start + inputs.last + 1
-    left, right = np.maximum(low - near, start), np.minimum(high + near, end)
+    start = inputs.offsets[inputs.passage]
+    end = inputs.offsets[inputs.passage + 1]
+    low = start + inputs.first
+    high = start + inputs.last + 1
+    left = np.maximum(low - near, start)
+    right = np.minimum(high + near, end)
     flat = np.append(inputs.ids, np.int32(PLACE))
     place = np.full(len(inputs), len(flat) - 1)
     sentence = assemble(flat, [start, place, high], [low - start, np.ones_like(place), end - high])
@@ -45,8 +48,11 @@ def mention_fields(inputs: SpanInputs, near: int) -> list[Field]:
 
 def entity_fields(inputs: SpanInputs) -> list[Field]:
     """The names, the description and the types."""
-    start, end = inputs.offsets[inputs.passage], inputs.offsets[inputs.passage + 1]
-    low, high, types = start + inputs.first, start + inputs.last + 1, start + inputs.marker
+    start = inputs.offsets[inputs.passage]
+    end = inputs.offsets[inputs.passage + 1]
+    low = start + inputs.first
+    high = start + inputs.last + 1
+    types = start + inputs.marker
     return [_cut(inputs.ids, *part) for part in ((low, high), (high, types), (types, end))]
 
 
@@ -64,11 +70,13 @@ def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     rows: The number of rows of the table.
     """
     n = len(field.offsets) - 1
-    owner, ids = np.repeat(np.arange(n), np.diff(field.offsets)), field.ids.astype(np.int64)
+    owner = np.repeat(np.arange(n), np.diff(field.offsets))
+    ids = field.ids.astype(np.int64)
     kept = ids != BREAK
     unigrams = _average(owner[kept], unigram_rows(ids[kept], rows), n, rows)
     is_word = ids < FIRST_SUBWORD
-    ids, owner = ids[is_word], owner[is_word]
+    ids = ids[is_word]
+    owner = owner[is_word]
     pair = (owner[:-1] == owner[1:]) & (ids[:-1] != BREAK) & (ids[1:] != BREAK)
     bigrams = bigram_rows(ids[:-1][pair], ids[1:][pair], rows)
     return unigrams, _average(owner[:-1][pair], bigrams, n, rows)

@@ -25,7 +25,10 @@ from .characters import (
 BASE = 0x9E3779B97F4A7C15
 INVERSE = pow(BASE, -1, 1 << 64)
 # Numbers of tokens: nothing, the place of a mention, words, and then character n-grams.
-BREAK, PLACE, FIRST_WORD, FIRST_SUBWORD = 0, 1, 2, 1 << 30
+BREAK = 0
+PLACE = 1
+FIRST_WORD = 2
+FIRST_SUBWORD = 1 << 30
 # Bits of a hash that make a number.
 HASH_BITS = 29
 SHORTEST_SUBWORD = 3
@@ -109,7 +112,9 @@ def _sentences(
     """
     if not len(starts):
         return np.zeros(0, dtype=np.int64)
-    last, following, behind = codes[starts[:-1]], starts[1:], ends[:-1]
+    last = codes[starts[:-1]]
+    following = starts[1:]
+    behind = ends[:-1]
     spaced = (behind < following) & (kinds[np.minimum(behind, len(codes) - 1)] == SPACE)
     closes = np.isin(last, SENTENCE_ENDS) & spaced & ~is_lower[following]
     closes |= np.isin(last, CERTAIN_ENDS)

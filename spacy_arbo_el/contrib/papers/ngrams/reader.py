@@ -13,7 +13,8 @@ from ....encoders.protocol import Text
 from .hashing import BREAK, Tokens, number_tokens, tokenize
 
 # The most tokens of a mention or of an entity's names, and of a description or its types.
-NAME_TOKENS, TEXT_TOKENS = 64, 256
+NAME_TOKENS = 64
+TEXT_TOKENS = 256
 # Characters of a text of an entity that are read, for each token that is kept.
 CHARACTERS_PER_TOKEN = 50
 
@@ -97,19 +98,22 @@ class NgramReader:
             return SpanInputs.empty()
         limits = (NAME_TOKENS * CHARACTERS_PER_TOKEN, TEXT_TOKENS * CHARACTERS_PER_TOKEN)
         tokens = tokenize([part[:n] for text in texts for part, n in zip(text, limits)])
-        first, lines = tokens.bounds[:-1], tokens.lines
+        first = tokens.bounds[:-1]
+        lines = tokens.lines
         n_tokens = np.diff(tokens.bounds)
         is_title = np.repeat(np.arange(len(n_tokens)) % 2 == 0, n_tokens)
         breaks = np.zeros(len(tokens), dtype=bool)
         breaks[1:] = lines[1:] > lines[:-1]
         breaks[first[n_tokens > 0]] = False
         words, stream, places = number_tokens(tokens, is_title, self.subwords, breaks)
-        title, description = first[0::2], first[1::2]
+        title = first[0::2]
+        description = first[1::2]
         title_end = np.minimum(description, title + NAME_TOKENS)
         # The first line is the description, and the others are types.
         described = np.add.reduceat(np.append(lines == 0, False), first)[1::2]
         described = np.where(n_tokens[1::2] > 0, described, 0)
-        types, end = description + described, tokens.bounds[2::2]
+        types = description + described
+        end = tokens.bounds[2::2]
         one = np.ones(len(texts), dtype=np.int64)
         flat = np.concatenate([words, stream, [BREAK]])
         at = len(words) + places

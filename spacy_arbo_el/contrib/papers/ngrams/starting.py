@@ -17,7 +17,8 @@ from ..errors import PaperMessages
 from .fields import unigram_rows
 from .hashing import number_tokens, tokenize
 
-WEIGHTS, SETTINGS = "ngrams.safetensors", "ngrams.json"
+WEIGHTS = "ngrams.safetensors"
+SETTINGS = "ngrams.json"
 FORMAT = 1
 # What the names of the table of word pieces end with, in the architectures of BERT's family.
 WORD_PIECES = "embeddings.word_embeddings.weight"
@@ -65,8 +66,10 @@ def starting_weights(model: Model) -> None:
 
     Raises ValueError where ``start`` names nothing that can be read.
     """
-    start, table = model.attrs["start"], model.get_ref("mention").get_ref("table")
-    rows, width = table.get_dim("nV"), table.get_dim("nO")
+    start = model.attrs["start"]
+    table = model.get_ref("mention").get_ref("table")
+    rows = table.get_dim("nV")
+    width = table.get_dim("nO")
     vectors = np.random.default_rng((rows, width)).normal(size=(rows, width)) / width**0.5
     ops: Any = table.ops
     if start is not None and not (Path(start) / WEIGHTS).is_file():
@@ -132,7 +135,8 @@ def _word_piece_table(path: Path) -> np.ndarray:
 def settings_of(model: Model) -> dict[str, Any]:
     """Settings that an encoder's weights depend on."""
     mention = model.get_ref("mention")
-    table, reader = mention.get_ref("table"), mention.attrs["reader"]
+    table = mention.get_ref("table")
+    reader = mention.attrs["reader"]
     return {
         "format": FORMAT,
         "width": mention.get_dim("nO"),

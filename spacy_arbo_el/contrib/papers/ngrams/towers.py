@@ -19,7 +19,8 @@ from .starting import identity_block, random_projection, starting_weights
 
 Backprop = Callable[[Floats2d], None]
 # How much of the context the vectors of an untrained encoder have, and of random directions.
-CONTEXT, NOISE = 0.3, 0.05
+CONTEXT = 0.3
+NOISE = 0.05
 # Spans that are encoded at a time where no gradients are wanted: their fields fit into the cache.
 PREDICTED = 1024
 
@@ -189,10 +190,15 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Back
 
 
 def _forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
-    parts, table = _Parts.of(model), model.get_ref("table")
+    parts = _Parts.of(model)
+    table = model.get_ref("table")
     ops: Any = model.ops
-    vectors, rate = ops.to_numpy(table.get_param("E")), model.attrs["dropout_rate"]
-    matrices, masks, hidden, backprops = [], [], [], []
+    vectors = ops.to_numpy(table.get_param("E"))
+    rate = model.attrs["dropout_rate"]
+    matrices = []
+    masks = []
+    hidden = []
+    backprops = []
     for field, layer in zip(_fields(model, X), parts.fields):
         both = averages(field, len(vectors))
         averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in both]))

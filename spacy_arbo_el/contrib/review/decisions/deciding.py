@@ -59,11 +59,13 @@ class Deciding:
     """Makes and undoes decisions on a pipeline's linker."""
 
     def __init__(self, nlp: Language) -> None:
-        self.nlp, self.linker = nlp, find_linker(nlp)
+        self.nlp = nlp
+        self.linker = find_linker(nlp)
 
     def make(self, entry: Entry) -> Entry:
         """Do what an entry of the journal says. RETURNS: It, with what taking it back needs."""
-        action, new = entry["action"], self.linker.new_entities
+        action = entry["action"]
+        new = self.linker.new_entities
         before = len(new.log)
         if action in (*ON_CLUSTERS, *NOTES):
             # The part that a split makes is not there yet, where it is repeated.
@@ -106,11 +108,14 @@ class Deciding:
 
     def _decide(self, entry: Entry) -> dict[str, Any]:
         """Make a decision on new entities. RETURNS: What the entry says beside it."""
-        linker, new, action = self.linker, self.linker.new_entities, entry["action"]
+        linker = self.linker
+        new = self.linker.new_entities
+        action = entry["action"]
         if action == "accept_all":
             return {"entities": [new.accept(one).to_dict() for one in entry["ids"]]}
         if action == "accept":
-            kb_id, about = entry.get("kb_id"), {"types": entry.get("types")}
+            kb_id = entry.get("kb_id")
+            about = {"types": entry.get("types")}
             about.update((name, entry.get(name, "")) for name in ("title", "description"))
             entity = new.accept(entry["id"], kb_id or None, **about)
             added = bool(new.log[-1]["added"])
@@ -147,7 +152,8 @@ class Deciding:
 
     def _span(self, entry: Entry) -> Span:
         """The mention in its cut document, at exact offsets."""
-        text, place = entry["text"], (entry["start"], entry["end"])
+        text = entry["text"]
+        place = (entry["start"], entry["end"])
         if not 0 <= place[0] < place[1] <= len(text):
             raise ValueError(f"{place[0]} to {place[1]} is not within the text.")
         parts = text[: place[0]], text[slice(*place)], text[place[1] :]
@@ -155,7 +161,9 @@ class Deciding:
 
     def _edit(self, entry: Entry) -> dict[str, Any]:
         """Change the knowledge base, noting the entities as before."""
-        kb, entity, name = self.linker.kb, entry.get("entity", {}), entry["action"][3:]
+        kb = self.linker.kb
+        entity = entry.get("entity", {})
+        name = entry["action"][3:]
         ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
         ids = ids or [entity.get("id") or kb.get(entry["id"]).id]
         ids += [kb.get(entry["into"]).id] if name == "merge" else []

@@ -72,7 +72,8 @@ def apply_all(
 
 
 def _apply(row: DecisionRow, new_entities: NewEntities) -> None:
-    entity, decision = row["id"], row["decision"]
+    entity = row["id"]
+    decision = row["decision"]
     if decision == ACCEPT:
         about: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
         if row.get("types"):
@@ -111,7 +112,8 @@ def as_csv(entries: Iterable[Entry]) -> str:
 
 
 def _rows(entry: Entry) -> Iterator[dict[str, str]]:
-    action, name = entry["action"], entry.get("id", "")
+    action = entry["action"]
+    name = entry.get("id", "")
     if action in ("accept", "link"):
         about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
         about["types"] = "|".join(entry["entity"].get("types", ()))

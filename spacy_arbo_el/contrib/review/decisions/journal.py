@@ -198,15 +198,18 @@ class Journal:
     """
 
     def __init__(self, model: Path, *, read_only: bool = False) -> None:
-        recorded, self.model = Recorded.read(journal_path(model)), model
+        recorded = Recorded.read(journal_path(model))
+        self.model = model
         self.path: Path | None = None if read_only else recorded.path
-        self.id, self._complete = recorded.id, recorded.size
+        self.id = recorded.id
+        self._complete = recorded.size
         self.log = DecisionLog(recorded.entries)
 
     def append(self, entry: Entry) -> Entry:
         """Add an entry, with its number and the time. It is on the disk when this returns."""
         entry = self.log.numbered(entry)
-        lines, journal = [entry], self.id or uuid.uuid4().hex
+        lines = [entry]
+        journal = self.id or uuid.uuid4().hex
         if not self.id:
             lines.insert(0, _begin(journal, state_of(self.model)))
         if self.path is not None:

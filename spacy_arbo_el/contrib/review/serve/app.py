@@ -55,7 +55,10 @@ class Pages:
     def __init__(
         self, review: Review, rules: Rules, links: LinkReview | None, windows: Windows
     ) -> None:
-        self.review, self.rules, self.links, self.windows = review, rules, links, windows
+        self.review = review
+        self.rules = rules
+        self.links = links
+        self.windows = windows
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
         parts = {"review": review, "kb": review.linker.kb, "links": links, "near_now": self._near}
@@ -76,7 +79,8 @@ class Pages:
     @pass_context
     def _hidden(self, context: Context, **more: Any) -> Markup:
         """The fields of every form, which carry the form's secret and the filters."""
-        window, back = context["window"], urlencode(context["back"])
+        window = context["window"]
+        back = urlencode(context["back"])
         values = {"csrf": window.form if window else "", "back": back, **more}
         field = Markup('<input type="hidden" name="{}" value="{}">')
         return Markup("").join(field.format(*pair) for pair in values.items() if pair[1] != "")
@@ -86,7 +90,8 @@ class Pages:
 
         Each with its probability, and why no mention was linked to it.
         """
-        threshold, found = self.review.new.threshold, []
+        threshold = self.review.new.threshold
+        found = []
         for one in self.review.near.of(entity):
             links = one.probability >= threshold
             reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
@@ -103,7 +108,8 @@ class Pages:
     def show(self, name: str, request: Request, status: int = 200, **values: Any) -> Response:
         """A page, or a part of one. Raises KeyError if it does not exist."""
         query: Any = request.query_params if not values else {}
-        filters, window = Filters.of(query), request.scope["window"]
+        filters = Filters.of(query)
+        window = request.scope["window"]
         if name in ("links", "link") and self.links is None:
             raise HTTPException(404, "Give documents to review links: --texts corpus.spacy.")
         root = request.scope.get("root_path", "")
@@ -118,12 +124,16 @@ class Pages:
 
     def fail(self, request: Request, error: Exception) -> Response:
         """An error page; for a program, a text. What could not be written did not happen."""
-        status, text = 404 if request.method in ("GET", "HEAD") else 422, said(error)
+        status = 404 if request.method in ("GET", "HEAD") else 422
+        text = said(error)
         headers: Any = None
         if isinstance(error, HTTPException):
-            status, text, headers = error.status_code, error.detail, error.headers
+            status = error.status_code
+            text = error.detail
+            headers = error.headers
         elif isinstance(error, OSError):
-            status, text = 507, f"Nothing has changed: {error}."
+            status = 507
+            text = f"Nothing has changed: {error}."
         if request.scope.get("window") is None:
             return refusal(request, status, text, headers)
         return self.show("message", request, status, text=text)
@@ -139,11 +149,13 @@ class Pages:
 
     def decide(self, request: Request) -> Response:
         """Make a decision, then show the next page."""
-        action, review = request.path_params["action"], self.review
+        action = request.path_params["action"]
+        review = self.review
         if action not in FORMS:
             raise HTTPException(404, f"There is no decision {action!r}.")
         form = Form.read(action, request.scope["form"])
-        filters, more = Filters.of(form.back), form.values
+        filters = Filters.of(form.back)
+        more = form.values
         if action == "learn":
             if self.links is None:
                 raise HTTPException(404, "Give documents to decide on links: --texts corpus.spacy.")

@@ -9,7 +9,8 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 # Items of a call, and their weight together: others wait no longer, and it is soon over.
-ITEMS, WEIGHT = 64, 512
+ITEMS = 64
+WEIGHT = 512
 
 
 @dataclass
@@ -84,7 +85,8 @@ class SharedCall(Generic[T]):
     def _next(self) -> list[tuple[_Request, int]]:
         """The items of the next call, by job and number. Jobs with more wait on."""
         chosen: list[tuple[_Request, int]] = []
-        weight, late = 0, time.monotonic() - self.patience
+        weight = 0
+        late = time.monotonic() - self.patience
         with self._lock:
             for job in self._waiting:
                 if job.start < late:
@@ -99,7 +101,9 @@ class SharedCall(Generic[T]):
                     if (chosen and weight + more > WEIGHT) or (own and own + more > share):
                         break
                     chosen.append((job, job.begun))
-                    weight, own, job.begun = weight + more, own + more, job.begun + 1
+                    weight = weight + more
+                    own = own + more
+                    job.begun = job.begun + 1
             self._waiting = [job for job in jobs if job.begun < len(job.items)]
         return chosen
 

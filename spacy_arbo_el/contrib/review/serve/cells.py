@@ -20,7 +20,10 @@ from ....retrieval.neighbours import AllowedEntities
 from ....storage.lines import is_storable
 
 # What the properties of entities are called that all knowledge bases have.
-NAME, TYPE, DESCRIPTION, FREQUENCY = "name", "type", "description", "frequency"
+NAME = "name"
+TYPE = "type"
+DESCRIPTION = "description"
+FREQUENCY = "frequency"
 
 # Candidates of a cell where no other number is asked for, and at most.
 LIMIT = 10
@@ -152,7 +155,8 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
         the two, and the other columns fit that one as well.
     """
     linker.encoder.require_ready(linker.name)
-    entities, threshold = linker.kb.entities, linker.threshold
+    entities = linker.kb.entities
+    threshold = linker.threshold
     spans = [[query.span(linker.vocab)] for query in queries]
     with linker.datastore.reading():
         allowed = _allowed(linker.datastore, queries)
@@ -240,7 +244,8 @@ def _of_cell(
 
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
     """Features that clients can decide with."""
-    text, words = query.texts[0], set(words_of(query.texts[0]))
+    text = query.texts[0]
+    words = set(words_of(query.texts[0]))
     others = [set(words_of(name)) for name in entity.names]
     shared = [len(words & other) / len(words | other) for other in others if words | other]
     features: dict[str, bool | float] = {

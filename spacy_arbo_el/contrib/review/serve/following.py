@@ -24,7 +24,8 @@ class Following:
     """
 
     def __init__(self, service: Service, path: Path) -> None:
-        self.service, self.path = service, path
+        self.service = service
+        self.path = path
 
     def look(self) -> bool:
         """Take up edits. RETURNS: Whether there were any."""

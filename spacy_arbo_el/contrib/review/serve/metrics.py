@@ -43,7 +43,8 @@ class Metrics:
     """
 
     def __init__(self, app: Callable, counts: "Counts") -> None:
-        self.app, self.counts = app, counts
+        self.app = app
+        self.counts = counts
 
     async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
         async def noted(message: MutableMapping[str, Any]) -> None:
@@ -51,7 +52,8 @@ class Metrics:
                 self.counts.add_request(path, message["status"], time.monotonic() - start)
             await send(message)
 
-        start, path = time.monotonic(), own_path(scope)
+        start = time.monotonic()
+        path = own_path(scope)
         await self.app(scope, receive, noted)
 
 

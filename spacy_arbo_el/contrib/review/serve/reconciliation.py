@@ -32,7 +32,10 @@ from .service import Service
 
 HERE = Path(__file__).parent
 # Cells of a batch, suggestions at a time, default types, entities whose ``meta`` is looked at.
-BATCH, SUGGESTED, DEFAULT_TYPES, SAMPLE = 100, 10, 20, 1000
+BATCH = 100
+SUGGESTED = 10
+DEFAULT_TYPES = 20
+SAMPLE = 1000
 PROPERTIES = {
     NAME: "Other names",
     TYPE: "Types",
@@ -67,7 +70,8 @@ class Extension(BaseModel):
     properties: list[AskedProperty]
 
 
-_QUERIES, _EXTENSION = TypeAdapter(dict[str, Any]), TypeAdapter(Extension)
+_QUERIES = TypeAdapter(dict[str, Any])
+_EXTENSION = TypeAdapter(Extension)
 
 
 def address(rules: Rules) -> str:
@@ -89,8 +93,12 @@ class Reconciliation:
     def __init__(
         self, app: Callable, *, service: Service, name: str, rules: Rules, space: str = ""
     ) -> None:
-        self.app, self.service, self.linker = app, service, service.linker
-        self.name, self.rules, self.space = name, rules, space
+        self.app = app
+        self.service = service
+        self.linker = service.linker
+        self.name = name
+        self.rules = rules
+        self.space = space
         self.path = RECONCILE + rules.secret("reconcile")
         self.env = Environment(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, trim_blocks=True
@@ -187,8 +195,10 @@ class Reconciliation:
 
     def extend(self, text: str) -> dict[str, Any]:
         """Values of properties of entities."""
-        asked, kb = read(_EXTENSION, "extend", text), self.linker.kb
-        names, ids = self.properties(), [one.id for one in asked.properties]
+        asked = read(_EXTENSION, "extend", text)
+        kb = self.linker.kb
+        names = self.properties()
+        ids = [one.id for one in asked.properties]
         entities = {one: kb.get(one) if one in kb else None for one in asked.ids}
         rows = {
             one: {pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids}
@@ -232,7 +242,8 @@ class Reconciliation:
             raise HTTPException(
                 400, ReviewMessages.E930.format(where="cursor", problem="It is no number")
             )
-        start, kind = int(skipped), request.path_params["kind"]
+        start = int(skipped)
+        kind = request.path_params["kind"]
         found = self._suggestions(kind, prefix, start + SUGGESTED)
         return self.json(request, {"result": found[start : start + SUGGESTED]})
 

@@ -49,7 +49,9 @@ class _Server(uvicorn.Server):
         save: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self.rules, self.say, self.save = rules, say, save
+        self.rules = rules
+        self.say = say
+        self.save = save
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

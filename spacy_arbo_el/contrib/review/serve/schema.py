@@ -18,7 +18,8 @@ from typing_extensions import Self
 
 Word = Annotated[StrictStr, Field(min_length=1)]
 # What a request may have at most, all documents together.
-MENTIONS, CHARACTERS = 2000, 500_000
+MENTIONS = 2000
+CHARACTERS = 500_000
 
 
 class Body(BaseModel):
@@ -154,5 +155,6 @@ def first_problem(error: Any) -> str:
     if first["type"] == "json_invalid":
         return f"The body is not JSON: {first['ctx']['error']}."
     steps = [f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"][1:]]
-    place, message = "".join(steps).lstrip("."), first["msg"].removeprefix("Value error, ")
+    place = "".join(steps).lstrip(".")
+    message = first["msg"].removeprefix("Value error, ")
     return f"{place or 'The body'}: {message}."

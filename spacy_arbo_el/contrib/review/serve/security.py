@@ -158,7 +158,9 @@ class Gate:
     """
 
     def __init__(self, app: Callable, rules: Rules, windows: Windows) -> None:
-        self.app, self.rules, self.windows = app, rules, windows
+        self.app = app
+        self.rules = rules
+        self.windows = windows
         self.slots = threading.BoundedSemaphore(rules.requests)
 
     async def __call__(self, scope: dict[str, Any], receive: Callable, send: Callable) -> None:
@@ -172,7 +174,8 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path, request = own_path(scope), Request(scope, receive)
+        path = own_path(scope)
+        request = Request(scope, receive)
         if path in PROBES:
             probed = self.app if request.method in READING else not_allowed(request, READING)
             await probed(scope, receive, with_headers)
@@ -199,7 +202,8 @@ class Gate:
 
     def _enter(self, request: Request, path: str) -> Response | None:
         """The answer to a request that may not pass. None where it may, with its window noted."""
-        scope, header = request.scope, request.headers.get("authorization")
+        scope = request.scope
+        header = request.headers.get("authorization")
         scope["window"] = None
         if path.startswith(RECONCILE):
             return None
@@ -209,7 +213,8 @@ class Gate:
             return None
         if header is None and self.rules.origin_of(request) is None:
             return refusal(request, 421, "Browsers reach this server by another name: --url.")
-        root, token = scope.get("root_path", ""), request.query_params.get("token")
+        root = scope.get("root_path", "")
+        token = request.query_params.get("token")
         if request.method == "GET" and token is not None and same(token, self.rules.token):
             return self._open(root, path)
         if path.startswith(WINDOW) and header is None:
@@ -242,8 +247,11 @@ class Gate:
 
         by_address: Whether it is for the Reconciliation API.
         """
-        body, size, most = bytearray(), 0, self.rules.body
-        end, is_whole = time.monotonic() + self.rules.seconds, False
+        body = bytearray()
+        size = 0
+        most = self.rules.body
+        end = time.monotonic() + self.rules.seconds
+        is_whole = False
         while not is_whole and size <= 8 * most:
             chunk = None
             with anyio.move_on_after(min(LOOK, max(0.0, end - time.monotonic()))):
@@ -298,7 +306,8 @@ def _origin(url: str) -> str:
     """An address as browsers send it in Origin and Host. ValueError where it is none."""
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
         raise ArboError(ReviewMessages.E923.format(url=url)) from None
     more = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc

@@ -71,7 +71,10 @@ class Service:
         patience: float,
         alone: AbstractContextManager | None = None,
     ) -> None:
-        self.nlp, self.edits, self.linker, self.alone = nlp, edits, find_linker(nlp), alone
+        self.nlp = nlp
+        self.edits = edits
+        self.linker = find_linker(nlp)
+        self.alone = alone
         self.counts = Counts()
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
@@ -132,7 +135,8 @@ class Service:
         """The function, within which new words are not kept."""
         if self.alone is None:
             return function
-        alone, nlp = self.alone, self.nlp
+        alone = self.alone
+        nlp = self.nlp
 
         def run(items: list[Any]) -> Any:
             with alone, nlp.memory_zone():
@@ -221,7 +225,8 @@ class Service:
         settings: Those of ``FastAPI``.
         """
         about: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
-        app, router = FastAPI(title="spacy_arbo_el", **about), self.router()
+        app = FastAPI(title="spacy_arbo_el", **about)
+        router = self.router()
         paths = (route.path for route in router.routes if isinstance(route, APIRoute))
         self.counts.paths = frozenset(paths)
         app.include_router(router)
@@ -241,18 +246,24 @@ class _Operation(APIRoute):
             try:
                 return await handler(request)
             except RequestValidationError as error:
-                status, text = 422, schema.first_problem(error)
+                status = 422
+                text = schema.first_problem(error)
             except HTTPException as error:
-                status, text = error.status_code, error.detail
+                status = error.status_code
+                text = error.detail
             except TimeoutError:
-                status, text = 503, "It was not linked in time. Ask for less at once, or later."
+                status = 503
+                text = "It was not linked in time. Ask for less at once, or later."
             except OSError as error:
-                status, text = 507, f"Nothing has changed: {error}."
+                status = 507
+                text = f"Nothing has changed: {error}."
             except Exception as error:
-                status, text = 422, str(error)
+                status = 422
+                text = str(error)
                 if not code_of(error):
                     log.exception("%s has failed", request.url.path)
-                    status, text = 500, "The service has failed. Its log says why."
+                    status = 500
+                    text = "The service has failed. Its log says why."
             return JSONResponse({"error": text}, status)
 
         return answered
