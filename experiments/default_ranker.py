@@ -169,7 +169,7 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
 
 
 def sibling_counts(part: Way) -> np.ndarray:
-    """How much names with siblings count for presence, as they are and as if the list lacked them.
+    """How much names with siblings count for presence, with their entity in the list and without it.
 
     RETURNS: (2, m) float.
     """

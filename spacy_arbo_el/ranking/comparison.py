@@ -298,7 +298,7 @@ def compare_words(  # pragma: no cover - compiled
     )
 
 
-class Mention(NamedTuple):
+class MentionLayout(NamedTuple):
     """A mention, laid out so that its n-grams and words are looked up by number.
 
     weights: (n-grams,) float32, by n-gram; 0 for those that it lacks.
@@ -313,7 +313,7 @@ class Mention(NamedTuple):
 
 @jit_helper
 def lay_out(  # pragma: no cover - compiled
-    mention: Mention, row: int, mentions: StringFeatures, weights: np.ndarray
+    mention: MentionLayout, row: int, mentions: StringFeatures, weights: np.ndarray
 ) -> None:
     """Write the n-grams and words of a mention."""
     norm = np.float32(0)
@@ -329,7 +329,7 @@ def lay_out(  # pragma: no cover - compiled
 
 @jit_helper
 def clear(  # pragma: no cover - compiled
-    mention: Mention, row: int, mentions: StringFeatures
+    mention: MentionLayout, row: int, mentions: StringFeatures
 ) -> None:
     """Undo ``lay_out``."""
     for k in range(mentions.ngram_bounds[row], mentions.ngram_bounds[row + 1]):
@@ -341,7 +341,7 @@ def clear(  # pragma: no cover - compiled
 
 @jit_helper
 def cosine(  # pragma: no cover - compiled
-    mention: Mention, row: int, names: StringFeatures, weights: np.ndarray
+    mention: MentionLayout, row: int, names: StringFeatures, weights: np.ndarray
 ) -> np.float32:
     """The cosine of the n-grams of a mention and of the name at ``row``."""
     product = np.float32(0)
@@ -357,7 +357,7 @@ def cosine(  # pragma: no cover - compiled
 
 @jit_helper
 def words_in_common(  # pragma: no cover - compiled
-    mention: Mention, n_words: int, row: int, names: StringFeatures
+    mention: MentionLayout, n_words: int, row: int, names: StringFeatures
 ) -> np.float32:
     """The share of words in common with the name at ``row`` (Jaccard).
 
@@ -393,7 +393,7 @@ def compare(  # pragma: no cover - compiled
     first, count: (entities,) int64, where in ``names`` the strings of each entity begin, and how
         many they are.
     """
-    mention = Mention(
+    mention = MentionLayout(
         np.zeros(len(weights), dtype=np.float32),
         np.zeros(1, dtype=np.float32),
         np.zeros(n_words, dtype=np.bool_),
