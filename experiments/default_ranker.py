@@ -50,8 +50,12 @@ WAYS = 8
 # namesakes, where it counts 1 as it is.
 HALF_LIST = 4.0
 NAMESAKES = 0.1
-# How much all names with siblings count, where all mentions of a corpus count 1.
-SIBLINGS = 0.05
+# How much all names with siblings count, where all mentions of a corpus count 1; and those of them
+# that have a word in the place of another, or an opposed one, such as chronic and acute hepatitis.
+SIBLINGS = 0.2
+SWAPPED = 2.0
+# The share of a mention that another word must be of.
+IS_SWAPPED = 0.15
 # Trees that say from the evidence whether any candidate is right.
 N_TREES = 150
 DEPTH = 6
@@ -144,8 +148,9 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
             shares.append(np.full(count, weight / size))
             one = weight / size
             if part.siblings:
-                one = weight / max(count, 1) * SIBLINGS
-            elif part.is_half:
+                presence.append(sibling_counts(part) * weight / max(count, 1))
+                continue
+            if part.is_half:
                 one *= HALF_LIST
             elif part.absent:
                 one *= NAMESAKES
@@ -161,6 +166,23 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
     if weights is None:
         raise SystemExit("There are too few mentions.")
     return weights
+
+
+def sibling_counts(part: Way) -> np.ndarray:
+    """How much names with siblings count for presence, as they are and as if the list lacked them.
+
+    RETURNS: (2, m) float.
+    """
+    counts = []
+    for candidates in (part.candidates, part.candidates.where(~part.correct)):
+        name = candidates.column("nearest") + candidates.column("ngrams")
+        best = np.where(candidates.valid, name, -np.inf).argmax(axis=1)
+        rows = np.arange(len(best))
+        swapped = candidates.column("swapped")[rows, best] >= IS_SWAPPED
+        opposed = candidates.column("opposed")[rows, best] > 0
+        counts.append(np.where(swapped | opposed, SWAPPED, SIBLINGS))
+    shares = np.array([[1 - part.absent], [part.absent]])
+    return np.stack(counts) * shares
 
 
 def boosted(data: ranker_fit.PresenceData) -> Trees:

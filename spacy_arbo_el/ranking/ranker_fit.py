@@ -246,15 +246,17 @@ def _with_curve(
     data = _presence_data(way, labelled, presence, temperature)
     if data.present.all() or not data.present.any():
         return None
+    curve: np.ndarray | None = np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
     if fit_trees is not None:
         trees = fit_trees(data)
-        curve = np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
     else:
         trees = Trees.none() if start is None else start.trees
         evidence = np.column_stack([data.evidence, trees(data.evidence)])
         before = None if start is None else start.curve[1:].astype(np.float64)
         signs = [*SIGNS.values(), 1]
         curve = fit_presence(evidence, data.present, data.counts, signs, before)
+    if curve is None:
+        return None
     return replace(
         network,
         curve=np.array([temperature, *curve], dtype=np.float32),
@@ -266,7 +268,7 @@ def _with_curve(
 def _presence_data(
     way: _Way, labelled: Labelled, presence: np.ndarray, temperature: float
 ) -> PresenceData:
-    """The evidence of mentions as they are, and as if the knowledge base lacked their entities."""
+    """The evidence of each mention, with its entity in the knowledge base and without it."""
     parts = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
     evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
     present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
