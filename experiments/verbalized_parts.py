@@ -25,12 +25,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
         "objective.loss": {"@losses": "spacy-arbo-el.CrossEntropy.v1", "scale": 20.0},
     },
     "iterative": {
-        "inference": {
+        "factory": "arbo_iterative_linker",
+        "inference": INDEPENDENT,
+        "iteration": {
             "@misc": "spacy-arbo-el.IterativePrediction.v1",
-            "inference": INDEPENDENT,
             # Half of the training writes gold links, the other half what was predicted.
             "training": {"@misc": "spacy-arbo-el.WrittenLinks.v1", "predicted_after": 10000},
-        }
+        },
     },
 }
 STEPS = 160

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from spacy.language import Language
 from thinc.api import Config, Model
@@ -20,6 +20,7 @@ from .ranking.ranking import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
 
+LinkerT = TypeVar("LinkerT", bound=ArboLinker)
 SCORE_WEIGHTS = {
     "nel_micro_f": 1.0,
     "nel_micro_p": None,
@@ -63,10 +64,21 @@ def make_arbo_linker(
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
     settings: dict[str, Any] = dict(locals())
+    return in_pipeline(ArboLinker, **settings)
+
+
+def in_pipeline(kind: type[LinkerT], nlp: Language, **settings: Any) -> LinkerT:
+    """Make a linker that belongs to a pipeline.
+
+    kind: The class of the linker.
+    settings: Those of its constructor, its name among them.
+    """
+    extension = settings["extension"]
     for other, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
-            warnings.warn(Warnings.W544.format(name=name, other=other, extension=extension))
-    linker = ArboLinker(settings.pop("nlp").vocab, **settings)
+            about = {"name": settings["name"], "other": other, "extension": extension}
+            warnings.warn(Warnings.W544.format(**about))
+    linker = kind(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     return linker
 

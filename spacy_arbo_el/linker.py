@@ -1,6 +1,6 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -66,8 +66,7 @@ from .retrieval.similarity import Similarity
 from .show.explain import Explainer
 from .training.batchers import chosen_mentions
 from .training.objective import TrainingObjective
-from .training.step import RevisedInputs
-from .training.trainer import RevisesTraining, Trainer, warn_of_high_rate
+from .training.trainer import Trainer, warn_of_high_rate
 
 # What fits a linker stands above it, and is found by its entry point ``spacy_arbo_el_fits``.
 fits = catalogue.create("spacy_arbo_el", "fits", entry_points=True)
@@ -488,20 +487,19 @@ class ArboLinker(TrainablePipe):
         if not len(rows) and self.trainer.needs_mentions:
             return losses
         set_dropout_rate(self.model, drop)
-        loss, count = self.trainer.step(*self._read_again(examples, rows))
+        loss, count = self.training_step(examples, rows)
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
-    def _read_again(
-        self, examples: Iterable[Example], rows: np.ndarray
-    ) -> tuple[np.ndarray, RevisedInputs | None]:
-        """Mentions to train on, reread where inference rewrites texts."""
-        if not len(rows) or not isinstance(self.inference, RevisesTraining):
-            return rows, None
-        spans = [self.reader.all_mentions(example.reference) for example in examples]
-        return self.inference.revise_step(self.stages, self.trainer, spans, rows)
+    def training_step(self, examples: Sequence[Example], rows: np.ndarray) -> tuple[float, int]:
+        """Compute the gradients of the mentions of a batch.
+
+        rows: (b,) int64, the rows of the mentions in the exemplar store.
+        RETURNS: The loss, and the number of queries that had a positive.
+        """
+        return self.trainer.step(rows)
 
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)

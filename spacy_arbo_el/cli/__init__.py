@@ -6,7 +6,7 @@ Commands import what they need only when they run, so that spaCy's other command
 import typer
 from spacy.cli._util import app
 
-from .add_ons import CommandsByAddOn, add_commands
+from .add_ons import CommandsByAddOn
 from .check import check_command
 from .console import prepare_console
 from .convert import convert_command
@@ -36,5 +36,4 @@ arbo_cli.command("link", context_settings=OVERRIDES)(link_command)
 arbo_cli.command("discover", context_settings=OVERRIDES)(discover_command)
 arbo_cli.command("show")(show_command)
 arbo_cli.add_typer(kb_cli)
-add_commands(arbo_cli)
 app.add_typer(arbo_cli)

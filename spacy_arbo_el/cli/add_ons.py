@@ -14,7 +14,19 @@ add_ons = catalogue.create("spacy_arbo_el", "commands", entry_points=True)
 
 
 class CommandsByAddOn(TyperGroup):
-    """The commands of ``arbo``. Its help lists those of each add-on for themselves."""
+    """The commands of ``arbo``, and those of all add-ons. Its help lists each add-on for itself.
+
+    Add-ons are imported when a command line is run, not with this module, since their modules
+    import others of this folder. A command of an add-on takes no name that is taken.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for name, add_on in sorted(add_ons.get_all().items()):
+            add_on.rich_markup_mode = self.rich_markup_mode
+            for called, command in typer.main.get_group(add_on).commands.items():
+                command.rich_help_panel = f"Commands of {name}"  # type: ignore[attr-defined]
+                self.commands.setdefault(called, command)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands and the first lines of their help, by add-on."""
@@ -26,12 +38,3 @@ class CommandsByAddOn(TyperGroup):
         for title, commands in rows.items():
             with formatter.section(title):
                 formatter.write_dl(commands)
-
-
-def add_commands(app: typer.Typer) -> None:
-    """Add the commands of all add-ons to ``arbo``."""
-    for name, add_on in sorted(add_ons.get_all().items()):
-        for command in (*add_on.registered_commands, *add_on.registered_groups):
-            command.rich_help_panel = f"Commands of {name}"
-        app.registered_commands += add_on.registered_commands
-        app.registered_groups += add_on.registered_groups

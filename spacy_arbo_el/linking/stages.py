@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from spacy.tokens import Span
@@ -42,29 +42,6 @@ class LinkedMentions:
     ranked: RankedMentions
     decisions: Decisions
     links: list[Link]
-
-
-@runtime_checkable
-class Revises(Protocol):
-    """An inference procedure that revises vectors. It is used where documents are linked one at
-    a time.
-    """
-
-    def revise(
-        self,
-        stages: "LinkingStages",
-        spans: Sequence[Sequence[Span]],
-        batch: MentionBatch,
-        min_logit: float,
-    ) -> MentionBatch:
-        """The batch with other vectors.
-
-        stages: Those of the linker; its datastore must be in use.
-        spans: The mentions of each document.
-        batch: The same, encoded.
-        min_logit: The log-odds that a link must have.
-        """
-        ...
 
 
 @dataclass(frozen=True)
@@ -195,7 +172,7 @@ class LinkingStages:
         """
         if threshold > 0.0:
             ranked = ranked.without_ties()
-        least = _least_logit(least_threshold(threshold))
+        least = least_logit(least_threshold(threshold))
         if not isinstance(threshold, LabelThresholds):
             return self.inference.decide(ranked, self.calibration, least)
         needed = self._logits_needed(ranked.batch, threshold)
@@ -208,7 +185,7 @@ class LinkingStages:
     def _logits_needed(self, batch: MentionBatch, threshold: LabelThresholds) -> np.ndarray:
         """The log-odds that the link of each mention must have: (m,) float64."""
         labels = [record.label for record in batch.records]
-        logits = [_least_logit(one) for one in thresholds_for(threshold, labels).tolist()]
+        logits = [least_logit(one) for one in thresholds_for(threshold, labels).tolist()]
         return np.array(logits, dtype=np.float64)
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
@@ -278,11 +255,13 @@ class LinkingStages:
         threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
-        batch = self.encode(self.read(spans))
+        return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)
+
+    def link_encoded(
+        self, batch: MentionBatch, threshold: float, allowed: AllowedEntities | None = None
+    ) -> LinkedMentions:
+        """Link encoded mentions; see ``link``."""
         with self.datastore.reading():
-            if isinstance(self.inference, Revises):
-                least = _least_logit(least_threshold(threshold))
-                batch = self.inference.revise(self, spans, batch, least)
             ranked = self.rank_encoded(batch, allowed=allowed)
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)
@@ -309,7 +288,7 @@ class StagePart(Generic[T]):
         linker.stages = replace(linker.stages, **{self.name: value})
 
 
-def _least_logit(threshold: float) -> float:
+def least_logit(threshold: float) -> float:
     """The log-odds that a link must have. What a person has said is certain enough for all."""
     return min(log_odds(threshold), CERTAIN_LOGIT)
 

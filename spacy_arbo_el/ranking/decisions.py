@@ -85,8 +85,7 @@ class Inference(Protocol):
     """A procedure that turns ranked candidates into links.
 
     Of the candidates of a mention it looks at the first ``MAX_CONSIDERED`` at most: a corpus that
-    is linked in one graph keeps no more. A procedure is a frozen dataclass. It may also have the
-    methods of ``linking.stages.Revises`` and ``training.trainer.RevisesTraining``.
+    is linked in one graph keeps no more. A procedure is a frozen dataclass.
 
     n_exemplars: How many of the nearest exemplars are searched for each mention.
     n_mentions: How many of the nearest other mentions are searched for each mention.

@@ -8,12 +8,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import (
     Any,
-    Protocol,
-    runtime_checkable,
 )
 
 import numpy as np
-from spacy.tokens import Span
 from thinc.api import Model, Optimizer
 
 from ..base.arrays import TopK
@@ -22,7 +19,6 @@ from ..base.log import log
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
-from ..linking.stages import LinkingStages
 from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
@@ -303,28 +299,6 @@ def _rows_of(old: Sequence[Hashable], new: Sequence[Hashable]) -> np.ndarray:
         return np.where(rows < len(old), rows, -1)
     place = {value: row for row, value in enumerate(old)}
     return np.array([place.get(value, -1) for value in new], dtype=np.int64)
-
-
-@runtime_checkable
-class RevisesTraining(Protocol):
-    """An inference procedure that changes what mentions are trained in."""
-
-    def revise_step(
-        self,
-        stages: LinkingStages,
-        trainer: Trainer,
-        spans: Sequence[Sequence[Span]],
-        rows: np.ndarray,
-    ) -> tuple[np.ndarray, RevisedInputs | None]:
-        """Mentions of a training step, with revised inputs. What some are encoded from.
-
-        stages: Those of the linker.
-        trainer: The linker's.
-        spans: The mentions of each document of the step, also those that are not trained on.
-        rows: (b,) int64, the rows of the mentions to train on in the exemplar store, at least one.
-        RETURNS: The rows of the mentions that are left, and what replaces the stored inputs.
-        """
-        ...
 
 
 # Transformers are fine-tuned with 1e-5 to 2e-4. spaCy's default is 1e-3.

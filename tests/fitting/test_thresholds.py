@@ -227,9 +227,8 @@ def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert loaded.stages.inference == linker.stages.inference
     assert loaded.stages.inference.n_exemplars == result.counts["n_exemplars"]
-    iterative = {"@misc": "spacy-arbo-el.IterativePrediction.v1", "inference": VOTE}
-    with pytest.raises(ValueError, match="E723.*IterativePrediction"):
-        tune(build(train=TRAIN, inference=iterative).get_pipe("arbo_linker"), docs, n_exemplars=[1])
+    with pytest.raises(ValueError, match="E723.*ExemplarVote has no setting n_mentions"):
+        tune(linker, docs, n_mentions=[1])
 
 
 def test_the_number_of_mentions_is_tuned_too():

@@ -33,14 +33,14 @@ PLAIN = {
 HASHED = {"mention": {"@architectures": "test.HashedEncoder.v1", "context": 0.5}}
 
 
-def build(entities=ENTITIES, train=TRAIN, key="", model=HASHED, **config):
+def build(entities=ENTITIES, train=TRAIN, key="", model=HASHED, factory="arbo_linker", **config):
     """A pipeline with an initialised linker. config: What differs from ``PLAIN``.
 
     Its language is "xx", whose tokenizer is made four times as fast as that of "en".
     """
     nlp = spacy.blank("xx")
     config = Config(PLAIN).merge(Config({"model": model, **config}))
-    linker = nlp.add_pipe("arbo_linker", config=config)
+    linker = nlp.add_pipe(factory, name="arbo_linker", config=config)
     linker.initialize(
         lambda: examples(nlp, train, key) or examples(nlp, ["nothing here"]),
         nlp=nlp,

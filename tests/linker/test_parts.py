@@ -43,7 +43,6 @@ NEEDED = {
     "KBFromCorpus": {"path": "train.spacy"},
     "NormalizerChain": {"*": {"one": SPELLING, "two": section("PlainCharacters")}},
     "CrossEncoder": {"ranker": section("FeatureRanker")},
-    "IterativePrediction": {"inference": section("Independent")},
     "Objective": {key: OBJECTIVE[key] for key in ("positives", "negatives", "loss")},
     "ObjectiveSum": {"*": {"one": OBJECTIVE, "two": {**OBJECTIVE, "weight": 0.5}}},
     "LearnedScale": {"loss": LOSS},
@@ -115,7 +114,10 @@ LINKERS = {
     "group": {"mentions": section("Mentions", getter=GROUP, normalizer=ABBREVIATIONS)},
     "ranker": {"reranker": section("FeatureRanker", pretrained=False, n_reranked=4)},
     "vote": {"inference": section("ExemplarVote", n_exemplars=3)},
-    "iterative": {"inference": section("IterativePrediction", **NEEDED["IterativePrediction"])},
+    "iterative": {
+        "factory": "arbo_iterative_linker",
+        "iteration": section("IterativePrediction", share=0.5),
+    },
     "minimax": {"inference": section("Clustering", method="minimax"), "discovery": None},
     "discovery": {"discovery": section("Discovery", ngram_weight=0.5, n_neighbors=2)},
     "positives": objective(positives=section("ArborescencePositives", with_entity=True)),
@@ -150,6 +152,7 @@ def test_a_linker_of_parts_trains_and_is_saved_with_its_config(kind, tmp_path):
     for again in (loaded, other):
         assert links(again) == expected
         found = find_linker(again)
+        assert type(found) is type(linker) and type(found.stages) is type(linker.stages)
         assert repr(found.stages.inference) == repr(linker.stages.inference)
         assert repr(found.datastore.settings) == repr(linker.datastore.settings)
         assert repr(found.trainer.objective) == repr(linker.trainer.objective)

@@ -89,7 +89,7 @@ def test_add_ons_import_nothing_of_each_other():
         assert others <= {own}, path
 
 
-PAPERS = {"biocom", "deer", "moleman", "verbalized", "verbalized_links"}
+PAPERS = {"biocom", "deer", "moleman", "verbalized", "verbalized_iteration", "verbalized_links"}
 
 
 def test_papers_import_no_other_paper():

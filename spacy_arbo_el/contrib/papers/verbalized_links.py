@@ -32,13 +32,10 @@ class WrittenLinks:
     wrong, and later those that the encoder predicts with the largest similarity. Use it with
     iterative prediction::
 
-        [components.arbo_linker.inference]
+        [components.arbo_linker.iteration]
         @misc = "spacy-arbo-el.IterativePrediction.v1"
 
-        [components.arbo_linker.inference.inference]
-        @misc = "spacy-arbo-el.Independent.v1"
-
-        [components.arbo_linker.inference.training]
+        [components.arbo_linker.iteration.training]
         @misc = "spacy-arbo-el.WrittenLinks.v1"
         share = 0.3
 
@@ -55,9 +52,9 @@ class WrittenLinks:
     predicted_after: int = 30000
 
     def __post_init__(self) -> None:
-        check_part("inference.training.share", self.share)
-        check_share("inference.training.corrupted", self.corrupted)
-        check_count("inference.training.predicted_after", self.predicted_after)
+        check_part("iteration.training.share", self.share)
+        check_share("iteration.training.corrupted", self.corrupted)
+        check_count("iteration.training.predicted_after", self.predicted_after)
 
 
 def write_links(kb: ArboKB, texts: ReadTexts, written: np.ndarray, limit: int) -> ReadTexts:

@@ -1,6 +1,6 @@
 """Iterative prediction: what is written into the text, and when a link changes."""
 
-from dataclasses import replace
+import pickle
 
 import numpy as np
 import pytest
@@ -8,18 +8,18 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.contrib.papers.verbalized import IterativePrediction
+from spacy_arbo_el.contrib.papers.verbalized_iteration import IterativePrediction
 from spacy_arbo_el.contrib.papers.verbalized_links import insertions, write_links
+from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.normalization.text import replace as edited
-from spacy_arbo_el.ranking.decisions import Clustering
 
 from ...linker.conftest import build, build_bundled
 from ...linker.world import DEV, TRAIN, annotated, without_links
 
 TEXT = "Mercury and the planet Mercury, Amazon and its river, Apple, the jaguar."
-INFERENCE = {
-    "@misc": "spacy-arbo-el.IterativePrediction.v1",
-    "inference": {"@misc": "spacy-arbo-el.Clustering.v1"},
+ITERATIVE = {
+    "factory": "arbo_iterative_linker",
+    "iteration": {"@misc": "spacy-arbo-el.IterativePrediction.v1"},
 }
 MENTIONS = [
     *("A spacecraft saw [Mercury|planet], [Amazon|river], [Jaguar|car] and [Apple|maker].",),
@@ -29,7 +29,7 @@ MENTIONS = [
 
 @pytest.fixture(scope="module")
 def nlp():
-    return build(train=TRAIN[:6], inference=INFERENCE)
+    return build(train=TRAIN[:6], **ITERATIVE)
 
 
 def docs_of(nlp):
@@ -77,9 +77,8 @@ def test_what_is_written_stands_behind_the_mention(nlp):
 
 def test_a_chance_never_falls_and_the_text_stays(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    plain = replace(linker.stages, inference=Clustering())
     spans = [list(doc.ents) for doc in docs_of(nlp)]
-    before = plain.link(spans, 0.0)
+    before = LinkingStages.link(linker.stages, spans, 0.0)
     after = linker.stages.link(spans, 0.0)
     firsts = [r.ranked.ranking.candidates.scores[:, 0] for r in (before, after)]
     assert (firsts[1] >= firsts[0]).all() and (firsts[1] > firsts[0]).any()
@@ -90,8 +89,8 @@ def test_a_chance_never_falls_and_the_text_stays(nlp):
 def test_a_mention_alone_in_its_document_is_linked_as_without(nlp):
     linker = nlp.get_pipe("arbo_linker")
     spans = [list(doc.ents) for doc in docs_of(nlp) if len(doc.ents) == 1]
-    plain = replace(linker.stages, inference=Clustering())
-    assert linker.stages.link(spans, 0.0).links == plain.link(spans, 0.0).links
+    plain = LinkingStages.link(linker.stages, spans, 0.0)
+    assert linker.stages.link(spans, 0.0).links == plain.links
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
@@ -103,7 +102,7 @@ def test_links_do_not_depend_on_the_batch(nlp, batch_size):
 @pytest.mark.bundled
 def test_only_mentions_whose_text_changed_are_encoded_again(monkeypatch):
     """The window of a mention far from all insertions stays as it is."""
-    nlp = build_bundled(train=TRAIN[:6], inference=INFERENCE)
+    nlp = build_bundled(train=TRAIN[:6], **ITERATIVE)
     linker = nlp.get_pipe("arbo_linker")
     linker.refresh()
     far = "word " * 200
@@ -123,7 +122,7 @@ def test_only_mentions_whose_text_changed_are_encoded_again(monkeypatch):
 
 
 def test_a_correction_stays_whatever_is_written_beside_it(nlp):
-    nlp = build(train=TRAIN[:6], inference=INFERENCE)
+    nlp = build(train=TRAIN[:6], **ITERATIVE)
     linker = nlp.get_pipe("arbo_linker")
     text = "[Amazon|river] [Jaguar|car] [Apple|maker] [Mercury|planet] ."
     linker.feedback.learn(nlp(without_links(annotated(nlp, text))).ents[2], "NIL")
@@ -135,7 +134,7 @@ def test_only_links_are_written_in(nlp):
     linker = nlp.get_pipe("arbo_linker")
     doc = without_links(annotated(nlp, "The [Zorblat|x] and the [qwerty|y] left."))
     batch = linker.stages.encode(linker.stages.read([list(doc.ents)]))
-    iteration = linker.inference
+    iteration = linker.iteration
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, 40.0) is batch
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
 
@@ -143,5 +142,7 @@ def test_only_links_are_written_in(nlp):
 def test_the_setting_is_saved(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
-    assert loaded.get_pipe("arbo_linker").inference == IterativePrediction(Clustering())
+    assert loaded.get_pipe("arbo_linker").iteration == IterativePrediction()
     assert links_of(map(loaded, docs_of(loaded))) == links_of(map(nlp, docs_of(nlp)))
+    again = pickle.loads(pickle.dumps(nlp.get_pipe("arbo_linker")))
+    assert again.stages.iteration == again.iteration == IterativePrediction()

@@ -25,16 +25,18 @@ TRAIN = [
     "The [Amazon|river] is long. [Mercury|metal] is not [Mercury|planet].",
     "Only [Amazon|shop] here.",
 ]
-INFERENCE = {
-    "@misc": "spacy-arbo-el.IterativePrediction.v1",
-    "inference": {"@misc": "spacy-arbo-el.Clustering.v1"},
-    "training": {"@misc": "spacy-arbo-el.WrittenLinks.v1", "share": 0.5, "corrupted": 0.0},
+ITERATIVE = {
+    "factory": "arbo_iterative_linker",
+    "iteration": {
+        "@misc": "spacy-arbo-el.IterativePrediction.v1",
+        "training": {"@misc": "spacy-arbo-el.WrittenLinks.v1", "share": 0.5, "corrupted": 0.0},
+    },
 }
 
 
 @pytest.fixture(scope="module")
 def nlp():
-    return build(train=TRAIN, inference=INFERENCE)
+    return build(train=TRAIN, **ITERATIVE)
 
 
 def read(nlp, written_links):
@@ -56,7 +58,7 @@ def read(nlp, written_links):
             return linker.reader.inputs_of(read)
 
     stages = replace(linker.stages, reader=Reader())
-    given = linker.inference.limit, written_links, stages, linker.trainer, spans, rows
+    given = linker.iteration.limit, written_links, stages, linker.trainer, spans, rows
     kept, revised = read_with_links(*given)
     return linker, kept, revised, texts
 
@@ -143,7 +145,7 @@ def test_revised_spans_stand_in_for_those_that_are_stored(stored, new, data):
 
 
 def test_training_encodes_the_changed_texts_and_learns(nlp, monkeypatch):
-    nlp = build(train=TRAIN, inference=INFERENCE)
+    nlp = build(train=TRAIN, **ITERATIVE)
     linker = nlp.get_pipe("arbo_linker")
     steps = []
     step = type(linker.trainer).step

@@ -102,7 +102,6 @@ def read_new_entities(model: Path) -> "NewEntities":
 def _component(model: Path) -> Path:
     """The folder of the linker in a pipeline. Raises ValueError if there is none."""
     import srsly
-    from spacy.util import load_config
 
     from ....base.errors import ArboError, Errors
     from ....storage.folders import restore
@@ -111,9 +110,8 @@ def _component(model: Path) -> Path:
     restore(model)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
-    config = load_config(model / "config.cfg", interpolate=False)
     for name in srsly.read_json(model / "meta.json").get("pipeline", ()):
-        component = config.get("components", {}).get(name, {})
-        if component.get("factory") == "arbo_linker":
+        # Only linkers have one.
+        if (model / name / "manifest.json").is_file():
             return model / name
     raise ArboError(Errors.E792.format(path=model, name=""))
