@@ -13,7 +13,6 @@ The curves are printed for ``calibration.py``.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +59,6 @@ IS_SWAPPED = 0.15
 N_TREES = 150
 DEPTH = 6
 MIN_LEAF = 100
-# The coverage that the weights of the package are for: a short list lacks most of what texts speak
-# of. Whoever knows better sets it, or has it estimated.
-COVERAGE = 0.4
 # Weights are fitted among so many candidates of a mention.
 N_CANDIDATES = 12
 # The default of the component.
@@ -169,7 +165,7 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
 
 
 def sibling_counts(part: Way) -> np.ndarray:
-    """How much names with siblings count for presence, with their entity in the list and without it.
+    """How much names with siblings count for presence, with and without their entity in the list.
 
     RETURNS: (2, m) float.
     """
@@ -319,10 +315,7 @@ def fit_all(folder: Path, *, write: bool) -> None:
                 key = f"{name}, fitted without {domain}"
                 scores[key] = scores_of(key, weights, ways)
     weights = fit(trained)
-    print(f"coverage of the fit {weights.coverage:.3f}, moved to {COVERAGE}")
-    curve = weights.curve.copy()
-    curve[-1] += shift_between(weights.coverage, COVERAGE)
-    weights = replace(weights, curve=curve, coverage=COVERAGE)
+    print(f"coverage of the fit {weights.coverage:.3f}")
     for _, name, ways in tests:
         key = f"{name}, fitted on all"
         scores[key] = scores_of(key, weights, ways)

@@ -116,8 +116,7 @@ def silver_command(
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
-        ids = _ids(exclude)
-        source = _SilverTexts(texts, format, nlp, dictionary, ids, held_out, seed)
+        source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), held_out, seed)
         if dev is not None and hidden_kb is not None:
             _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
         else:
