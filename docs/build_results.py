@@ -81,9 +81,9 @@ INTRODUCTION = """# Results
 Dev sets of public corpora, with the mentions given, the bundled encoder (all-MiniLM-L6-v2, 22
 million parameters), and one seed. Shares are in percent.
 
-- *Accuracy* is that of links as they are decided, with the threshold: a mention is right if its link
-  is one of the gold ids, or NIL where the gold is NIL. The interval holds 95 % of bootstrap samples
-  of the documents.
+- *Accuracy* is that of links as decided, with the threshold: a mention is right if its link is one
+  of the gold ids, or NIL where the gold is NIL. The interval holds 95 % of bootstrap samples of the
+  documents.
 - *New strings* are mentions whose surface form is no training mention's: the column to compare
   systems by. *Namesakes* are mentions that are a name of several entities. *Seen* and *unseen* are
   mentions of entities with and without a training mention; *balanced* is the mean of the two.

@@ -542,14 +542,6 @@ class Errors(metaclass=Coded):
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
         ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
-    E723 = (
-        "The inference {inference} has no setting {name} to tune. Take one that has, such as "
-        "Clustering.v1, or tune without this number."
-    )
-    E728 = (
-        "The linker has no discovery, so n_neighbors can't be tuned. Give it a [discovery], or "
-        "tune without this number."
-    )
     E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (
         "The documents that were read the second time differ from those of the first time. `read` "

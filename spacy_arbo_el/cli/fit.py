@@ -131,7 +131,14 @@ def _fit(
 ) -> None:
     """Compare ways to use labelled documents, unless one is given, and use them."""
     from ..fitting.held_out import fit_held_out
-    from ..fitting.ways import TRAINED, check_documents, check_way, trained_on, use_way
+    from ..fitting.ways import (
+        TRAINED,
+        check_documents,
+        check_way,
+        criterion,
+        trained_on,
+        use_way,
+    )
     from ..linker import find_linker
     from ..runs.short_run import train_copy
 
@@ -142,7 +149,7 @@ def _fit(
         linker = find_linker(nlp)
         docs = check_documents(linker, _annotated(nlp, path), by)
         if way:
-            fit = None if way == TRAINED else fit_held_out(linker, docs, folds, by)
+            fit = None if way == TRAINED else fit_held_out(linker, docs, folds, criterion(by))
         else:
             comparison = _compare(nlp, docs, path, by, folds, train)
             way = comparison.best.name

@@ -17,8 +17,9 @@ from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
-from .calibrate import Fitted, annotated_docs, divided, fit_calibration, fit_in_parts, install
-from .thresholds import LINKING_SCORES, cautious_row, check_score, sweep_linking
+from .calibrate import Fitted, annotated_docs, divided, install
+from .held_out import fit_held_out
+from .thresholds import LINKING_SCORES, check_score
 
 FOLDS = 5
 
@@ -116,24 +117,14 @@ def fit_and_score(
         present threshold and no scores.
     """
     docs = annotated_docs(linker, docs)
-    folds = min(FOLDS, len(docs))
     stages = linker.keeping_stages()
-    if folds < 2:
-        # The curves that a linker begins with are those of an encoder without training.
-        fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
-        return fitted, linker.threshold, {}
-    fitted, without = fit_in_parts(linker, docs, folds, stages=stages)
-    # Each part with stages that were fitted on the others.
-    fitted_on_others = [
-        (part, one.within(stages)) for (_, part), one in zip(divided(docs, folds), without)
-    ]
-    threshold = linker.threshold
-    if tune_by:
-        sweeps = [sweep_linking(linker, part, stages=one) for part, one in fitted_on_others]
-        row = cautious_row(sweeps, tune_by, threshold)
-        threshold = float(sweeps[0].rows[row]["threshold"])
+    # The curves that a linker begins with are those of an encoder without training.
+    fit = fit_held_out(linker, docs, FOLDS, tune_by, stages, from_scratch=True)
+    if not fit.without:
+        return *fit.whole, {}
     results = []
-    for part, one in fitted_on_others:
-        results += linked_outcomes(linker, one, unlinked_examples(part), threshold)
+    for (_, part), one in zip(divided(docs, len(fit.without)), fit.without):
+        own = one.fitted.within(stages)
+        results += linked_outcomes(linker, own, unlinked_examples(part), fit.whole.threshold)
     errors = standard_errors(results, seen_by(linker))
-    return fitted, threshold, {**scores_of(linker, results), ERRORS: errors}
+    return *fit.whole, {**scores_of(linker, results), ERRORS: errors}

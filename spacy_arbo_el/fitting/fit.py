@@ -16,6 +16,7 @@ from .ways import (
     check_documents,
     check_way,
     compare_ways,
+    criterion,
     use_way,
 )
 
@@ -52,7 +53,7 @@ def fit_linker(
     annotated = check_documents(linker, list(docs), by)
     if way is not None:
         check_way(way, is_trained=False)
-        fit = fit_held_out(linker, annotated, folds, by)
+        fit = fit_held_out(linker, annotated, folds, criterion(by))
         use_way(linker, annotated, way, fit)
         return FitResult(way, None)
     comparison = compare_ways(linker, annotated, by=by, folds=folds, say=log.info)

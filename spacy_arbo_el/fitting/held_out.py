@@ -9,7 +9,7 @@ from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import LabelThresholds
 from .calibrate import Fitted, divided, fit_calibration, fit_in_parts
-from .thresholds import CRITERIA, ThresholdSweep, cautious_row, sweep_linking
+from .thresholds import ThresholdSweep, cautious_row, sweep_linking
 
 
 class Fit(NamedTuple):
@@ -43,7 +43,7 @@ def fit_held_out(
     linker: ArboLinker,
     docs: Sequence[Doc],
     folds: int,
-    by: str,
+    score: str,
     stages: LinkingStages | None = None,
     done: Callable[[str], None] = lambda step: None,
     *,
@@ -56,7 +56,7 @@ def fit_held_out(
 
     docs: Documents with annotated mentions.
     folds: The number of parts; fewer where there are fewer documents.
-    by: What the threshold is chosen by, one of ``CRITERIA``.
+    score: What the threshold is chosen by, one of ``LINKING_SCORES``; "" for the present one.
     stages: As in ``fit_calibration``.
     done: Called with "search", "fit", and "link" for each part, when these are over.
     from_scratch: As in ``fit_calibration``.
@@ -69,19 +69,19 @@ def fit_held_out(
     fitted, without = fit_in_parts(
         linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done
     )
+    if not score or isinstance(linker.threshold, LabelThresholds):
+        kept = linker.threshold
+        return HeldOutFit(Fit(fitted, kept), [Fit(one, kept) for one in without])
     sweeps = []
     for (_, part), one in zip(divided(docs, folds), without):
         sweeps.append(sweep_linking(linker, part, stages=one.within(stages)))
         done("link")
     rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
-    thresholds = [_threshold(linker, some, by) for some in rest]
-    whole = Fit(fitted, _threshold(linker, sweeps, by))
+    thresholds = [_threshold(some, score, linker.threshold) for some in rest]
+    whole = Fit(fitted, _threshold(sweeps, score, linker.threshold))
     return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, thresholds)])
 
 
-def _threshold(linker: ArboLinker, sweeps: Sequence[ThresholdSweep], by: str) -> float:
+def _threshold(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> float:
     """The threshold that sweeps of held-out documents show to be as good as the best."""
-    if isinstance(linker.threshold, LabelThresholds):
-        return linker.threshold
-    row = cautious_row(sweeps, CRITERIA[by], linker.threshold)
-    return sweeps[0].rows[row]["threshold"]
+    return sweeps[0].rows[cautious_row(sweeps, score, prior)]["threshold"]

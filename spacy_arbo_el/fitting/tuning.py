@@ -1,22 +1,19 @@
 """Tune a linker's thresholds and store them in its config."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
-from itertools import product
-from typing import Any, NamedTuple
+from dataclasses import asdict, replace
+from typing import NamedTuple
 
 import numpy as np
 from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..base.errors import ArboError, Errors
 from ..corpora.table import csv_text
 from ..discovery.grouping import Discovery
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
 from ..linker import ArboLinker, find_linker, name_of_linker
-from ..linking.stages import LinkingStages
 from .calibrate import Fitted, fit_calibration
 from .thresholds import (
     LINKING_SCORES,
@@ -41,11 +38,10 @@ class TuningResult(NamedTuple):
 
     linking: The scores of linking at each threshold.
     best_linking: The number of the best of these rows.
-    discovery: The scores of discovery with the best ``ngram_weight`` and ``n_neighbors``; None if
-        the linker has no discovery.
+    discovery: The scores of discovery with the best ``ngram_weight``; None if the linker has no
+        discovery.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
-    tried: The score with each value that was tried, by setting of the inference.
     """
 
     linking: list[SweepRow]
@@ -53,12 +49,6 @@ class TuningResult(NamedTuple):
     discovery: DiscoverySweep | None
     best_discovery: int
     fitted: Fitted | None
-    tried: dict[str, dict[int, float]]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The best number for each setting that was tried. Of equal scores the smallest."""
-        return {name: _best_count(scores) for name, scores in self.tried.items()}
 
     @property
     def threshold(self) -> float:
@@ -69,12 +59,10 @@ class TuningResult(NamedTuple):
     def summary(self) -> str:
         """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
-        for name, count in self.counts.items():
-            text = f"{name} = {count}, {text}"
         if self.discovery is not None:
             best = self.tuned_discovery()
             text += f", discovery.threshold = {best.threshold:g}"
-            text += f", ngram_weight = {best.ngram_weight:g}, n_neighbors = {best.n_neighbors}"
+            text += f", ngram_weight = {best.ngram_weight:g}"
         return text
 
     def tuned_discovery(self) -> Discovery:
@@ -91,9 +79,6 @@ def tune(
     seed: int = 0,
     score: str = "arbo_acc",
     cost: float | None = None,
-    n_exemplars: Sequence[int] = (),
-    n_mentions: Sequence[int] = (),
-    n_neighbors: Sequence[int] = (),
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
@@ -105,14 +90,8 @@ def tune(
     score: The score to tune linking by.
     cost: How many missed links cost as much as a wrong one. Then the threshold is chosen by the
         right links less this times the wrong ones, and not by the score.
-    n_exemplars, n_mentions: Numbers to try in the linker's inference, before the thresholds.
-    n_neighbors: Numbers to try in its discovery; empty for that which it has.
-
-    Raises ValueError for a setting that the linker lacks.
     """
     check_score(score, LINKING_SCORES)
-    if n_neighbors and linker.discovery is None:
-        raise ArboError(Errors.E728)
     fitted = None
     stages = linker.keeping_stages()
     if drop:
@@ -121,78 +100,25 @@ def tune(
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
         fitted.install(linker)
         stages = fitted.within(stages)
-    tried = {}
-    for name, counts in (("n_exemplars", n_exemplars), ("n_mentions", n_mentions)):
-        if counts:
-            tried[name] = _sweep_counts(linker, stages, docs, name, counts, score)
-            stages = _with_count(stages, name, _best_count(tried[name]))
     linking = sweep_linking(linker, docs, stages=stages)
     best = cautious_row([linking], score if cost is None else cost, linker.threshold)
     if linker.discovery is None:
-        return TuningResult(linking.rows, best, None, 0, fitted, tried)
-    swept = _best_discovery(linker, linker.discovery, n_neighbors, linking, best)
-    return TuningResult(linking.rows, best, *swept, fitted, tried)
+        return TuningResult(linking.rows, best, None, 0, fitted)
+    sweep, row = _best_discovery(linker, linker.discovery, linking, best)
+    return TuningResult(linking.rows, best, sweep, row, fitted)
 
 
 def _best_discovery(
-    linker: ArboLinker,
-    discovery: Discovery,
-    n_neighbors: Sequence[int],
-    linking: ThresholdSweep,
-    linking_row: int,
+    linker: ArboLinker, discovery: Discovery, linking: ThresholdSweep, linking_row: int
 ) -> tuple[DiscoverySweep, int]:
-    """The sweep with the best settings of discovery, and the number of its best row.
-
-    Of equal scores, the smallest number of neighbours is taken.
-    """
-    numbers = sorted(set(n_neighbors)) or [discovery.n_neighbors]
+    """The sweep with the best weight of n-grams, and the number of its best row."""
     sweeps = [
-        sweep_discovery(
-            replace(discovery, n_neighbors=number, ngram_weight=weight),
-            linking,
-            linking_row,
-            linker,
-        )
-        for number, weight in product(numbers, NGRAM_WEIGHTS)
+        sweep_discovery(replace(discovery, ngram_weight=weight), linking, linking_row, linker)
+        for weight in NGRAM_WEIGHTS
     ]
     rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
     i = int(np.argmax([sweep.rows[row]["ari"] for sweep, row in zip(sweeps, rows)]))
     return sweeps[i], rows[i]
-
-
-def _sweep_counts(
-    linker: ArboLinker,
-    stages: LinkingStages,
-    docs: Sequence[Doc],
-    name: str,
-    counts: Sequence[int],
-    score: str,
-) -> dict[int, float]:
-    """Score linking with each value of a setting.
-
-    name: A setting of the linker's inference.
-    counts: Its values.
-    score: One of ``LINKING_SCORES``.
-    """
-    threshold = np.array([linker.threshold])
-    scores = {}
-    for count in counts:
-        sweep = sweep_linking(linker, docs, threshold, _with_count(stages, name, count))
-        scores[count] = sweep.rows[0][score]
-    return scores
-
-
-def _best_count(scores: dict[int, float]) -> int:
-    """The number with the best score. Of equal scores the smallest."""
-    return min(scores, key=lambda count: (-scores[count], count))
-
-
-def _with_count(stages: LinkingStages, name: str, count: int) -> LinkingStages:
-    # All procedures are dataclasses.
-    inference: Any = stages.inference
-    if name not in {field.name for field in fields(inference)}:
-        raise ArboError(Errors.E723.format(inference=type(inference).__name__, name=name))
-    return replace(stages, inference=replace(inference, **{name: count}))
 
 
 def store(nlp: Language, result: TuningResult) -> None:
@@ -202,9 +128,6 @@ def store(nlp: Language, result: TuningResult) -> None:
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:
         result.fitted.install(linker)
-    for setting, count in result.counts.items():
-        linker.stages = _with_count(linker.stages, setting, count)
-        config["inference"] = {**config["inference"], setting: count}
     if result.discovery is not None:
         curve = result.discovery.curve
         linker.discovery = result.tuned_discovery()

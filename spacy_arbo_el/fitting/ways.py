@@ -198,7 +198,7 @@ def compare_ways(
     steps = Steps(_planned(folds, train is not None), say)
     found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
     with _keeping(linker), _restored(linker, docs):
-        fit = fit_held_out(linker, docs, folds, by, linker.stages, steps.done)
+        fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, steps.done)
         for (others, part), one in zip(divided(docs, folds), fit.without):
             with _restored(linker, docs):
                 for name, outcomes in _linked_in_ways(linker, others, part, one).items():
@@ -292,13 +292,13 @@ def trained_on(
     rest = [doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE]
     nlp = train(rest)
     linker = find_linker(nlp)
-    fit_held_out(linker, kept, FOLDS, by, from_scratch=True).whole.install(linker)
+    fit_held_out(linker, kept, FOLDS, criterion(by), from_scratch=True).whole.install(linker)
     linker.feedback.add_exemplars(kept)
     return nlp
 
 
 def check_way(name: str, is_trained: bool) -> None:
-    """Raise ValueError for what is no way to use documents, or needs a training."""
+    """Raise ValueError unless it is a way to use documents, or one that needs no training."""
     choices = WAYS if is_trained else WAYS[:-1]
     if name not in choices:
         raise ArboError(Errors.E839.format(value=name, choices=", ".join(choices)))

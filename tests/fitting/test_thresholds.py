@@ -206,62 +206,6 @@ def test_tuned_settings_are_stored_and_saved(nlp, tmp_path):
     store(alone, result)
 
 
-VOTE = {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 15}
-
-
-def test_the_number_of_exemplars_is_tuned_stored_and_saved(tmp_path):
-    nlp = build(train=TRAIN, inference=VOTE)
-    linker, docs, counts = nlp.get_pipe("arbo_linker"), docs_of(nlp), (15, 1, 2)
-    result = tune(linker, docs, n_exemplars=counts)
-    # The same as linking with each.
-    for count in counts:
-        other = build(train=TRAIN, inference={**VOTE, "n_exemplars": count})
-        expected = sweep_linking(other.get_pipe("arbo_linker"), docs, np.array([linker.threshold]))
-        assert result.tried["n_exemplars"][count] == expected.rows[0]["arbo_acc"]
-    tried = result.tried["n_exemplars"]
-    best = max(tried.values())
-    assert result.counts["n_exemplars"] == min(k for k, value in tried.items() if value == best)
-    assert result.summary.startswith(f"n_exemplars = {result.counts['n_exemplars']}, ")
-    store(nlp, result)
-    nlp.to_disk(tmp_path / "model")
-    loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
-    assert loaded.stages.inference == linker.stages.inference
-    assert loaded.stages.inference.n_exemplars == result.counts["n_exemplars"]
-    with pytest.raises(ValueError, match="E723.*ExemplarVote has no setting n_mentions"):
-        tune(linker, docs, n_mentions=[1])
-
-
-def test_the_number_of_mentions_is_tuned_too():
-    nlp = build(train=TRAIN, inference={"@misc": "spacy-arbo-el.Clustering.v1"})
-    linker, docs = nlp.get_pipe("arbo_linker"), docs_of(nlp)
-    result = tune(linker, docs, n_exemplars=[8, 2], n_mentions=[0, 4])
-    assert set(result.tried) == {"n_exemplars", "n_mentions"}
-    store(nlp, result)
-    inference = linker.stages.inference
-    assert (inference.n_exemplars, inference.n_mentions) == tuple(result.counts.values())
-    config = nlp.get_pipe_config("arbo_linker")["inference"]
-    assert config["n_mentions"] == inference.n_mentions
-
-
-def test_the_number_of_neighbours_is_tuned_too():
-    nlp = build(train=TRAIN)
-    linker, docs = nlp.get_pipe("arbo_linker"), docs_of(nlp)
-    numbers, scores = (8, 0, 1), {}
-    for number in numbers:
-        result = tune(linker, docs, n_neighbors=[number])
-        scores[number] = max(row["ari"] for row in result.discovery.rows)
-    best = min(scores, key=lambda number: (-scores[number], number))
-    assert len(set(scores.values())) > 1
-    result = tune(linker, docs, n_neighbors=numbers)
-    assert result.tuned_discovery().n_neighbors == best
-    assert f"n_neighbors = {best}" in result.summary
-    store(nlp, result)
-    assert nlp.get_pipe_config("arbo_linker")["discovery"]["n_neighbors"] == best
-    alone = build(train=TRAIN, discovery=None).get_pipe("arbo_linker")
-    with pytest.raises(ValueError, match="E728"):
-        tune(alone, docs, n_neighbors=[4])
-
-
 def test_thresholds_are_chosen_by_what_mistakes_cost():
     """Twelve links are right above 0.5, and four more above 0.2, where eight are wrong."""
     probability = np.array([0.7] * 12 + [0.3] * 12)
