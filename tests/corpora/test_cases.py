@@ -16,7 +16,7 @@ CASES = Path(os.environ.get("ARBO_DATA_DIR", DATA)).resolve().parent / "cases"
 
 # What the output of each has; the issue on unseen entities has the others.
 EXPECTED = {
-    "04_other_keys_no_names": ["('Alder Bank', 'C1', 0.92), ('Birch Trust', 'C2', 0.92)"],
+    "04_other_keys_no_names": ["('Alder Bank', 'C1', ", "('Birch Trust', 'C2', "],
     "08_symlinked_files": ["symbolic link", "cp -rL"],
     "09_link_edited_afterwards": ["[('NEW', 'OTHER')]"],
     "12_readers": [

@@ -100,7 +100,7 @@ def test_papers_import_no_other_paper():
         assert all(one.startswith(name.split("_")[0]) for one in papers), path
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", sorted(PAPERS))
 def test_each_paper_says_in_ten_lines_what_it_has(name):
     lines = (PACKAGE / "contrib" / "papers" / f"{name}.py").read_text("utf8").splitlines()
     end = next(i for i, line in enumerate(lines) if line.endswith('"""'))
