@@ -10,7 +10,7 @@ EVERY = 5.0
 
 @dataclass
 class Steps:
-    """Says what is done, and about how long the rest takes.
+    """Says which step runs, and about how long the rest takes.
 
     planned: By the name of a step, how many there are, and how long one probably takes, in units of
         the first step. Once one of them is done, its own time counts.

@@ -191,7 +191,7 @@ def compare_ways(
     by: What ways and thresholds are chosen by, one of ``CRITERIA``.
     folds: The number of parts; fewer where there are fewer documents.
     train: Trains a copy of the pipeline, if that is compared too: once for each part.
-    say: Takes lines on what is done, and how long the rest takes.
+    say: Takes lines on the present step, and on how long the rest takes.
     """
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
