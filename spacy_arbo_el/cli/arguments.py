@@ -31,7 +31,6 @@ def _use_gpu(gpu_id: int) -> int:
 # A pipeline comes first, then documents. Each is recognised where they swap.
 MODEL = Arg(..., help="Pipeline with a linker: a folder, or an installed package")
 DATA = Arg(..., help="Annotated .spacy file, or a folder of them")
-HELD_OUT = Arg(..., help="Annotated .spacy that the linker was not trained on")
 KB = Arg(..., help="Folder of a knowledge base")
 _CODE: Any = {"help": "Python file with registered functions", "callback": _import}
 CODE = Opt(None, "--code", **_CODE)
