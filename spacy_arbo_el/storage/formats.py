@@ -119,8 +119,13 @@ def _files(path: Path) -> list[Path]:
 
 
 def _sample(path: Path) -> tuple[str, bytes]:
-    """What ``sniff`` gets: the name in small letters without ".gz" or ".bz2", and the beginning."""
-    start = read_start(path, START).removeprefix(codecs.BOM_UTF8).lstrip()
+    """What ``sniff`` gets of a file."""
+    return _sniffed(path, read_start(path, START))
+
+
+def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
+    """The name in small letters without ".gz" or ".bz2", and the beginning without white space."""
+    start = beginning.removeprefix(codecs.BOM_UTF8).lstrip()
     return path.name.lower().removesuffix(".gz").removesuffix(".bz2"), start
 
 
@@ -129,10 +134,10 @@ def check_readable(path: Path, reader: Any) -> None:
 
     reader: The class of the reader, or a reader.
     """
-    name, start = _sample(path)
+    beginning = read_start(path, START)
+    name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.
-    raw = read_start(path, 64)
-    kind = next((kind for mark, kind in UNREAD_STARTS.items() if raw.startswith(mark)), None)
+    kind = next((kind for mark, kind in UNREAD_STARTS.items() if beginning.startswith(mark)), None)
     own = _sure(reader, name, start)
     if kind is None and own < BY_START and start[:1] not in (b"{", b"["):
         kind = UNREAD_SUFFIXES.get(path.suffix.lower()) or _other_format(name, start)
