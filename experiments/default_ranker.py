@@ -115,8 +115,7 @@ def dev_ways(linker: ArboLinker, docs: list[Doc]) -> list[Way]:
 def nearest_by_name(way: Way) -> Way:
     """The same with the candidates that have the nearest names, among which fitting is fast."""
     candidates = way.candidates
-    name = candidates.column("nearest") + candidates.column("ngrams")
-    order = np.argsort(-np.where(candidates.valid, name, -np.inf), axis=1, kind="stable")
+    order = np.argsort(-candidates.name_similarity(), axis=1, kind="stable")
     columns = np.sort(order[:, :N_CANDIDATES], axis=1)
 
     def kept(values: np.ndarray) -> np.ndarray:
@@ -171,8 +170,7 @@ def sibling_counts(part: Way) -> np.ndarray:
     """
     counts = []
     for candidates in (part.candidates, part.candidates.where(~part.correct)):
-        name = candidates.column("nearest") + candidates.column("ngrams")
-        best = np.where(candidates.valid, name, -np.inf).argmax(axis=1)
+        best = candidates.name_similarity().argmax(axis=1)
         rows = np.arange(len(best))
         swapped = candidates.column("swapped")[rows, best] >= IS_SWAPPED
         opposed = candidates.column("opposed")[rows, best] > 0

@@ -70,7 +70,7 @@ class Interchanged(NamedTuple):
 def remaining(
     interchanged: Interchanged, word: int, other: int
 ) -> float:  # pragma: no cover - compiled
-    """How different two words are, 0 to 1. They are no words of each other's names: 1."""
+    """How different two words are, 0 to 1: 1 for words that never stand for each other."""
     keys = interchanged.keys
     if word < 0 or other < 0 or not len(keys):
         return 1.0
@@ -302,29 +302,27 @@ class MentionLayout(NamedTuple):
     """A mention, laid out so that its n-grams and words are looked up by number.
 
     weights: (n-grams,) float32, by n-gram; 0 for those that it lacks.
-    norm: (1,) float32, the sum of their squares.
     has_word: (words,) bool.
     """
 
     weights: np.ndarray
-    norm: np.ndarray
     has_word: np.ndarray
 
 
 @jit_helper
 def lay_out(  # pragma: no cover - compiled
     mention: MentionLayout, row: int, mentions: StringFeatures, weights: np.ndarray
-) -> None:
-    """Write the n-grams and words of a mention."""
+) -> np.float32:
+    """Write the n-grams and words of a mention. RETURNS: The sum of its squared weights."""
     norm = np.float32(0)
     for k in range(mentions.ngram_bounds[row], mentions.ngram_bounds[row + 1]):
         weight = mentions.counts[k] * weights[mentions.ngrams[k]]
         mention.weights[mentions.ngrams[k]] = weight
         norm += weight * weight
-    mention.norm[0] = norm
     for k in range(mentions.word_bounds[row], mentions.word_bounds[row + 1]):
         if mentions.words[k] >= 0:
             mention.has_word[mentions.words[k]] = True
+    return norm
 
 
 @jit_helper
@@ -341,9 +339,12 @@ def clear(  # pragma: no cover - compiled
 
 @jit_helper
 def cosine(  # pragma: no cover - compiled
-    mention: MentionLayout, row: int, names: StringFeatures, weights: np.ndarray
+    mention: MentionLayout, norm: np.float32, row: int, names: StringFeatures, weights: np.ndarray
 ) -> np.float32:
-    """The cosine of the n-grams of a mention and of the name at ``row``."""
+    """The cosine of the n-grams of a mention and of the name at ``row``.
+
+    norm: The sum of the mention's squared weights.
+    """
     product = np.float32(0)
     square = np.float32(0)
     for k in range(names.ngram_bounds[row], names.ngram_bounds[row + 1]):
@@ -351,7 +352,7 @@ def cosine(  # pragma: no cover - compiled
         product += weight * mention.weights[names.ngrams[k]]
         square += weight * weight
     if product > 0:
-        return np.float32(product / np.sqrt(mention.norm[0] * square))
+        return np.float32(product / np.sqrt(norm * square))
     return np.float32(0)
 
 
@@ -395,11 +396,10 @@ def compare(  # pragma: no cover - compiled
     """
     mention = MentionLayout(
         np.zeros(len(weights), dtype=np.float32),
-        np.zeros(1, dtype=np.float32),
         np.zeros(n_words, dtype=np.bool_),
     )
     for i in range(entities.shape[0]):
-        lay_out(mention, i, mentions, weights)
+        norm = lay_out(mention, i, mentions, weights)
         own_words = mentions.word_bounds[i + 1] - mentions.word_bounds[i]
         for j in range(entities.shape[1]):
             entity = entities[i, j]
@@ -407,7 +407,7 @@ def compare(  # pragma: no cover - compiled
                 continue
             own = best[:, i, j]
             for row in range(first[entity], first[entity] + count[entity]):
-                similarity = cosine(mention, row, names, weights)
+                similarity = cosine(mention, norm, row, names, weights)
                 if similarity > own[NGRAMS]:
                     own[NGRAMS] = similarity
                     nearest[i, j] = row - first[entity]

@@ -184,13 +184,17 @@ class CandidateFeatures:
         features[~self.valid] = 0
         return replace(self, features=features)
 
+    def name_similarity(self) -> np.ndarray:
+        """(m, c) float32, how similar names are by vectors and n-grams; -inf for no candidate."""
+        similarity = self.column("nearest") + self.column("ngrams")
+        return np.where(self.valid, similarity, -np.inf)
+
     def worth_describing(self) -> np.ndarray:
         """(m, c) bool, the candidates whose descriptions are worth a look.
 
         They are those with the most similar names, and all that share the name.
         """
-        score = np.where(self.valid, self.column("nearest") + self.column("ngrams"), -np.inf)
-        order = np.argsort(-score, axis=1, kind="stable")
+        order = np.argsort(-self.name_similarity(), axis=1, kind="stable")
         rank = np.empty_like(order)
         np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
         owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1, keepdims=True)

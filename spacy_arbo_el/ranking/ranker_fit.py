@@ -246,25 +246,42 @@ def _with_curve(
     """
     temperature, _ = labelled.temperature(way.scores)
     data = _presence_data(way, labelled, presence, temperature)
-    if data.present.all() or not data.present.any():
+    fitted = _weights_of_evidence(data, start) if fit_trees is None else _by_trees(data, fit_trees)
+    if fitted is None:
         return None
-    curve: np.ndarray | None = np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
-    if fit_trees is not None:
-        trees = fit_trees(data)
-    else:
-        trees = Trees.none() if start is None else start.trees
-        evidence = np.column_stack([data.evidence, trees(data.evidence)])
-        before = None if start is None else start.curve[1:].astype(np.float64)
-        signs = [*SIGNS.values(), 1]
-        curve = fit_presence(evidence, data.present, data.counts, signs, before)
-    if curve is None:
-        return None
+    trees, curve = fitted
     return replace(
         network,
         curve=np.array([temperature, *curve], dtype=np.float32),
         coverage=data.coverage,
         trees=trees,
     )
+
+
+def _weights_of_evidence(
+    data: PresenceData, start: RankerWeights | None
+) -> tuple[Trees, np.ndarray] | None:
+    """The trees that there are, and weights of the evidence and of their values.
+
+    RETURNS: None where all mentions are alike.
+    """
+    trees = Trees.none() if start is None else start.trees
+    before = None if start is None else start.curve[1:].astype(np.float64)
+    evidence = trees.beside(data.evidence)
+    curve = fit_presence(evidence, data.present, data.counts, [*SIGNS.values(), 1], before)
+    return None if curve is None else (trees, curve)
+
+
+def _by_trees(
+    data: PresenceData, fit_trees: Callable[[PresenceData], Trees]
+) -> tuple[Trees, np.ndarray] | None:
+    """New trees, and weights by which they decide alone.
+
+    RETURNS: None where all mentions are alike.
+    """
+    if data.present.all() or not data.present.any():
+        return None
+    return fit_trees(data), np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])
 
 
 def _presence_data(

@@ -84,8 +84,7 @@ class RankerWeights:
         scores: See ``evidence_of``.
         RETURNS: (m, len(SIGNS) + 1) float64, the trees' value last.
         """
-        evidence = evidence_of(candidates, scores)
-        return np.column_stack([evidence, self.trees(evidence)])
+        return self.trees.beside(evidence_of(candidates, scores))
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""

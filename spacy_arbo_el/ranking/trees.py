@@ -59,6 +59,10 @@ class Trees:
             nodes = np.where(columns >= 0, following, nodes)
         return self.values[nodes].sum(axis=1)
 
+    def beside(self, evidence: np.ndarray) -> np.ndarray:
+        """The evidence with the sum of the trees' values as its last column: (m, f + 1) float64."""
+        return np.column_stack([evidence, self(evidence)])
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
