@@ -185,7 +185,7 @@ class CandidateFeatures:
         return replace(self, features=features)
 
     def name_similarity(self) -> np.ndarray:
-        """(m, c) float32, how similar names are by vectors and n-grams; -inf for no candidate."""
+        """(m, c) float32, cosine of vectors plus cosine of n-grams; -inf for no candidate."""
         similarity = self.column("nearest") + self.column("ngrams")
         return np.where(self.valid, similarity, -np.inf)
 
