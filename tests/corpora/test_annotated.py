@@ -1,6 +1,7 @@
 import pytest
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
+from spacy_arbo_el.corpora.id_fields import find_id
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,9 @@ def test_kb_id_joins_the_ids():
 def test_mention_outside_the_text_is_an_error(start, end):
     with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):
         AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))
+
+
+def test_known_names_of_fields_go_before_others_and_empty_ones_after():
+    assert find_id({"note": "x", "CUI": "", "mesh": 7}).value == "7"
+    assert find_id({"note": "x", "CUI": ""}).unread == ()
+    assert find_id({"note": "x", "is_mapped": True}).unread == ("note",)
