@@ -77,10 +77,10 @@ def until_error(records):
 
 
 def as_record(text):
-    mentions = [
-        [one.start, one.end, one.label, "|".join(one.kb_ids), *([one.cluster] if one.cluster else [])]
-        for one in text.mentions
-    ]
+    mentions = []
+    for one in text.mentions:
+        cluster = [one.cluster] if one.cluster else []
+        mentions.append([one.start, one.end, one.label, "|".join(one.kb_ids), *cluster])
     return {"id": text.id, "text": text.text, "mentions": mentions}
 
 

@@ -130,14 +130,6 @@ def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     assert message in answer.json()["error"]
 
 
-def test_limits_are_said(client):
-    answer = client.post("/link", json={"documents": [PROBE] * 65})
-    assert answer.status_code == 422 and "at most 64 items" in answer.json()["error"]
-    answer = client.post("/link", content=b" " * 20_001)
-    problem = {"error": "The body has more than 20,000 bytes."}
-    assert (answer.status_code, answer.json()) == (413, problem)
-
-
 def test_programs_give_the_token_as_a_header(app):
     body = json.dumps({"documents": [PROBE]})
     for headers, status in (
@@ -281,20 +273,28 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
     assert batcher([2]) == [2]
 
 
-def test_a_request_has_a_limit_of_mentions_and_of_time(nlp):
-    rules = Rules(token="secret", patience=0.0)
-    client = TestClient(create_service(nlp, rules), headers=TOKEN)
-    many = {
-        "text": "a " * 1000,
-        "mentions": [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)],
-    }
-    answer = client.post("/link", json={"documents": [many] * 3})
-    assert answer.status_code == 422 and "more than 2,000 mentions" in answer.json()["error"]
-    answer = client.post("/link", json={"documents": [{"text": "a" * 50_000}] * 11})
-    assert answer.status_code == 422 and "more than 500,000 characters" in answer.json()["error"]
-    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 2
-    answer = client.post("/link", json={"documents": large})
+def test_limits_are_said(client, nlp):
+    mentions = [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)]
+    many = {"text": "a " * 1000, "mentions": mentions}
+    for documents, message in (
+        ([PROBE] * 65, "at most 64 items"),
+        ([many] * 3, "more than 2,000 mentions"),
+        ([{"text": "a" * 50_000}] * 11, "more than 500,000 characters"),
+    ):
+        other = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+        answer = other.post("/link", json={"documents": documents})
+        assert answer.status_code == 422 and message in answer.json()["error"]
+    answer = client.post("/link", content=b" " * 20_001)
+    problem = {"error": "The body has more than 20,000 bytes."}
+    assert (answer.status_code, answer.json()) == (413, problem)
+    hurried = TestClient(create_service(nlp, Rules(token="secret", patience=0.0)), headers=TOKEN)
+    large = [{"text": "a " * 600, "mentions": mentions[:600]}] * 2
+    answer = hurried.post("/link", json={"documents": large})
     assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
+    full = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
+    answer = full.post("/link", json={"documents": [PROBE]})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert full.get("/health").status_code == 200
 
 
 def raw(server, *parts):
@@ -350,13 +350,6 @@ def test_a_stop_answers_what_was_asked(server):
 
     status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
     assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
-
-
-def test_too_many_requests_are_told_to_come_back(nlp):
-    client = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
-    answer = client.post("/link", json={"documents": [PROBE]})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert client.get("/health").status_code == 200
 
 
 def test_it_counts_what_it_has_done(nlp):
