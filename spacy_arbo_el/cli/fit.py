@@ -172,15 +172,12 @@ def _compare(
 
     from ..fitting.ways import SHARES, compare_ways
     from ..linker import find_linker
-    from ..runs.advice import few_mentions
     from ..runs.short_run import train_copy
 
     linker = find_linker(nlp)
     mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
     train: Train | None = None
     if is_trained:
-        for line in few_mentions(mentions):
-            msg.warn(line)
 
         def train(some: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
             return train_copy(nlp, some, SHARES, watch)

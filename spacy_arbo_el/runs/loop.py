@@ -171,8 +171,6 @@ class _Training:
         if limited.among and info["checkpoints"]:
             writer.evaluate_all(evaluator, self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
-        for line in _gains(info["checkpoints"]):
-            stdout.write(Printer(no_print=True).warn(line) + "\n")
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
@@ -336,15 +334,6 @@ def _within(
 ) -> Evaluation:
     with limited.of_pipeline(nlp), averaged(nlp, start_share):
         return call()
-
-
-def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
-    """Say that the pipeline before training was as good on dev as any later one."""
-    if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
-        yield (
-            "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
-            "without it, and fit the probabilities to your documents: spacy arbo fit"
-        )
 
 
 def _write_introduction(
