@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # These callbacks are called before a command runs, which need not look at the values.
 def _import(code: Path | None) -> Path | None:
-    """Import a file of Python code."""
     import_code(code)
     return code
 

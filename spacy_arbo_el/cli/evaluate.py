@@ -130,7 +130,6 @@ def _add(
     outcomes: "dict[str, list[Outcome]]",
     errors: Path | None,
 ) -> None:
-    """Add a pipeline's scores, and write its wrong links."""
     from ..evaluation.reliability import reliability_of_links
     from ..evaluation.report import CONFIGURED, score_rows
     from ..evaluation.wrong_links import as_csv, summary, wrong_links

@@ -179,7 +179,6 @@ class Discovery:
         labels: np.ndarray | None,
         names: np.ndarray | None,
     ) -> Edges:
-        """The edges of distinct mentions from their nearest ones, and between those of a name."""
         neighbours = self.nearest(features, similarity, documents)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
@@ -202,7 +201,6 @@ class Discovery:
     def _sweep(
         self, features: np.ndarray, similarity: Similarity, least: np.ndarray, edges: Edges
     ) -> np.ndarray:
-        """Group distinct mentions by their edges at each threshold."""
         source, target, scores = edges
         weight = -scores
         thresholds = -least

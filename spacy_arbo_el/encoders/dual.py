@@ -136,7 +136,6 @@ class DualEncoder:
         return digest.hexdigest()
 
     def _fingerprint_of(self, tower: Model) -> str:
-        """Hash a tower's weights and its pooling."""
         if tower.id not in self._fingerprints:
             digest = hashlib.blake2b(digest_size=16)
             digest.update(repr(tower.attrs.get("pooling")).encode("utf8"))

@@ -118,7 +118,6 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
 
 
 def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
-    """Make a finding with its most frequent places as examples."""
     counts = Counter(places)
     shown = (
         f"{place} ({n} times)" if n > 1 else place for place, n in counts.most_common(EXAMPLES)
@@ -201,7 +200,6 @@ def _ambiguous(known: KnownMentions) -> Finding:
 
 
 def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
-    """Forms with the most meanings come first."""
     return -len(item[1]), item[0]
 
 

@@ -129,7 +129,6 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[str]]:
-    """Ids of entities by their case-folded names."""
     names = linker.kb.entities.with_names(sorted({folded(text) for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
     return {name: {ids[p] for p in group} for name, group in names.items()}

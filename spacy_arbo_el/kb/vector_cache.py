@@ -149,7 +149,6 @@ class VectorCache:
         return np.where(self._sorted[place] == keys, self._row_of[place], -1)
 
     def _read(self) -> None:
-        """Read what was added to the files since the last time."""
         try:
             with self._path(".keys").open("rb") as file:
                 header = file.read(HEADER)
@@ -225,7 +224,6 @@ class VectorCache:
             self._note_damage("it is cut off")
 
     def _index(self, keys: np.ndarray, start: int, usable: np.ndarray) -> None:
-        """Note the keys of the rows from ``start`` on."""
         order = np.argsort(keys, kind="stable")
         order = order[usable[order]]
         places = np.searchsorted(self._sorted, keys[order])
@@ -303,13 +301,11 @@ class VectorCache:
             self.put(missing[found], vectors)
 
     def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys that are not here, each once, with their vectors."""
         first = np.sort(np.unique(keys, return_index=True)[1])
         first = first[self._find(keys[first]) < 0]
         return keys[first], vectors[first]
 
     def _write(self, keys: np.ndarray, vectors: np.ndarray) -> None:
-        """Add rows to the files."""
         if not len(keys):
             return
         if self.damage and len(self):
@@ -328,7 +324,6 @@ class VectorCache:
         self._read()
 
     def _create(self, width: int) -> None:
-        """Begin new files."""
         assert self.folder is not None
         self.folder.remove(self.about.name)
         self._forget()
@@ -393,7 +388,6 @@ class VectorCaches:
         return cache
 
     def _place(self, about: VectorKind) -> VectorFolder | None:
-        """The folder that vectors are read from and written to; None for memory."""
         home = self.storage.folder
         folder = None if home is None else VectorFolder(home)
         if folder is not None and (folder.is_writable or folder.has(about)):

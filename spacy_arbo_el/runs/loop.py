@@ -137,7 +137,6 @@ class _Training:
 
     @property
     def path(self) -> Path:
-        """The checkpoint."""
         return self.output / CHECKPOINT
 
     def run(self, checkpoint: Checkpoint | None, stdout: IO, stderr: IO) -> None:
@@ -246,9 +245,6 @@ class _Training:
 
 
 def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
-    """Resolve a config's training settings, seeding random generators. Before their objects are
-    made.
-    """
     if training["seed"] is not None:
         fix_random_seed(training["seed"])
     if use_gpu >= 0 and training["gpu_allocator"]:
@@ -309,7 +305,6 @@ class _PipelineWriter:
             yield
 
     def save(self) -> None:
-        """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         with self._as_saved():
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
@@ -343,7 +338,6 @@ def _write_introduction(
     checkpoint: Checkpoint | None,
     stdout: IO,
 ) -> None:
-    """Write the run's settings, before the first step."""
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")

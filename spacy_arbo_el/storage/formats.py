@@ -117,7 +117,6 @@ def _sure(reader: Any, name: str, start: bytes) -> float:
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or the first file of each suffix in a folder."""
     if not path.is_dir():
         return [path]
     files = sorted((file for file in path.rglob("*") if file.is_file()), reverse=True)
@@ -125,7 +124,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _sample(path: Path) -> tuple[str, bytes]:
-    """What ``sniff`` gets of a file."""
     return _sniffed(path, read_start(path, START))
 
 
