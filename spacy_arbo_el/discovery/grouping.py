@@ -33,8 +33,8 @@ class Discovery:
 
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
     name are connected. Edges below the threshold are dropped, and each connected component is one
-    new entity. Mentions that are read alike count once. The defaults suit most corpora; ``arbo
-    tune`` chooses the threshold, ``ngram_weight`` and ``n_neighbors`` on annotated documents::
+    new entity. Mentions that are read alike count once. The defaults suit most corpora;
+    ``arbo fit --thresholds`` chooses the threshold and ``ngram_weight`` on annotated documents::
 
         [components.arbo_linker.discovery]
         @misc = "spacy-arbo-el.Discovery.v1"
