@@ -98,7 +98,6 @@ def split(text: str) -> dict[str, str]:
 
 
 def _comment(text: str) -> str:
-    """Find the comment above the first section."""
     return re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
 
 

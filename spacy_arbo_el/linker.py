@@ -170,7 +170,6 @@ class ArboLinker(TrainablePipe):
         return f"ArboLinker({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what it links with."""
         rows = [
             ("knowledge base", self.kb),
             ("exemplars", len(self.exemplars)),

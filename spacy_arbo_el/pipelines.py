@@ -173,7 +173,6 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def _databases_in(path: Path) -> list[Path]:
-    """The knowledge bases of a pipeline's folder."""
     return sorted(path.glob(f"*/*/{kb_folder.DATABASE}"))
 
 

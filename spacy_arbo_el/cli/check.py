@@ -44,7 +44,6 @@ def check_command(
 
 
 def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, lang: str) -> None:
-    """Print the problems of a corpus and its knowledge base."""
     import spacy
 
     from ..corpora.docbin import read_docs
@@ -78,7 +77,6 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
 
 
 def _check_list(path: Path, lang: str) -> None:
-    """Print what a list of entities lacks."""
     import spacy
 
     from ..base.errors import ArboError, Errors

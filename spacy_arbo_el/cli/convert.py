@@ -83,13 +83,11 @@ def convert_command(
 
 
 def _summary(counts: Mapping[str, int], problems: Sequence[ValueError]) -> str:
-    """What was written, and what was left out."""
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     return summary + (f", {len(problems)} bad lines left out" if problems else "")
 
 
 def _concept_map(kb: Path) -> dict[str, str]:
-    """Map further ids to the ids of their entities."""
     from spacy.vocab import Vocab
 
     from ..corpora.convert import concept_map_of

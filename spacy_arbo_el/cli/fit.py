@@ -129,7 +129,6 @@ def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
 def _fit(
     model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, train: bool
 ) -> None:
-    """Compare ways to use labelled documents, unless one is given, and use them."""
     from ..fitting.held_out import fit_held_out
     from ..fitting.ways import (
         TRAINED,
@@ -167,20 +166,16 @@ def _fit(
 def _compare(
     nlp: "Language", docs: "list[Doc]", path: Path, by: str, folds: int, is_trained: bool
 ) -> "FitComparison":
-    """Compare ways to use documents, and print them."""
     from rich.console import Console
 
     from ..fitting.ways import SHARES, compare_ways
     from ..linker import find_linker
-    from ..runs.advice import few_mentions
     from ..runs.short_run import train_copy
 
     linker = find_linker(nlp)
     mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
     train: Train | None = None
     if is_trained:
-        for line in few_mentions(mentions):
-            msg.warn(line)
 
         def train(some: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
             return train_copy(nlp, some, SHARES, watch)
@@ -193,7 +188,6 @@ def _compare(
 
 
 def _estimate(model: Path, texts: Path, output: Path | None, find: str) -> None:
-    """Estimate the share of mentions whose entity the list has."""
     from ..linker import find_linker
 
     with _saving(output) as fitted:
@@ -215,7 +209,6 @@ def _tune(
     seed: int,
     plot: Path | None,
 ) -> "TuningResult":
-    """Choose the thresholds, and print their scores."""
     from ..fitting.plots import check_figure
     from ..fitting.tuning import store, tune
     from ..fitting.ways import criterion

@@ -82,7 +82,6 @@ def _show_documents(nlp: Language, data: Path, limit: int) -> None:
 
 
 def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
-    """Link a text's mention, or those that the pipeline finds if it is empty."""
     from ..linker import find_linker
     from ..mentions.getters import set_mentions
 

@@ -80,7 +80,6 @@ class NearNames:
         ]
 
     def _is_general(self, text: str) -> bool:
-        """Return whether a text has no other words than those that most names have."""
         words = words_of_name(text, self.dictionary.stop_words) if self.index.general else []
         return bool(words) and self.index.general.issuperset(words)
 

@@ -87,7 +87,6 @@ class Borders:
 
 
 def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
-    """Split a token at offsets of characters. Its parts have its annotations."""
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
     parts = [token.text[start:end] for start, end in pairwise(edges)]
     same = {"POS": token.pos, "TAG": token.tag, "DEP": token.dep, "MORPH": str(token.morph)}
@@ -99,7 +98,6 @@ def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
 
 
 def _place(span: Span) -> tuple[int, int, int, int, None, str, int]:
-    """A span as the arguments of ``doc.char_span``."""
     return span.start_char, span.end_char, span.label, span.kb_id, None, "strict", span.id
 
 

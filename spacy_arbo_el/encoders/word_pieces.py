@@ -151,7 +151,6 @@ class WordPieceTokenizer:
         return readable & ((n_unknown == 0) | (n_letters > 0))
 
     def _have_letters(self, ids: np.ndarray) -> np.ndarray:
-        """Known word pieces that have a letter."""
         distinct, place = np.unique(ids, return_inverse=True)
         names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
         letters = [any(c.isalpha() for c in name) for name in names]
@@ -203,7 +202,6 @@ def _is_of_word(character: str) -> bool:
 
 
 def _symbol_borders(word: str) -> list[int]:
-    """Borders between letters and symbols inside a word."""
     kinds = [_is_of_word(character) for character in word]
     return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
 

@@ -11,7 +11,6 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..base.errors import Warnings
-from ..base.pages import page
 from ..corpora.reader import MentionCorpus
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker, find_linker
@@ -137,22 +136,6 @@ def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
     """Rows of scores as a table for the terminal."""
     cells = ((n, *(_cell(row.get(key)) for key in COLUMNS.values())) for n, row in rows.items())
     return table_of_numbers(title, COLUMNS, cells)
-
-
-def as_page(
-    rows: Mapping[str, Mapping[str, Any]],
-    title: str,
-    notes: Sequence[str],
-    figures: Mapping[str, str],
-) -> str:
-    """Render scores and figures as one self-contained HTML page.
-
-    notes: Paragraphs under the table.
-    figures: Elements of SVG, by their titles.
-    """
-    cells = [(n, [_cell(row.get(key)) for key in COLUMNS.values()]) for n, row in rows.items()]
-    table = {"columns": list(COLUMNS), "rows": cells}
-    return page("report", title=title, notes=notes, figures=figures, **table)
 
 
 def _cell(value: Any) -> str:

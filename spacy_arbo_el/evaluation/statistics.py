@@ -86,7 +86,6 @@ def read_gold(
 
 
 def _doubtful_offsets(spans: Sequence[Span], tokenizer: Tokenizer | None) -> list[str]:
-    """Doubts about the offsets of each mention of a document."""
     if not spans:
         return []
     text = spans[0].doc.text

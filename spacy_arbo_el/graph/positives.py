@@ -130,7 +130,6 @@ def gold_parents_1rand(
 
 
 def _for_each(function: Callable[[int], None], clusters: np.ndarray, work: int) -> None:
-    """Call a function per cluster, in parallel for much work."""
     if len(clusters) < 2 or work < WORTH_THREADS:
         for cluster in clusters:
             function(cluster)

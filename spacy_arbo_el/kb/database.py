@@ -294,7 +294,6 @@ class Database:
 
 
 def _remove_in(process: int, folder: Path) -> None:
-    """Remove a folder, except in a forked process."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 

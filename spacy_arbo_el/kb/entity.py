@@ -114,7 +114,6 @@ class Entity:
         return f"Entity({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the fields that are not empty."""
         names = ", ".join(self.aliases[:SHOWN_ALIASES]) + self._more_aliases
         fields = {
             "description": shortened(self.description, 400),
@@ -128,7 +127,6 @@ class Entity:
 
     @property
     def _more_aliases(self) -> str:
-        """Number of aliases that are not shown."""
         rest = len(self.aliases) - SHOWN_ALIASES
         return f", … and {rest} more" if rest > 0 else ""
 
@@ -193,7 +191,6 @@ def json_of(meta: dict[str, Any]) -> str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether JSON is nested deeper than some levels."""
     inner = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (dict, list, tuple)):
         return False

@@ -177,7 +177,6 @@ class ArboKB(KnowledgeBase):
             return f"ArboKB({where}, closed)"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first entities."""
         columns = ("id", "title", "types", "description")
         try:
             first = list(islice(self, SHOWN_ROWS))

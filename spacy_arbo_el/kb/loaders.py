@@ -108,7 +108,6 @@ def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    """Add both lines of a duplicated id to an error."""
     lines = [line_of(source, error.id, nth) for nth in (1, 2)]
     if not all(lines):
         return error

@@ -318,7 +318,6 @@ class EntityStore:
         return count
 
     def _own(self, ids: Iterable[str]) -> dict[str, int]:
-        """The positions of ids that are an entity's own."""
         statement = f"SELECT id, position FROM entity WHERE id {IN}"
         return dict(self.database.rows_among(statement, ids))
 
@@ -373,7 +372,6 @@ class EntityStore:
         self.database.set(entities=len(self) - len(own))
 
     def _note(self, positions: Sequence[int]) -> None:
-        """Note that entities are added, changed or removed by the present edit."""
         self.changes.add(positions)
         generation = self.database.get("generation") + 1
         self.database.many(

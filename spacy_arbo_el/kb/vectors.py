@@ -308,7 +308,6 @@ class EntityVectors:
         self._earlier = earlier._cache
 
     def _current_texts(self, verbalize: Verbalization) -> TextRows:
-        """The texts of the present entities."""
         texts = self._texts if self._gives_same(verbalize) else None
         identity = verbalization_identity(verbalize)
         if texts is None:
@@ -318,7 +317,6 @@ class EntityVectors:
         return texts.updated(self.storage.entities, verbalize)
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
-        """Return whether a verbalization gives the texts in use."""
         if self._cache is None or verbalize is self._verbalize:
             return self._cache is not None
         identity = verbalization_identity(verbalize)
@@ -339,7 +337,6 @@ class EntityVectors:
         return None
 
     def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
-        """Use the vectors of texts from now on."""
         before = self._shown
         texts = every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about

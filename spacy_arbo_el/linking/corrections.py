@@ -123,7 +123,6 @@ class Corrections:
         return [self.items[one] for one in self._at([key[:3]]) if one != key]
 
     def _at(self, keys: Iterable[MentionKey]) -> list[CorrectionKey]:
-        """The corrections of mentions, by whatever label."""
         places = set(keys)
         return [key for key in self.items if key[:3] in places]
 

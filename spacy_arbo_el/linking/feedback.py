@@ -148,7 +148,6 @@ class Feedback:
         return (kb_id,) if all(position == own for position in owners) else ()
 
     def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
-        """Stored ids of a mention without those rejected."""
         store = self.datastore.exemplars
         entities = self.datastore.kb.entities
         row = store.row(key_of(span))

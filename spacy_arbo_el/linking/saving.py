@@ -288,7 +288,6 @@ def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
 
 
 def _loaded_shims(tower: Model) -> "list[tuple[Model, EncoderShim]]":
-    """Loaded shims of a tower, each with its layer."""
     if not any(layer.shims for layer in tower.walk()):
         return []
     # Only transformers have shims, and only they need torch.

@@ -379,7 +379,6 @@ def make_links(
 def _evidence(
     step: Step, target: MentionRecord, records: Sequence[MentionRecord], wording: Wording
 ) -> Evidence:
-    """Describe one step of the path to ``target``."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
         return Evidence("entity", wording.ids[step.ref], wording.titles[step.ref], "", weight)

@@ -144,7 +144,6 @@ class Link:
         return f"Link({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the link, its evidence and its candidates."""
         shown = list(zip(self.candidates, self.shares))[:SHOWN_ROWS]
         rows = [
             (rank, c.kb_id, c.title, shown_probability(c.score), shown_probability(share))
@@ -323,7 +322,6 @@ def _annotate_group(doc: Doc, key: str, links: Mapping[Place, Link], overwrite: 
 
 
 def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
-    """Return whether a mention with this kb id gets linked."""
     return not kb_id or (kb_id == NIL if overwrite == ONLY_NIL else bool(overwrite))
 
 

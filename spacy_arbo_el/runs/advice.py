@@ -1,4 +1,4 @@
-"""Advice before a training: few mentions, or a learning rate planned for another run."""
+"""Advice before a training whose learning rate was planned for another run."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -7,30 +7,16 @@ from typing import Any
 from spacy.language import Language
 from spacy.util import registry, resolve_dot_names
 
-from ..linker import linkers_of
-
-# With fewer mentions, exemplars alone are as good as training, or better (docs/training.md).
-FEW_MENTIONS = 200
-
 
 def advice_before_training(nlp: Language, settings: dict[str, Any]) -> Iterator[str]:
-    """Give advice before an initialized pipeline is trained.
-
-    settings: The section ``training`` of the config, interpolated.
-    """
-    for linker in linkers_of(nlp).values():
-        if linker.trainer.needs_mentions:
-            yield from few_mentions(len(linker.exemplars))
-    rate = settings["optimizer"].get("learn_rate")
-    if isinstance(rate, dict):
-        yield from unlike_the_run(nlp, settings, rate)
-
-
-def unlike_the_run(nlp: Language, settings: dict[str, Any], rate: dict[str, Any]) -> Iterator[str]:
     """Give advice on a learning rate that is planned for another number of steps.
 
-    rate: Its settings.
+    nlp: The initialized pipeline.
+    settings: The section ``training`` of the config, interpolated.
     """
+    rate = settings["optimizer"].get("learn_rate")
+    if not isinstance(rate, dict):
+        return
     warmup = rate.get("warmup_steps", 0)
     total = rate.get("total_steps", 0)
     if not warmup and not total:
@@ -47,16 +33,6 @@ def unlike_the_run(nlp: Language, settings: dict[str, Any], rate: dict[str, Any]
             f"The learning rate is 0 from step {total} on, and the run has more than {2 * total} "
             f"steps: the rest of them changes nothing. Set training.max_steps to {total}, or "
             "training.optimizer.learn_rate.total_steps to the steps of the run"
-        )
-
-
-def few_mentions(count: int) -> Iterator[str]:
-    """Give advice on training with so many mentions. None where they are enough."""
-    if count < FEW_MENTIONS:
-        yield (
-            f"{count} mentions to train on, fewer than {FEW_MENTIONS}: exemplars alone are often "
-            "better, and cost seconds. Compare both, held out: spacy arbo fit PIPELINE DOCS "
-            "--train"
         )
 
 

@@ -81,7 +81,6 @@ def _averageable(nlp: Language) -> dict[str, ArboLinker]:
 
 
 def _untrained(nlp: Language, name: str) -> Model:
-    """A linker's model as its config names it, before training."""
     config = nlp.config.interpolate()["components"][name]["model"]
     with torch.random.fork_rng():
         model: Model = registry.resolve({"model": config})["model"]

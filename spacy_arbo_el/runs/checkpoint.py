@@ -160,7 +160,6 @@ def _first_line(content: bytes) -> bytes:
 
 
 def _trained(pipes: Components) -> Iterator[tuple[str, Any]]:
-    """The components that have a model."""
     for name, pipe in pipes:
         if getattr(pipe, "is_trainable", False) and isinstance(pipe.model, Model):
             yield name, pipe

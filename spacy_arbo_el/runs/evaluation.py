@@ -154,7 +154,6 @@ def create_evaluation(
 
 
 def _check_scores(score: float, scores: dict[str, Any], names: Iterable[str]) -> None:
-    """Warn where no model can be the best, or any."""
     names = list(names)
     if names and not any(name in scores for name in names):
         warnings.warn(Warnings.W520.format(names=", ".join(names)))

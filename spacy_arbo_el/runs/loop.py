@@ -137,7 +137,6 @@ class _Training:
 
     @property
     def path(self) -> Path:
-        """The checkpoint."""
         return self.output / CHECKPOINT
 
     def run(self, checkpoint: Checkpoint | None, stdout: IO, stderr: IO) -> None:
@@ -171,8 +170,6 @@ class _Training:
         if limited.among and info["checkpoints"]:
             writer.evaluate_all(evaluator, self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
-        for line in _gains(info["checkpoints"]):
-            stdout.write(Printer(no_print=True).warn(line) + "\n")
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
@@ -248,9 +245,6 @@ class _Training:
 
 
 def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
-    """Resolve a config's training settings, seeding random generators. Before their objects are
-    made.
-    """
     if training["seed"] is not None:
         fix_random_seed(training["seed"])
     if use_gpu >= 0 and training["gpu_allocator"]:
@@ -311,7 +305,6 @@ class _PipelineWriter:
             yield
 
     def save(self) -> None:
-        """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         with self._as_saved():
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
@@ -338,15 +331,6 @@ def _within(
         return call()
 
 
-def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
-    """Say that the pipeline before training was as good on dev as any later one."""
-    if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
-        yield (
-            "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
-            "without it, and fit the probabilities to your documents: spacy arbo fit"
-        )
-
-
 def _write_introduction(
     nlp: Language,
     optimizer: Optimizer,
@@ -354,7 +338,6 @@ def _write_introduction(
     checkpoint: Checkpoint | None,
     stdout: IO,
 ) -> None:
-    """Write the run's settings, before the first step."""
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")

@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "lines of the core": Limit(40_300, 34_500, 800),
+    "lines of the core": Limit(39_850, 34_500, 800),
     "lines of contrib/": Limit(13_720, 11_900, 400),
     "lines of tests/": Limit(35_750, 26_500, 800),
     "packed assignments, a, b = x, y": Limit(50, 50, 40),

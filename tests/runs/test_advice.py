@@ -2,7 +2,7 @@
 
 from spacy.training.initialize import init_nlp
 
-from spacy_arbo_el.runs.advice import advice_before_training, few_mentions
+from spacy_arbo_el.runs.advice import advice_before_training
 
 from ..linker.world import write_corpus
 from ..systems import load_system
@@ -18,22 +18,17 @@ def advice(paths, **changes):
     return lines
 
 
-def test_a_warm_up_longer_than_the_run_and_few_mentions_are_said(tiny_bert, tmp_path):
+def test_a_warm_up_longer_than_the_run_is_said(tiny_bert, tmp_path):
     paths = {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)}
     warmup = "training.optimizer.learn_rate.warmup_steps"
-    few, long = advice(paths)
-    assert few.startswith("20 mentions to train on, fewer than 200")
+    (long,) = advice(paths)
     assert "warm-up of 50 steps is longer than the run of 12" in long
-    assert len(advice(paths, **{warmup: 11})) == 1, "four epochs of three batches"
-    assert "run of 4" in advice(paths, **{warmup: 4, "training.max_steps": 4})[1]
-    assert len(advice(paths, **{warmup: 4, "training.max_epochs": 0, "training.max_steps": 5})) == 1
-    assert len(advice(paths, **{warmup: 0})) == 1
+    assert not advice(paths, **{warmup: 11}), "four epochs of three batches"
+    assert "run of 4" in advice(paths, **{warmup: 4, "training.max_steps": 4})[0]
+    assert not advice(paths, **{warmup: 4, "training.max_epochs": 0, "training.max_steps": 5})
+    assert not advice(paths, **{warmup: 0})
     total = "training.optimizer.learn_rate.total_steps"
-    (_, ends_early) = advice(paths, **{warmup: 1, total: 5})
+    (ends_early,) = advice(paths, **{warmup: 1, total: 5})
     assert "0 from step 5 on, and the run has more than 10 steps" in ends_early
-    assert len(advice(paths, **{warmup: 1, total: 6})) == 1, "twelve steps are twice as many"
-    assert "from step 5" in advice(paths, **{warmup: 1, total: 5, "training.max_epochs": 0})[1]
-
-
-def test_enough_mentions_are_not_warned_of():
-    assert not list(few_mentions(200)) and list(few_mentions(199))
+    assert not advice(paths, **{warmup: 1, total: 6}), "twelve steps are twice as many"
+    assert "from step 5" in advice(paths, **{warmup: 1, total: 5, "training.max_epochs": 0})[0]

@@ -12,7 +12,7 @@ from wasabi import msg
 from ...base.errors import Errors
 from ...cli._util import config_overrides, errors_for_people, visible
 from ...cli.arguments import CODE, MODEL, check_data, check_model, check_needs
-from ...cli.discover import KEEP, MIN_MENTIONS, NEW, PAGE, NewFiles, keep_new
+from ...cli.discover import KEEP, MIN_MENTIONS, NEW, NewFiles, keep_new
 from ...cli.documents import DOCUMENTS, FIND, check_finder
 from .errors import ScaleMessages
 
@@ -84,7 +84,6 @@ def discover_command(
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = NEW,
-    page: Path | None = PAGE,
     find: str = FIND,
     min_mentions: int = MIN_MENTIONS,
     keep: Path | None = KEEP,
@@ -108,7 +107,7 @@ def discover_command(
 
     overrides = config_overrides(ctx)
     with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
-        files = NewFiles.of(output, page, min_mentions)
+        files = NewFiles(output, min_mentions)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         options = {"one_graph": True, "format": "jsonl", "size": shard}
         folder = output.with_suffix(".run")

@@ -127,7 +127,6 @@ class FaissIndex:
 
     @contextmanager
     def _errors_for_people(self) -> Iterator[None]:
-        """Name the settings in FAISS's errors."""
         try:
             yield
         except (RuntimeError, TypeError, MemoryError) as error:
@@ -167,7 +166,6 @@ def _set_clustering(part: Any) -> None:
 
 
 def _must_be_exact() -> bool:
-    """Return whether FAISS is missing or can't use the GPU, with a warning."""
     if faiss is None:
         warnings.warn(Warnings.W301)
         return True

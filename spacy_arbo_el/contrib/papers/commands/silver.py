@@ -94,8 +94,8 @@ def silver_command(
     several entities are left out. Each line of a .txt file is a document.
 
     With --dev, a dev set is made as well, for calibration. Some names in it are hidden: neither the
-    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards, "arbo
-    kb install" gives the pipeline the whole one.
+    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards,
+    linker.set_kb gives the pipeline the whole one.
 
     \b
     Example:

@@ -49,7 +49,7 @@ def diff_command(
     with errors_for_people():
         for path in output:
             if path.suffix.lower() not in (".html", ".csv"):
-                raise ArboError(Errors.E835.format(path=path))
+                raise ArboError(Errors.E835.format(path=path, suffixes=".html or .csv"))
         options = {"--texts": texts is not None, "--find": bool(find)}
         if not (is_pipeline(old) and is_pipeline(new)):
             check_needs(options, "two pipelines", "an output has its links already")
