@@ -8,23 +8,11 @@ from rich.table import Table
 
 from spacy_arbo_el.cli._util import errors_for_people, plain, visible
 
+from ..cases import cases
 from ..commands import run
 
 
-@pytest.mark.parametrize(
-    "text, shown",
-    [
-        ("benzo[a]pyrene", "benzo[a]pyrene"),
-        ("[/bold]", "[/bold]"),
-        ("\x1b]0;title\x07 \x1b[31mred", "\\x1b]0;title\\x07 \\x1b[31mred"),
-        ("a\u009b31m", "a\\x9b31m"),
-        ("one\ntwo\tthree", "one two three"),
-        ("\u202egnp.exe", "\\u202egnp.exe"),
-        ("half \ud83d", "half \\ud83d"),
-        ("λ ☢ 日本 🎉 e\u0301", "λ ☢ 日本 🎉 e\u0301"),
-        ("\\[x]", "\\[x]"),
-    ],
-)
+@pytest.mark.parametrize("text, shown", cases("shown_text"))
 def test_text_is_shown_as_it_is_without_control_characters(text, shown):
     assert visible(text) == shown == plain(text).plain
     table = Table("name")

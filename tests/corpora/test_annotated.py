@@ -3,24 +3,12 @@ import pytest
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
 from spacy_arbo_el.corpora.id_fields import find_id
 
+from ..cases import cases
 
-@pytest.mark.parametrize(
-    ("value", "ids"),
-    [
-        ("D001943", ("D001943",)),
-        (" D008661 ", ("D008661",)),
-        ("D001943|D010051", ("D001943", "D010051")),
-        ("D010051|D001943|D010051", ("D010051", "D001943")),
-        ("C535468+D1|D2", ("C535468", "D1", "D2")),
-        ("D014786|-1", ("D014786",)),
-        ("-1", ()),
-        ("NIL", ()),
-        ("", ()),
-        ("|+|", ()),
-    ],
-)
+
+@pytest.mark.parametrize(("value", "ids"), cases("annotated_ids"))
 def test_split_ids_of_annotations(value, ids):
-    assert split_ids(value, "+") == ids
+    assert split_ids(value, "+") == tuple(ids)
 
 
 def test_split_ids_uses_only_the_given_separators():

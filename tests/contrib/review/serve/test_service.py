@@ -18,6 +18,7 @@ from spacy_arbo_el.contrib.review.serve.batching import SharedCall
 from spacy_arbo_el.contrib.review.serve.security import Rules
 from spacy_arbo_el.contrib.review.serve.service import create_service
 
+from ....cases import cases
 from ....linker.conftest import build
 from ....threads import PATIENCE, wait_for, wait_until
 from .world import ids_by_name, running
@@ -96,34 +97,7 @@ def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch
     assert sizes == [64]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("{", "The body is not JSON"),
-        ("[]", "The body: "),
-        ("[" * 4000, "error parsing the body"),
-        ("{}", "documents: Field required."),
-        (
-            '{"documents": [{"text": "\\ud800"}]}',
-            "documents[0].text: Input should be a valid string",
-        ),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 1e400}]}]}', "end: "),
-        ('{"documents": [{"text": 3}]}', "documents[0].text: Input should be a valid string."),
-        ('{"documents": [{"txt": "a"}]}', "documents[0].txt: "),
-        ('{"documents": [{}]}', "documents[0]: give either text or tokens."),
-        ('{"documents": [{"tokens": [""]}]}', "documents[0].tokens[0]: "),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
-        (
-            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
-            "documents[0]: mentions[0]: 0 to 2 is not within 0 to 1.",
-        ),
-        (
-            '{"documents": [{"text": "ab", "mentions": [{"start": 0, "end": 1}, {"start": 1, '
-            '"end": 2}]}]}',
-            "documents[0].mentions: some overlap",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "message"), cases("wrong_bodies"))
 def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     answer = client.post("/link", content=body)
     assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
