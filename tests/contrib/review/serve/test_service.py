@@ -101,7 +101,6 @@ def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch
     [
         ("{", "The body is not JSON"),
         ("[]", "The body: "),
-        ("[" * 4000, "error parsing the body"),
         ("{}", "documents: Field required."),
         (
             '{"documents": [{"text": "\\ud800"}]}',
@@ -128,6 +127,14 @@ def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     answer = client.post("/link", content=body)
     assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
     assert message in answer.json()["error"]
+
+
+def test_a_body_of_many_levels_is_refused(client):
+    answer = client.post("/link", content="[" * 4000)
+    assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
+    # From Python 3.13 on, its end is found to be missing before its depth is too much.
+    messages = ("error parsing the body", "The body is not JSON")
+    assert any(message in answer.json()["error"] for message in messages)
 
 
 def test_limits_are_said(client):
