@@ -145,10 +145,3 @@ class NegativeSquaredEuclidean(Similarity):
 
     metric = "l2"
     normalize = False
-
-
-def of_prepared(metric: str, normalize: bool) -> Similarity:
-    """The similarity of prepared vectors with these properties."""
-    if metric == "l2":
-        return NegativeSquaredEuclidean()
-    return Cosine() if normalize else Dot()
