@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
-from ..graph.union_find import find, find_all
+from ..graph.linkage import find, find_all
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from .entities import NearestEntity, new_entity_id
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.numerals import ORDINALS, roman_value, with_plain_numbers
 from spacy_arbo_el.base.spellings import (
     BARE,
     OTHER,
@@ -17,6 +16,7 @@ from spacy_arbo_el.base.spellings import (
     other_spellings,
     without_accents,
 )
+from spacy_arbo_el.base.words import ORDINALS, roman_value, with_plain_numbers
 
 
 def share(one, other):

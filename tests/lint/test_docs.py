@@ -55,7 +55,7 @@ def test_picture_of_the_graph_is_what_its_script_draws():
 
 
 def test_examples_on_the_graph_give_what_their_comments_say():
-    each = blocks(ROOT / "ARCHITECTURE.md", "python")
+    each = blocks(ROOT / "docs" / "graph.md", "python")
     code = "\n".join(block for block in each if "graph." in block)
     names = {}
     exec(code, names)
