@@ -211,9 +211,7 @@ class Clusters:
     # Adding
 
     def assign_ids(self, keys: Sequence[MentionKey]) -> None:
-        """Give ids to the clusters that have none yet. They are made of the keys of the first
-        mentions.
-        """
+        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
         for key in keys:
             cluster_id = new_entity_id(key)
             if cluster_id in self._numbers:

@@ -207,9 +207,7 @@ def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:
-    """Raise ValueError for inputs that an encoder cannot take. An array has another type or
-    shape, or leads elsewhere.
-    """
+    """Raise ValueError for arrays of another type or shape, or with places that are not there."""
     for name, dtype in _FIELDS.items():
         array = getattr(inputs, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
