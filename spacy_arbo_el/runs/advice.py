@@ -1,11 +1,8 @@
-"""Advice before a training: few mentions, or a learning rate planned for another run."""
+"""Advice before a training on few mentions."""
 
 from collections.abc import Iterator
-from itertools import islice
-from typing import Any
 
 from spacy.language import Language
-from spacy.util import registry, resolve_dot_names
 
 from ..linker import linkers_of
 
@@ -13,41 +10,11 @@ from ..linker import linkers_of
 FEW_MENTIONS = 200
 
 
-def advice_before_training(nlp: Language, settings: dict[str, Any]) -> Iterator[str]:
-    """Give advice before an initialized pipeline is trained.
-
-    settings: The section ``training`` of the config, interpolated.
-    """
+def advice_before_training(nlp: Language) -> Iterator[str]:
+    """Give advice before an initialized pipeline is trained."""
     for linker in linkers_of(nlp).values():
         if linker.trainer.needs_mentions:
             yield from few_mentions(len(linker.exemplars))
-    rate = settings["optimizer"].get("learn_rate")
-    if isinstance(rate, dict):
-        yield from unlike_the_run(nlp, settings, rate)
-
-
-def unlike_the_run(nlp: Language, settings: dict[str, Any], rate: dict[str, Any]) -> Iterator[str]:
-    """Give advice on a learning rate that is planned for another number of steps.
-
-    rate: Its settings.
-    """
-    warmup = rate.get("warmup_steps", 0)
-    total = rate.get("total_steps", 0)
-    if not warmup and not total:
-        return
-    steps = steps_of_run(nlp, settings, max(warmup, 2 * total))
-    if steps <= warmup:
-        yield (
-            f"The warm-up of {warmup} steps is longer than the run of {steps}: the learning rate "
-            f"never gets to its initial_rate. Set training.optimizer.learn_rate.warmup_steps to "
-            f"{steps // 10} and total_steps to {steps + 1}, or train for more epochs"
-        )
-    elif 0 < 2 * total < steps:
-        yield (
-            f"The learning rate is 0 from step {total} on, and the run has more than {2 * total} "
-            f"steps: the rest of them changes nothing. Set training.max_steps to {total}, or "
-            "training.optimizer.learn_rate.total_steps to the steps of the run"
-        )
 
 
 def few_mentions(count: int) -> Iterator[str]:
@@ -58,21 +25,3 @@ def few_mentions(count: int) -> Iterator[str]:
             "better, and cost seconds. Compare both, held out: spacy arbo fit PIPELINE DOCS "
             "--train"
         )
-
-
-def steps_of_run(nlp: Language, settings: dict[str, Any], most: int) -> int:
-    """Count the steps of a training. The result is ``most + 1`` where there are more.
-
-    The corpus is read by another reader, no further than needed.
-    """
-    epochs = settings["max_epochs"]
-    limit = settings["max_steps"]
-    steps = most + 1
-    if limit > 0:
-        steps = min(steps, limit)
-    if epochs > 0:
-        (corpus,) = resolve_dot_names(nlp.config.interpolate(), [settings["train_corpus"]])
-        batcher = registry.resolve({"batcher": settings["batcher"]})["batcher"]
-        needed = -(-steps // epochs)
-        steps = min(steps, epochs * sum(1 for _ in islice(batcher(corpus(nlp)), needed)))
-    return steps

@@ -21,7 +21,7 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
-from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
+from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..linker import linkers_of
@@ -156,9 +156,9 @@ class _Training:
             self.path.unlink(missing_ok=True)
             clean_output_dir(self.output)
         frozen = self.settings["frozen_components"]
-        _write_introduction(self.nlp, optimizer, frozen, checkpoint, stdout)
+        _write_introduction(self.nlp, frozen, checkpoint, stdout)
         if checkpoint is None:
-            for line in advice_before_training(self.nlp, self.config):
+            for line in advice_before_training(self.nlp):
                 stdout.write(Printer(no_print=True).warn(line) + "\n")
         writer = _PipelineWriter(self.nlp, self.settings, self.output, share)
         with self.nlp.select_pipes(disable=frozen):
@@ -349,7 +349,6 @@ def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
 
 def _write_introduction(
     nlp: Language,
-    optimizer: Optimizer,
     frozen: list[str],
     checkpoint: Checkpoint | None,
     stdout: IO,
@@ -358,7 +357,6 @@ def _write_introduction(
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")
-    lines.append(f"Initial learn rate: {optimizer.learn_rate}")
     if checkpoint is not None:
         lines.append(f"Resuming after step {checkpoint.step}")
     for line in lines:

@@ -8,31 +8,10 @@ from ..linker.world import write_corpus
 from ..systems import load_system
 
 
-def advice(paths, **changes):
-    """The lines for the small corpus: 12 documents in three batches, 20 mentions."""
-    config = load_system("linker", {**paths, **changes})
-    nlp = init_nlp(config)
-    before = nlp.config.to_str()
-    lines = list(advice_before_training(nlp, nlp.config.interpolate()["training"]))
-    assert nlp.config.to_str() == before
-    return lines
-
-
-def test_a_warm_up_longer_than_the_run_and_few_mentions_are_said(tiny_bert, tmp_path):
-    paths = {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)}
-    warmup = "training.optimizer.learn_rate.warmup_steps"
-    few, long = advice(paths)
+def test_few_mentions_are_said(tiny_bert, tmp_path):
+    config = load_system("linker", {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)})
+    (few,) = advice_before_training(init_nlp(config))
     assert few.startswith("20 mentions to train on, fewer than 200")
-    assert "warm-up of 50 steps is longer than the run of 12" in long
-    assert len(advice(paths, **{warmup: 11})) == 1, "four epochs of three batches"
-    assert "run of 4" in advice(paths, **{warmup: 4, "training.max_steps": 4})[1]
-    assert len(advice(paths, **{warmup: 4, "training.max_epochs": 0, "training.max_steps": 5})) == 1
-    assert len(advice(paths, **{warmup: 0})) == 1
-    total = "training.optimizer.learn_rate.total_steps"
-    (_, ends_early) = advice(paths, **{warmup: 1, total: 5})
-    assert "0 from step 5 on, and the run has more than 10 steps" in ends_early
-    assert len(advice(paths, **{warmup: 1, total: 6})) == 1, "twelve steps are twice as many"
-    assert "from step 5" in advice(paths, **{warmup: 1, total: 5, "training.max_epochs": 0})[1]
 
 
 def test_enough_mentions_are_not_warned_of():

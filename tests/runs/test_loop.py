@@ -212,7 +212,7 @@ def test_last_step_is_evaluated(paths, tmp_path):
 def test_early_stopping(paths, tmp_path):
     settings = {"training.patience": 4, "training.max_epochs": 100, "training.eval_frequency": 2}
     # Nothing is learned at this rate: the first score stays the best.
-    settings["training.optimizer.learn_rate.initial_rate"] = 0.0
+    settings["training.optimizer.learn_rate.initial_rate"] = 1e-12
     log = scores_of(run(paths, tmp_path, callback=False, **settings))
     assert [line[1] for line in log] == ["0", "2", "4"]
 
