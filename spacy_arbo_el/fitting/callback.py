@@ -9,13 +9,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
 
-from ..base.settings import check_share
 from ..corpora.docbin import read_docs
 from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
-from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
 from .calibrate import Fitted, annotated_docs, divided, install
 from .held_out import fit_held_out
@@ -42,16 +40,12 @@ class Calibrate:
     one.
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
-    start_share: Transformers are saved with this share of the weights that they had before
-        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
-        continues with the trained ones.
     tune_by: Set the threshold by the score of this name on the held-out fifths; "" leaves it. It
         moves from that of the config only as far as the documents show that another is better, see
         ``cautious_row``.
     """
 
     path: Path
-    start_share: float = 0.0
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -59,7 +53,6 @@ class Calibrate:
     _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_share("training.before_to_disk.start_share", self.start_share)
         if self.tune_by:
             check_score(self.tune_by, LINKING_SCORES)
 
@@ -71,8 +64,6 @@ class Calibrate:
 
         The scores are those of the first linker; none where the dev set can't be divided.
         """
-        if self.start_share:
-            nlp = averaged_copy(nlp, self.start_share)
         linkers = linkers_of(nlp)
         state = _state_of(nlp)
         # The best model is scored and then saved: it is fitted once.

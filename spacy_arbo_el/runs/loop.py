@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -30,7 +30,6 @@ from ..storage.folders import replacing_folder
 from ..training.memory import bound_caches
 from ..training.trainer import TrainingDiverged
 from .advice import advice_before_training
-from .averaging import averaged
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -144,9 +143,8 @@ class _Training:
         """Train, from a checkpoint on or from the beginning."""
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
-        share = self._take_start_share()
         evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings)
-        evaluate = partial(_within, limited, self.nlp, share, evaluator)
+        evaluate = partial(_within, limited, self.nlp, evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
         steps = loop.steps(self._steps(loop))
@@ -160,7 +158,7 @@ class _Training:
         if checkpoint is None:
             for line in advice_before_training(self.nlp):
                 stdout.write(Printer(no_print=True).warn(line) + "\n")
-        writer = _PipelineWriter(self.nlp, self.settings, self.output, share)
+        writer = _PipelineWriter(self.nlp, self.settings, self.output)
         with self.nlp.select_pipes(disable=frozen):
             log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
         info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
@@ -175,17 +173,6 @@ class _Training:
             stdout.write(Printer(no_print=True).warn(line) + "\n")
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
-
-    def _take_start_share(self) -> float:
-        """The share of the weights before training, which is taken out of the settings.
-
-        Weights are averaged here, for a while, so that no copy of the pipeline is needed.
-        """
-        share = getattr(self.settings["before_to_disk"], "start_share", 0.0)
-        if share:
-            without = replace(self.settings["before_to_disk"], start_share=0.0)
-            self.settings["before_to_disk"] = without
-        return share
 
     def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
         """The steps of spaCy's loop."""
@@ -260,20 +247,18 @@ def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _PipelineWriter:
-    """Saves a pipeline in training, with averaged weights. The optimizer averages them, if it does.
+    """Saves a pipeline in training, with the weights that its optimizer averages, if it does.
 
     Each folder is replaced in one step, so that both are whole whenever training is stopped.
 
     nlp: The pipeline.
     settings: The training settings, resolved.
     output: The folder for model-last and model-best.
-    start_share: The share of the weights before training in those that are saved.
     """
 
     nlp: Language
     settings: dict[str, Any]
     output: Path
-    start_share: float = 0.0
 
     def evaluate_all(
         self,
@@ -306,8 +291,7 @@ class _PipelineWriter:
     @contextmanager
     def _as_saved(self) -> Iterator[None]:
         """Give the pipeline the weights that are saved, in the block."""
-        averages = self.settings["optimizer"].averages or {}
-        with self.nlp.use_params(averages), averaged(self.nlp, self.start_share):
+        with self.nlp.use_params(self.settings["optimizer"].averages or {}):
             yield
 
     def save(self) -> None:
@@ -331,10 +315,8 @@ class _PipelineWriter:
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 
 
-def _within(
-    limited: LimitedSearch, nlp: Language, start_share: float, call: Callable[[], Evaluation]
-) -> Evaluation:
-    with limited.of_pipeline(nlp), averaged(nlp, start_share):
+def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
+    with limited.of_pipeline(nlp):
         return call()
 
 

@@ -87,7 +87,9 @@ def test_trainings_of_spacy_and_of_this_package_follow_it(tiny_bert, tmp_path, m
     seen = []
     finish = ArboLinker.finish_update
     monkeypatch.setattr(
-        ArboLinker, "finish_update", lambda self, sgd: (seen.append(sgd.learn_rate), finish(self, sgd))
+        ArboLinker,
+        "finish_update",
+        lambda self, sgd: (seen.append(sgd.learn_rate), finish(self, sgd)),
     )
     paths = {**write_corpus(tmp_path), "paths.encoder": str(tiny_bert)}
     config = load_system("linker", {**paths, "training.eval_frequency": 100})
