@@ -14,12 +14,10 @@ from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
-from ..runs.evaluation import ERRORS
+from ..runs.evaluation import ERRORS, FOLDS
 from .calibrate import Fitted, annotated_docs, divided, install
 from .held_out import fit_held_out
 from .thresholds import LINKING_SCORES, check_score
-
-FOLDS = 5
 
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
@@ -34,10 +32,10 @@ class Calibrate:
         path = ${paths.dev}
         tune_by = "nel_micro_f"
 
-    ``arbo train`` also calibrates before each evaluation. It scores each fifth of the dev set with
-    curves and a ranker that were fitted on the others, prints and saves these scores, and chooses
-    the best model by them. With ``spacy train``, an evaluation uses the calibration of the previous
-    one.
+    ``arbo train`` also calibrates before each evaluation. It scores each half of the dev set with
+    curves and a ranker that were fitted on the other, prints these scores and chooses the best
+    model by them. At the end, it fits and scores fifths, and saves these scores. With ``spacy
+    train``, an evaluation uses the calibration of the previous one.
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
     tune_by: Set the threshold by the score of this name on the held-out fifths; "" leaves it. It
@@ -59,23 +57,28 @@ class Calibrate:
     def __call__(self, nlp: Language) -> Language:
         return self.calibrate_and_score(nlp)[0]
 
-    def calibrate_and_score(self, nlp: Language) -> tuple[Language, dict[str, Any]]:
+    def calibrate_and_score(self, nlp: Language, folds: int = 0) -> tuple[Language, dict[str, Any]]:
         """Calibrate as for saving, and score on held-out documents.
 
-        The scores are those of the first linker; none where the dev set can't be divided.
+        folds: The parts of the dev set; fewer cost less. 0 for those of the last call where nothing
+            has changed since then, else ``FOLDS``.
+        RETURNS: The pipeline, and the scores of its first linker; none where the dev set can't be
+            divided.
         """
         linkers = linkers_of(nlp)
         state = _state_of(nlp)
         # The best model is scored and then saved: it is fitted once.
-        if self._last.get("state") != state:
+        is_same = self._last.get("state") == state
+        folds = folds or (self._last["folds"] if is_same else FOLDS)
+        if not is_same or self._last["folds"] != folds:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted = {}
             for name, linker in linkers.items():
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
-                fitted[name] = fit_and_score(linker, docs, self.tune_by)
-            self._last.update(state=state, fitted=fitted)
+                fitted[name] = fit_and_score(linker, docs, self.tune_by, folds)
+            self._last.update(state=state, folds=folds, fitted=fitted)
         for name, linker in linkers.items():
             fitted, threshold, _ = self._last["fitted"][name]
             install(nlp, name, linker, fitted)
@@ -96,13 +99,14 @@ def _state_of(nlp: Language) -> dict[str, Any]:
 
 
 def fit_and_score(
-    linker: ArboLinker, docs: Sequence[Doc], tune_by: str
+    linker: ArboLinker, docs: Sequence[Doc], tune_by: str, folds: int = FOLDS
 ) -> tuple[Fitted, float, dict[str, Any]]:
     """Fit on documents, and score each part of them with a linker fitted on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
+    folds: The number of parts.
     RETURNS: What fits all documents, the threshold, and the scores with it, with their standard
         errors at ``ERRORS``. Where there are fewer than two documents with annotated mentions, the
         present threshold and no scores.
@@ -110,7 +114,7 @@ def fit_and_score(
     docs = annotated_docs(linker, docs)
     stages = linker.keeping_stages()
     # The curves that a linker begins with are those of an encoder without training.
-    fit = fit_held_out(linker, docs, FOLDS, tune_by, stages, from_scratch=True)
+    fit = fit_held_out(linker, docs, folds, tune_by, stages, from_scratch=True)
     if not fit.without:
         return *fit.whole, {}
     results = []

@@ -38,7 +38,15 @@ from .checkpoint import (
     identity_of,
     write_end,
 )
-from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
+from .evaluation import (
+    EVAL_ENTITIES,
+    FOLDS,
+    HALVES,
+    LimitedSearch,
+    create_evaluation,
+    describe,
+    divides,
+)
 from .resume import LoopStep, ResumableLoop
 from .selection import is_chosen
 
@@ -69,7 +77,8 @@ def train(
         After the end of a training nothing is done, unless settings or data are others now: then
         a new run starts.
     eval_entities: The number of names that evaluations search; 0 for all. At the end, the last and
-        the best pipeline are evaluated with all, whose scores are saved.
+        the best pipeline are evaluated with all, whose scores are saved. Until then, rankers and
+        curves are fitted on halves of the dev set, then on fifths.
     stdout: Where the log is written; None for ``sys.stdout``.
     stderr: Where the progress bar is written; None for ``sys.stderr``.
     """
@@ -143,7 +152,7 @@ class _Training:
         """Train, from a checkpoint on or from the beginning."""
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
-        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings)
+        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, HALVES)
         evaluate = partial(_within, limited, self.nlp, evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
@@ -166,8 +175,9 @@ class _Training:
             info = self._save_each(steps, loop, writer, limited, log_step) or info
         finally:
             finalize_logger()
-        if limited.among and info["checkpoints"]:
-            writer.evaluate_all(evaluator, self.dev_corpus, info, is_chosen(loop.evaluations))
+        is_rough = limited.among or divides(self.settings)
+        if is_rough and info["checkpoints"]:
+            writer.evaluate_all(self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
         for line in _gains(info["checkpoints"]):
             stdout.write(Printer(no_print=True).warn(line) + "\n")
@@ -260,16 +270,9 @@ class _PipelineWriter:
     settings: dict[str, Any]
     output: Path
 
-    def evaluate_all(
-        self,
-        evaluate: Callable[[], Evaluation],
-        corpus: Any,
-        info: dict[str, Any],
-        is_last_best: bool,
-    ) -> None:
-        """Encode all entities of model-last and model-best, and save both with scores of all.
+    def evaluate_all(self, corpus: Any, info: dict[str, Any], is_last_best: bool) -> None:
+        """Save model-last and model-best with all entities, fits on fifths and their scores.
 
-        evaluate: Evaluates the pipeline.
         corpus: The documents to evaluate on.
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
@@ -277,13 +280,13 @@ class _PipelineWriter:
         with self._as_saved():
             for linker in linkers_of(self.nlp).values():
                 linker.refresh()
-            score, scores = evaluate()
+            score, scores = create_evaluation(self.nlp, corpus, self.settings, FOLDS)()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
         if is_last_best:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
-        score, scores = create_evaluation(nlp, corpus, self.settings)()
+        score, scores = create_evaluation(nlp, corpus, self.settings, FOLDS)()
         update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         save_pipeline(before_to_disk(nlp), best)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from spacy_arbo_el.fitting import callback
 from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
 from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
 from spacy_arbo_el.runs.evaluation import create_evaluation
@@ -78,3 +79,25 @@ def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
 def test_an_unknown_score_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no score 'accuracy' to tune by"):
         Calibrate(path=tmp_path, tune_by="accuracy")
+
+
+def test_a_save_takes_the_fit_of_the_score_before_and_more_parts_are_a_new_fit(
+    data, dev, monkeypatch
+):
+    fits = []
+
+    def counted(linker, docs, tune_by, folds):
+        fits.append(folds)
+        return fit_and_score(linker, docs, tune_by, folds)
+
+    monkeypatch.setattr(callback, "fit_and_score", counted)
+    nlp = build(train=TRAIN, threshold=0.0)
+    calibrate = Calibrate(path=dev)
+    calibrate.calibrate_and_score(nlp, 2)
+    calibrate(nlp)
+    assert fits == [2]
+    _, scores = calibrate.calibrate_and_score(nlp, FOLDS)
+    assert calibrate.calibrate_and_score(nlp)[1] == scores and fits == [2, FOLDS]
+    nlp.update(data, sgd=nlp.create_optimizer())
+    calibrate(nlp)
+    assert fits == [2, FOLDS, FOLDS]
