@@ -39,13 +39,14 @@ def warmup_of_run(
         max_epochs = ${training.max_epochs}
         max_steps = ${training.max_steps}
 
-    The first step has the rate 0. So the first evaluation is of what is trained, before training.
+    The first step has the rate 0. So the first evaluation is that of the pipeline before training.
 
     initial_rate: The highest rate.
-    corpus: What is trained on. It is read once more where there are epochs, to count batches.
-    batcher: Its batches.
-    max_epochs: Those of the training. Below 1, steps alone count.
-    max_steps: Those of the training; 0 for no limit.
+    corpus: The documents to train on. It is read once more where there are epochs, to count
+        batches.
+    batcher: Makes batches of them.
+    max_epochs: The epochs of the training. Below 1, steps alone count.
+    max_steps: The steps of the training; 0 for no limit.
     warmup: The share of the steps over which the rate rises.
     """
     check_positive("learn_rate.initial_rate", initial_rate)
