@@ -198,7 +198,7 @@ def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list
     ]
 
 
-# The judges: which mentions, which of them, and what is counted.
+# The judges: the mentions, a part of them or all, and the column that is counted.
 JUDGES = {
     "withheld": ("withheld", None, "first"),
     "withheld, new strings": ("withheld", "new", "first"),
@@ -232,7 +232,7 @@ def table(args: argparse.Namespace) -> None:
 
 
 def chosen(rows: list[dict[str, Any]], only: str | None, what: str) -> np.ndarray:
-    """What is counted of some rows, as 0 and 1."""
+    """A column of some rows, as 0 and 1: (n,) float."""
     return np.array([row[what] for row in rows if only is None or row[only]], dtype=float)
 
 
