@@ -14,10 +14,16 @@ from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
-from ..runs.evaluation import ERRORS, FOLDS
+from ..runs.evaluation import ERRORS
 from .calibrate import Fitted, annotated_docs, divided, install
 from .held_out import fit_held_out
-from .thresholds import LINKING_SCORES, check_score
+from .thresholds import LINKING_SCORES, THRESHOLDS, check_score
+
+# The parts of the dev set, each scored by what was fitted on the others; and those of a rough fit,
+# which tries each fifth threshold.
+FOLDS = 5
+HALVES = 2
+EVERY = 5
 
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
@@ -55,30 +61,30 @@ class Calibrate:
             check_score(self.tune_by, LINKING_SCORES)
 
     def __call__(self, nlp: Language) -> Language:
-        return self.calibrate_and_score(nlp)[0]
+        # What was scored is saved: it is fitted once.
+        is_same = self._last.get("state") == _state_of(nlp)
+        return self.calibrate_and_score(nlp, is_same and self._last["rough"])[0]
 
-    def calibrate_and_score(self, nlp: Language, folds: int = 0) -> tuple[Language, dict[str, Any]]:
+    def calibrate_and_score(
+        self, nlp: Language, rough: bool = False
+    ) -> tuple[Language, dict[str, Any]]:
         """Calibrate as for saving, and score on held-out documents.
 
-        folds: The parts of the dev set; fewer cost less. 0 for those of the last call where nothing
-            has changed since then, else ``FOLDS``.
+        rough: Whether to fit on halves in place of fifths, and to try fewer thresholds.
         RETURNS: The pipeline, and the scores of its first linker; none where the dev set can't be
             divided.
         """
         linkers = linkers_of(nlp)
         state = _state_of(nlp)
-        # The best model is scored and then saved: it is fitted once.
-        is_same = self._last.get("state") == state
-        folds = folds or (self._last["folds"] if is_same else FOLDS)
-        if not is_same or self._last["folds"] != folds:
+        if self._last.get("state") != state or self._last["rough"] != rough:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted = {}
             for name, linker in linkers.items():
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
-                fitted[name] = fit_and_score(linker, docs, self.tune_by, folds)
-            self._last.update(state=state, folds=folds, fitted=fitted)
+                fitted[name] = fit_and_score(linker, docs, self.tune_by, rough)
+            self._last.update(state=state, rough=rough, fitted=fitted)
         for name, linker in linkers.items():
             fitted, threshold, _ = self._last["fitted"][name]
             install(nlp, name, linker, fitted)
@@ -99,14 +105,14 @@ def _state_of(nlp: Language) -> dict[str, Any]:
 
 
 def fit_and_score(
-    linker: ArboLinker, docs: Sequence[Doc], tune_by: str, folds: int = FOLDS
+    linker: ArboLinker, docs: Sequence[Doc], tune_by: str, rough: bool = False
 ) -> tuple[Fitted, float, dict[str, Any]]:
     """Fit on documents, and score each part of them with a linker fitted on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
-    folds: The number of parts.
+    rough: As in ``Calibrate.calibrate_and_score``.
     RETURNS: What fits all documents, the threshold, and the scores with it, with their standard
         errors at ``ERRORS``. Where there are fewer than two documents with annotated mentions, the
         present threshold and no scores.
@@ -114,7 +120,11 @@ def fit_and_score(
     docs = annotated_docs(linker, docs)
     stages = linker.keeping_stages()
     # The curves that a linker begins with are those of an encoder without training.
-    fit = fit_held_out(linker, docs, folds, tune_by, stages, from_scratch=True)
+    folds = HALVES if rough else FOLDS
+    thresholds = THRESHOLDS[::EVERY] if rough else THRESHOLDS
+    fit = fit_held_out(
+        linker, docs, folds, tune_by, stages, from_scratch=True, thresholds=thresholds
+    )
     if not fit.without:
         return *fit.whole, {}
     results = []

@@ -26,10 +26,6 @@ NEAREST = 64
 ERRORS = "arbo_standard_errors"
 # The standard error of the score that models are chosen by, among the other scores.
 ERROR = "score_error"
-# The parts of the dev set, each of which is scored by what was fitted on the others: those at the
-# end of a training, and those before, where fits must be quick.
-FOLDS = 5
-HALVES = 2
 # Names of entities that evaluations search, unless ``training.eval_entities`` says otherwise.
 EVAL_ENTITIES = 5_000
 
@@ -119,7 +115,7 @@ def create_evaluation(
     nlp: Language,
     corpus: Callable[[Language], Iterable[Example]],
     settings: dict[str, Any],
-    folds: int = 0,
+    rough: bool = False,
 ) -> Callable[[], Evaluation]:
     """The function that evaluates a pipeline in training.
 
@@ -129,7 +125,7 @@ def create_evaluation(
 
     corpus: Gives the examples to evaluate on.
     settings: The training settings, resolved.
-    folds: The parts of the dev set, if the callback divides it; 0 for its default.
+    rough: Whether the callback may fit quickly, as before the end of a training.
     """
     callback = settings["before_to_disk"]
     is_divided = divides(settings)
@@ -141,7 +137,7 @@ def create_evaluation(
         as_saved = nlp
         held_out = {}
         if is_divided:
-            as_saved, held_out = callback.calibrate_and_score(nlp, folds)
+            as_saved, held_out = callback.calibrate_and_score(nlp, rough)
         known = {name: value for name, value in held_out.items() if value is not None}
         if known.keys() >= used.keys() and len(as_saved.pipeline) == 1:
             # There is nothing else to score: the documents need not be linked once more.

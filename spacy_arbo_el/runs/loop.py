@@ -40,8 +40,6 @@ from .checkpoint import (
 )
 from .evaluation import (
     EVAL_ENTITIES,
-    FOLDS,
-    HALVES,
     LimitedSearch,
     create_evaluation,
     describe,
@@ -152,7 +150,7 @@ class _Training:
         """Train, from a checkpoint on or from the beginning."""
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
-        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, HALVES)
+        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, rough=True)
         evaluate = partial(_within, limited, self.nlp, evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
@@ -280,13 +278,13 @@ class _PipelineWriter:
         with self._as_saved():
             for linker in linkers_of(self.nlp).values():
                 linker.refresh()
-            score, scores = create_evaluation(self.nlp, corpus, self.settings, FOLDS)()
+            score, scores = create_evaluation(self.nlp, corpus, self.settings)()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
         if is_last_best:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
-        score, scores = create_evaluation(nlp, corpus, self.settings, FOLDS)()
+        score, scores = create_evaluation(nlp, corpus, self.settings)()
         update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         save_pipeline(before_to_disk(nlp), best)

@@ -4,7 +4,8 @@ import pytest
 
 from spacy_arbo_el.fitting import callback
 from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
-from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
+from spacy_arbo_el.fitting.held_out import fit_held_out
+from spacy_arbo_el.fitting.thresholds import THRESHOLDS, pooled_rows, sweep_linking
 from spacy_arbo_el.runs.evaluation import create_evaluation
 
 from ..linker.conftest import build
@@ -81,23 +82,25 @@ def test_an_unknown_score_is_refused(tmp_path):
         Calibrate(path=tmp_path, tune_by="accuracy")
 
 
-def test_a_save_takes_the_fit_of_the_score_before_and_more_parts_are_a_new_fit(
+def test_a_save_takes_the_fit_of_the_score_before_it_and_a_rough_one_is_quick(
     data, dev, monkeypatch
 ):
     fits = []
 
-    def counted(linker, docs, tune_by, folds):
-        fits.append(folds)
-        return fit_and_score(linker, docs, tune_by, folds)
+    def counted(linker, docs, folds, *args, thresholds, **settings):
+        fits.append((folds, len(thresholds)))
+        return fit_held_out(linker, docs, folds, *args, thresholds=thresholds, **settings)
 
-    monkeypatch.setattr(callback, "fit_and_score", counted)
+    monkeypatch.setattr(callback, "fit_held_out", counted)
     nlp = build(train=TRAIN, threshold=0.0)
-    calibrate = Calibrate(path=dev)
-    calibrate.calibrate_and_score(nlp, 2)
+    calibrate = Calibrate(path=dev, tune_by="nel_micro_f")
+    calibrate.calibrate_and_score(nlp, rough=True)
     calibrate(nlp)
-    assert fits == [2]
-    _, scores = calibrate.calibrate_and_score(nlp, FOLDS)
-    assert calibrate.calibrate_and_score(nlp)[1] == scores and fits == [2, FOLDS]
+    rough, exact = (2, 21), (FOLDS, len(THRESHOLDS))
+    assert fits == [rough]
+    _, scores = calibrate.calibrate_and_score(nlp)
+    calibrate(nlp)
+    assert calibrate.calibrate_and_score(nlp)[1] == scores and fits == [rough, exact]
     nlp.update(data, sgd=nlp.create_optimizer())
     calibrate(nlp)
-    assert fits == [2, FOLDS, FOLDS]
+    assert fits == [rough, exact, exact]
