@@ -102,9 +102,7 @@ def _comment(text: str) -> str:
 
 
 def in_order(text: str) -> str:
-    """Sort a config so that subsections follow their sections. The order is the same for all
-    systems.
-    """
+    """Sort a config so that subsections follow their sections, in one order for all systems."""
     sections = split(text)
     blocks = []
     for name in sorted(sections, key=_place):

@@ -1,6 +1,4 @@
-"""Saving and loading whole pipelines. Each is one step, by one program at a time, with clear
-errors.
-"""
+"""Saving and loading whole pipelines in one step, by one program at a time."""
 
 import contextlib
 import json

@@ -52,7 +52,7 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
     from ..evaluation.statistics import corpus_statistics, read_gold
     from ..kb.loaders import load_kb
     from ..mentions.getters import EntSpans, GroupSpans
-    from .init_config import check_language
+    from .init import check_language
 
     getter = GroupSpans(spans_key) if spans_key else EntSpans()
     check_language(lang)
@@ -83,7 +83,7 @@ def _check_list(path: Path, lang: str) -> None:
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
     from ..kb.loaders import load_kb
-    from .init_config import check_language
+    from .init import check_language
 
     check_language(lang)
     if not is_list(path):

@@ -68,8 +68,7 @@ def evaluate_command(
       python -m spacy arbo evaluate untrained out/model-best dev.spacy --plots figures
       python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.csv
     """
-    from ..evaluation.inferences import inference_outcomes
-    from ..evaluation.report import annotated_examples
+    from ..evaluation.report import annotated_examples, inference_outcomes
 
     results = _Results(_title(data, drop))
     overrides = config_overrides(ctx)

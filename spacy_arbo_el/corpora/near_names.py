@@ -7,8 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..base.legal_forms import without_legal_form
-from ..base.words import without_qualifier
+from ..base.words import without_legal_form, without_qualifier
 from ..kb.entity import Entity
 from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .splitting import Borders

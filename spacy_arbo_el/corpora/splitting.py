@@ -45,9 +45,7 @@ class Borders:
         return not is_one and (before in SPLITTING or after in SPLITTING)
 
     def tokens(self, start: int, end: int) -> tuple[int, int]:
-        """The tokens at which a stretch begins and ends. The second is the one behind it. Both
-        begin or end with a token.
-        """
+        """The token at which a stretch begins, and the one behind it. It has whole tokens."""
         return bisect_left(self.starts, start), bisect_left(self.ends, end) + 1
 
     def _number(self, offset: int) -> int:

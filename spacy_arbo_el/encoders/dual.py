@@ -185,9 +185,7 @@ class DualEncoder:
         return self._predict("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """Encode texts with the encoder. See ``Encoder.encode_texts``. Texts of equal word
-        pieces, as in another case, run once.
-        """
+        """See ``Encoder.encode_texts``. Texts of equal word pieces, as in capitals, run once."""
         keys = inputs.keys()
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         if len(number) == len(inputs):

@@ -157,9 +157,7 @@ class WordPieceTokenizer:
         return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> list[int]:
-        """Find texts with unknown words of mixed characters. Letters and symbols may stand side
-        by side.
-        """
+        """Find texts with unknown words in which letters and symbols stand side by side."""
         return [
             number
             for number, (text, encoding) in enumerate(zip(texts, encodings))
@@ -207,9 +205,7 @@ def _symbol_borders(word: str) -> list[int]:
 
 
 def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
-    """Return whether borders cut a word piece: (n,) bool. Borders are (n, k), those of each
-    mention.
-    """
+    """(n,) bool, whether borders (n, k), those of each mention, cut a word piece."""
     if not len(located.starts):
         return np.zeros(len(borders), dtype=bool)
     piece = np.searchsorted(located.starts, borders, side="left") - 1

@@ -26,9 +26,7 @@ class _Owners:
 
     @property
     def is_told(self) -> bool:
-        """Return whether something tells them apart: frequencies, or a description of all but
-        one.
-        """
+        """Return whether frequencies, or descriptions of all but one, tell them apart."""
         return len(self.frequencies) > 1 or self.described >= self.count - 1
 
 

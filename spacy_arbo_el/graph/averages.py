@@ -8,7 +8,7 @@ import numpy as np
 from ..base.compiling import numba_jit
 from .edges import check_floats, check_integers
 from .levels import Joins
-from .union_find import find
+from .linkage import find
 
 
 def average_joins(

@@ -78,9 +78,7 @@ class Entity:
             object.__setattr__(self, "title", self.id)
 
     def _check_texts(self) -> None:
-        """Raise ValueError for a text that cannot be stored. It is no string, or has other
-        characters.
-        """
+        """Raise ValueError for a text that is no string, or has characters that can't be stored."""
         texts = (self.id, self.title, self.description, *self.aliases, *self.types)
         try:
             joined = "".join(texts)

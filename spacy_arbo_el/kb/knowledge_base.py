@@ -146,9 +146,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def guard(self) -> SharedLock:
-        """Lock with linking as readers and edits as writers. So nothing changes while documents
-        are linked.
-        """
+        """Linking takes this lock as a reader, and edits as writers."""
         return self.storage.guard
 
     @property
@@ -202,9 +200,7 @@ class ArboKB(KnowledgeBase):
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
 
     def get(self, entity_id: str) -> Entity:
-        """Get an entity by id; KeyError if there is none. An id that was merged into another
-        leads to that one.
-        """
+        """Get an entity by its id, or by one that was merged into it; KeyError if there is none."""
         return self.entities.get(entity_id)
 
     def transaction(self) -> AbstractContextManager[Any]:
@@ -345,9 +341,7 @@ class ArboKB(KnowledgeBase):
         return self.vectors.of_entity(entity)
 
     def get_candidates(self, mention: Span) -> list[Candidate]:
-        """Entities with a name equal to the mention. Case does not count; they are in the order
-        of the KB.
-        """
+        """Entities that have the mention as a name, in any case, in the order of the KB."""
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:

@@ -48,7 +48,7 @@ _BLOCK = struct.Struct("<qq")
 
 
 @dataclass
-class _State:
+class _KnownFiles:
     """What a cache knows of its files.
 
     vectors: All vectors, in the order of the file.
@@ -71,7 +71,7 @@ class _State:
     damage: str = ""
 
     @classmethod
-    def empty(cls, dtype: str) -> "_State":
+    def empty(cls, dtype: str) -> "_KnownFiles":
         none = np.zeros(0, dtype=np.int64)
         return cls(AppendOnly.empty(dtype), none, none, np.zeros(0, dtype=bool))
 
@@ -107,7 +107,7 @@ class VectorCache:
                 os.utime(self._path(".keys"))
 
     def _forget(self) -> None:
-        self._state = _State.empty(self.about.dtype)
+        self._state = _KnownFiles.empty(self.about.dtype)
 
     @property
     def damage(self) -> str:

@@ -9,7 +9,7 @@ import srsly
 
 from ..base.arrays import TopK, resized_table
 from ..base.calibration import log_odds
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore

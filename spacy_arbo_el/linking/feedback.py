@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..base.errors import ArboError, Errors
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..kb.entity import NIL
 from ..mentions.getters import find_mentions
 from ..mentions.reader import MentionReader

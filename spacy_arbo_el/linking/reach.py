@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..encoders.protocol import Encoder
 from ..mentions.record import MentionRecord
 from ..ranking.contexts import Descriptions, encode_contexts

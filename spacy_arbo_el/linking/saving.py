@@ -27,7 +27,7 @@ from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..ranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
-from ..storage.manifest import Checksum
+from ..storage.files import Checksum
 from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings

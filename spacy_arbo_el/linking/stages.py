@@ -12,8 +12,7 @@ from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
-from ..encoders.inputs import SpanInputs
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults, SpanInputs
 from ..encoders.protocol import Encoder
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB

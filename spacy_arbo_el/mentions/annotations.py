@@ -328,9 +328,7 @@ def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
 def annotate_new_entities(
     doc: Doc, links: Mapping[Place, Link], get_spans: SpanGetter, key: str
 ) -> None:
-    """Write mentions of new entities to ``doc.spans[key]``. Each has the id of its new entity as
-    ``id_``.
-    """
+    """Write mentions of new entities to ``doc.spans[key]``; their ``id_`` is the new entity's."""
     new = []
     for span in find_mentions(doc, get_spans):
         link = links.get(place_of(span))

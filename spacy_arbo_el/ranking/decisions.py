@@ -295,7 +295,7 @@ class Clustering:
         method = "arborescence"
 
     method: "arborescence" (the paper's procedure), "minimax" or "undirected"; see
-        ``ARCHITECTURE.md``.
+        ``docs/graph.md``.
     n_exemplars: How many of the nearest exemplars are searched for each mention.
     n_mentions: From how many of the nearest mentions of the document a mention has edges.
     """

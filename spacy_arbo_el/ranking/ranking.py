@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from ..base.arrays import TopK, concat_tables, first_of_each, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.record import MentionBatch
 from ..retrieval.datastore import Datastore

@@ -21,8 +21,7 @@ from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
 from ..base.errors import ArboError, Errors
-from ..storage.files import write_file
-from ..storage.manifest import Checksum
+from ..storage.files import Checksum, write_file
 
 CHECKPOINT = "checkpoint.bin"
 MOMENTS = ("mom1", "mom2", "averages")

@@ -39,9 +39,8 @@ from .checkpoint import (
     identity_of,
     write_end,
 )
-from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe
+from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe, is_chosen
 from .resume import LoopStep, ResumableLoop
-from .selection import is_chosen
 
 
 def train(

@@ -1,6 +1,4 @@
-"""Explanations of links and of missing ones. What supported a link, or what kept an entity from
-being linked.
-"""
+"""Explanations: what supported a link, or what kept an entity from being linked."""
 
 import re
 from collections.abc import Mapping, Sequence

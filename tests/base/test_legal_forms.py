@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_arbo_el.base.legal_forms import without_legal_form
+from spacy_arbo_el.base.words import without_legal_form
 
 from ..cases import cases
 

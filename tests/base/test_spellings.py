@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.numerals import ORDINALS, roman_value, with_plain_numbers
 from spacy_arbo_el.base.spellings import (
     BARE,
     OTHER,
@@ -15,6 +14,7 @@ from spacy_arbo_el.base.spellings import (
     other_spellings,
     without_accents,
 )
+from spacy_arbo_el.base.words import ORDINALS, roman_value, with_plain_numbers
 
 from ..cases import cases
 

@@ -11,9 +11,8 @@ from spacy.training import Example
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
-from spacy_arbo_el.evaluation.inferences import inference_outcomes
 from spacy_arbo_el.evaluation.outcomes import outcomes
-from spacy_arbo_el.evaluation.report import CONFIGURED
+from spacy_arbo_el.evaluation.report import CONFIGURED, inference_outcomes
 from spacy_arbo_el.evaluation.wrong_links import (
     WrongLink,
     as_csv,

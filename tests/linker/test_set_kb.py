@@ -41,7 +41,7 @@ def test_what_a_knowledge_base_is_made_of(linker, tmp_path, kind):
     linker.set_kb(sources[kind])
     assert [entity.id for entity in linker.kb] == [entity.id for entity in ENTITIES]
     doc = annotated(spacy.blank("xx"), DEV[0])
-    assert all(link.ids for link in linker.link_docs([doc])[0].values())
+    assert all(link.ids for link in linker.predict([doc])[0].values())
 
 
 @pytest.mark.parametrize("kind", ["kb", "loader", "folder"])

@@ -40,7 +40,7 @@ def described(linker, texts):
     docs = [annotated(NLP, text) for text in texts]
     return tuple(
         (link.kb_id, link.score, tuple(link.ids), tuple(link.scores), str(link.evidence))
-        for of_doc in linker.link_docs(docs)
+        for of_doc in linker.predict(docs)
         for link in of_doc.values()
     )
 

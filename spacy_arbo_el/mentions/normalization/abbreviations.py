@@ -182,9 +182,7 @@ class _LongForm(NamedTuple):
 
 
 def _long_form(short: str, before: str) -> _LongForm | None:
-    """Find the long form at the end of ``before``. All characters of the short form occur in it
-    in order.
-    """
+    """The long form at the end of ``before``, with all characters of the short form in order."""
     characters = [c.lower() for c in short if c.isalnum()]
     starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
     initials = [before[at].lower() for at in starts]

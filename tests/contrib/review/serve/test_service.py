@@ -84,14 +84,14 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
 
 def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
     sizes, linker = [], nlp.get_pipe("arbo_linker")
-    link_docs = linker.link_docs
+    predict = linker.predict
 
     def counted(docs):
         docs = list(docs)
         sizes.append(len(docs))
-        return link_docs(docs)
+        return predict(docs)
 
-    monkeypatch.setattr(linker, "link_docs", counted)
+    monkeypatch.setattr(linker, "predict", counted)
     answers = link(client, *({"text": f"{PROBE['text']} {i}"} for i in range(64)))
     assert len(answers) == 64 and all(answers)
     assert sizes == [64]
