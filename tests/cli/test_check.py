@@ -10,7 +10,6 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
-from spacy_arbo_el.kb.importers.tables import TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .. import commands
@@ -171,14 +170,6 @@ def test_convert_names_the_option_where_a_format_is_not_known(tmp_path, name):
     assert "line 1: no valid JSON" in problem
 
 
-def test_names_of_a_dictionary_are_read_one_by_one(tmp_path):
-    (tmp_path / "dictionary.txt").write_text("E1|A1|A2||apple|apples| red apple\nE2||pear\n")
-    one, two = TableReader().read(tmp_path / "dictionary.txt")
-    assert list(one.names) == ["apple", "apples", "red apple"] and list(two.names) == ["pear"]
-    commands.run("kb", "build", tmp_path / "dictionary.txt", tmp_path / "kb", "--format", "table")
-    assert ArboKB.for_reading(tmp_path / "kb").get("A2").id == "E1"
-
-
 def test_check_warns_where_no_mention_has_a_name_of_the_knowledge_base(tmp_path):
     joined = [Entity(one.id, "; ".join(one.names)) for one in ENTITIES]
     write_docbin([annotated(NLP, text) for text in DEV], tmp_path / "dev.spacy")
@@ -188,20 +179,6 @@ def test_check_warns_where_no_mention_has_a_name_of_the_knowledge_base(tmp_path)
     printed = commands.run("check", tmp_path / "dev.spacy", tmp_path / "joined.jsonl")
     assert f"8 of 8 {what}" in printed and "kb search" in printed
     assert f"No {what}" in commands.run("check", tmp_path / "dev.spacy", tmp_path / "good.jsonl")
-
-
-def test_tables_have_further_ids(tmp_path):
-    (tmp_path / "kb.csv").write_text("id,title,alt_ids,colour\nE1,apple,A1|A2,red\nE2,pear,,\n")
-    commands.run("kb", "build", tmp_path / "kb.csv", tmp_path / "kb")
-    kb = ArboKB.for_reading(tmp_path / "kb")
-    assert kb.get("A1").id == kb.get("A2").id == "E1"
-    assert kb.get("E1").meta == {"colour": "red"} and kb.get("E2").meta == {}
-
-
-def test_match_types_is_a_setting_of_the_retriever():
-    config = {"retriever": {"match_types": True}}
-    linker = spacy.blank("xx").add_pipe("arbo_linker", config=config)
-    assert linker.datastore.settings.match_types
 
 
 def test_kb_info_has_each_value_on_one_line(tmp_path):

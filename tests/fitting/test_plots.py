@@ -52,12 +52,6 @@ def test_saved_by_suffix(tmp_path, suffix, start):
     assert path.read_bytes().startswith(start)
 
 
-def test_unknown_suffix(tmp_path):
-    with pytest.raises(ValueError, match=r"figure\.gif.*E832|E832.*figure\.gif"):
-        save_figure(plot_thresholds(ROWS, best=1), tmp_path / "figure.gif")
-    assert not list(tmp_path.iterdir())
-
-
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

@@ -4,8 +4,6 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_arbo_el.linking.corrections import LIKELY_LOGIT
-
 from ..cases import cases
 
 COMPANIES = cases("companies")
@@ -174,7 +172,3 @@ def test_equal_spans_of_two_labels_are_corrected_apart():
     assert found() == {"A": "2", "B": before["B"]}
     assert linker.feedback.forget(first) and found() == before
     assert not len(linker.exemplars)
-
-
-def test_what_is_likely_is_above_common_thresholds():
-    assert 2.9 < LIKELY_LOGIT < 3.0

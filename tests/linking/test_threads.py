@@ -116,15 +116,6 @@ def test_each_call_sees_one_state_while_other_threads_edit(attacks, tiny_bert, s
     assert set(seen) <= states.answers
 
 
-def test_concurrent_calls_give_the_links_of_serial_ones(linker):
-    expected = [described(linker, [text]) for text in DEV]
-
-    def link():
-        assert [described(linker, [text]) for text in DEV] == expected
-
-    run_in_threads(*[link] * 8)
-
-
 def test_the_first_calls_of_many_threads_encode_once(linker):
     """`learn`, then eight threads: this broke the pipeline for good."""
     linker.refresh()
