@@ -32,4 +32,7 @@ def test_a_document_with_four_mentions_enters_no_more_files_than_before(default_
     assert len(files) <= FILES, sorted(files)
     assert calls <= CALLS, calls
     # Both are lowered whenever a change allows it.
-    assert FILES - len(files) < 3 and CALLS - calls < 60, (len(files), calls)
+    assert FILES - len(files) < 3, len(files)
+    # From Python 3.12 on, comprehensions are no calls.
+    if sys.version_info < (3, 12):
+        assert CALLS - calls < 60, calls

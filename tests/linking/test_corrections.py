@@ -6,28 +6,9 @@ from spacy.tokens import Span
 
 from spacy_arbo_el.linking.corrections import LIKELY_LOGIT
 
-COMPANIES = [
-    {
-        "id": "us",
-        "title": "Kestrel Motors Corp.",
-        "aliases": ["Kestrel"],
-        "description": "American maker of electric pickup trucks in Detroit",
-    },
-    {
-        "id": "canada",
-        "title": "Kestrel Motors Canada Inc.",
-        "aliases": ["Kestrel"],
-        "description": "Canadian subsidiary with an assembly plant in Windsor, Ontario",
-    },
-    {
-        "id": "air",
-        "title": "Kestrel Airways Ltd",
-        "aliases": ["Kestrel"],
-        "description": "Irish regional airline",
-    },
-    {"id": "fever", "title": "blue fever", "description": "a disease of sailors"},
-    {"id": "planet", "title": "Mercury", "description": "the planet next to the sun"},
-]
+from ..cases import cases
+
+COMPANIES = cases("companies")
 PLANT = "The plant of Kestrel in Windsor, Ontario, will build the new truck."
 SAME = "Kestrel will build its new truck in Windsor."
 FLIGHTS = "Kestrel cancelled all flights between Cork and Bristol."
