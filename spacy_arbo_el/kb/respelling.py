@@ -56,8 +56,8 @@ def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[s
 
     strings: The mentions, normalized.
     written: The mentions before that.
-    RETURNS: "" for a string that stays, since it is a name itself, or another spelling of none or of
-        names that differ. It gets the compatible form of Unicode, in which names are compared.
+    RETURNS: "" for a string that stays, since it is a name itself, or another spelling of none or
+        of names that differ. It gets the compatible form of Unicode, in which names are compared.
     """
     matches = match_spellings(entities, strings, written)
     positions = {position for one in matches if one is not None for position in one.positions}
