@@ -29,7 +29,7 @@ OTHER = ("spacy_cli", "spacy_arbo_el_")
 # What the registry of an entry point is called in a config.
 REGISTRIES = {
     "thinc_losses": "losses",
-    "thinc_optimizers": "optimizers",
+    "thinc_schedules": "schedules",
     "spacy_factories": "factory",
 }
 # Some parts take their settings over from a class, which describes them.

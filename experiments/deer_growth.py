@@ -45,7 +45,6 @@ def main(train: str, dev: str, output: str, metrics: str) -> None:
         "corpora.dev.limit": 100,
         "training.max_steps": STEPS,
         "training.eval_frequency": STEPS,
-        "training.optimizer.learn_rate.total_steps": STEPS + 20,
         # Four rounds of steps of 100 mentions.
         "components.arbo_linker.objective.refresh.every": STEPS * 25,
     }

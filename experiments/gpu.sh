@@ -29,7 +29,7 @@ step data 120 "python configs.py training && $arbo kb build $data/medic_half kb/
   && $arbo convert $data/nel/train.jsonl corpus/nel_train.spacy && $arbo convert $data/nel/dev.jsonl corpus/nel_dev.spacy \
   && $arbo kb build $data/nel/entities.jsonl kb/nel --replace"
 
-long="--training.max_epochs 0 --training.max_steps 2000 --training.eval_frequency 500 --training.optimizer.learn_rate.total_steps 2000"
+long="--training.max_epochs 0 --training.max_steps 2000 --training.eval_frequency 500"
 train() {  # NAME KB SECONDS: train `linker` with batches of 128 mentions, then score both models
   step "train-$1" "$3" "$arbo train training/linker.cfg --output training/gpu_$1 --resume --gpu-id 0 $long \
     --training.batcher.@batchers spacy-arbo-el.batch_by_mention.v1 --training.batcher.size 128 \

@@ -1,15 +1,15 @@
-"""Judge checkpoints of a training by what generalizes: another corpus and withheld entities.
+"""Judge checkpoints of a training by the entities that it has not seen.
 
-    python judges.py train CONFIG TRAIN.spacy DEV.spacy KB OUTPUT [--seed 0] [--override KEY=VALUE]
-    python judges.py score OUTPUT TRAIN.spacy DEV.spacy --other OTHER_DEV.spacy [--start-share 0.5]
+    python judges.py train CONFIG TRAIN.spacy DEV.spacy KB OUTPUT [--fold 0] [--override KEY=VALUE]
+    python judges.py score OUTPUT TRAIN.spacy DEV.spacy [--step 147] [--share 0.5] [--names 20000]
     python judges.py table OUTPUT [OUTPUT ...]
 
-``train`` withholds a tenth of the entities, chosen by a hash: their mentions are neither trained on
-nor stored. It keeps the weights at each evaluation. ``score`` fits the ranker on DEV for each of
-them and scores the first candidate of DEV (in five parts, held out), of the withheld mentions and
-of the other corpus; with ``--start-share``, for weights between those before and after training,
-whose scores are in a folder beside OUTPUT. ``table`` prints the scores with paired intervals over
-documents.
+``train`` withholds a fifth of the entities, chosen by a hash: their mentions are neither trained on
+nor stored. It keeps the weights at each evaluation. ``score`` finds the first candidate of the
+withheld mentions and of DEV, with a ranker fitted on DEV (DEV itself in five parts), and of the
+withheld mentions once more with one fitted on those of the other half of their entities too.
+``--share`` gives the weights before training a share in those that are scored. ``table`` prints R@1
+with paired intervals over mentions.
 """
 
 import argparse
@@ -17,47 +17,66 @@ import itertools
 import json
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import spacy
 from entity_folds import interval
-from scipy.stats import spearmanr
 from spacy import util
 from spacy.tokens import Doc, DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import create_train_batches, train_while_improving
 from spacy.util import registry, resolve_dot_names
+from thinc.api import Model
 
+from spacy_arbo_el.base.spellings import folded
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.docs import unlinked_examples
-from spacy_arbo_el.evaluation.outcomes import Outcome
-from spacy_arbo_el.evaluation.report import linked_outcomes, seen_by
+from spacy_arbo_el.evaluation.report import seen_by
 from spacy_arbo_el.evaluation.seen import Seen
-from spacy_arbo_el.fitting.calibrate import divided, fit_in_parts
-from spacy_arbo_el.fitting.thresholds import best_row, pooled_rows, sweep_linking
+from spacy_arbo_el.fitting.calibrate import (
+    AnnotatedMentions,
+    divided,
+    fit_calibration,
+    fit_in_parts,
+)
 from spacy_arbo_el.linker import ArboLinker, find_linker
-from spacy_arbo_el.mentions.labels import current_ids
-from spacy_arbo_el.runs.averaging import average_weights
+from spacy_arbo_el.linking.stages import LinkingStages
+from spacy_arbo_el.mentions.labels import current_ids, is_gold
+from spacy_arbo_el.runs.evaluation import evaluated_entities
 
-WITHHELD, FOLDS, SAMPLES = 10, 5, 2000
-
-
-def is_withheld(kb_id: str) -> bool:
-    """Whether an entity's mentions are withheld from training."""
-    return zlib.crc32(kb_id.encode()) % WITHHELD == 0
+WITHHELD, FOLDS, SAMPLES = 5, 5, 2000
+# In OUTPUT: the withheld part, the pipeline before training, and the weights of a step.
+FOLD, START, WEIGHTS = "fold.json", "start", "weights-{}.bin"
 
 
-def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], withheld: bool) -> list[Doc]:
+def part_of(kb_id: str, parts: int, salt: str = "") -> int:
+    """The part that an entity is in, by a hash of its id."""
+    return zlib.crc32((kb_id + salt).encode()) % parts
+
+
+def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: bool) -> list[Doc]:
     """Copies of documents with the mentions of withheld entities, or with all others."""
+
+    def is_kept(gold: Sequence[str]) -> bool:
+        return any(part_of(kb_id, WITHHELD) == fold for kb_id in gold) is withheld
+
+    return with_mentions(linker, docs, is_kept)
+
+
+def half_of(linker: ArboLinker, docs: Iterable[Doc], half: int) -> list[Doc]:
+    """Copies of documents with the mentions of one half of the entities."""
+    return with_mentions(linker, docs, lambda gold: part_of(gold[0], 2, "half") == half)
+
+
+def with_mentions(linker: ArboLinker, docs: Iterable[Doc], is_kept: Any) -> list[Doc]:
+    """Copies of documents with some mentions, and without the documents that have none of them."""
     kept = []
     for doc in docs:
         ids = current_ids(linker.kb, [span.kb_id_.split("|") for span in doc.ents])
         copy = doc.copy()
-        copy.ents = [
-            span for span, gold in zip(copy.ents, ids) if any(map(is_withheld, gold)) is withheld
-        ]
+        copy.ents = [span for span, gold in zip(copy.ents, ids) if is_kept(gold)]
         kept.append(copy)
     return [doc for doc in kept if doc.ents]
 
@@ -65,28 +84,28 @@ def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], withheld: bool) -> li
 def train(args: argparse.Namespace) -> None:
     """Train, and write the encoder's weights at each evaluation."""
     args.output.mkdir(parents=True, exist_ok=True)
+    (args.output / FOLD).write_text(json.dumps(args.fold))
     paths = {"train": args.output / "train.spacy", "dev": args.dev, "kb": args.kb}
     overrides: dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
-    overrides.update({"system.seed": args.seed, "training.max_steps": args.steps})
+    overrides["system.seed"] = args.seed
     overrides.update(
         dict(json.loads(f'["{k}", {v}]') for k, v in (o.split("=") for o in args.override))
     )
     config = util.load_config(args.config, overrides=overrides, interpolate=False)
-    config["training"].pop("eval_entities", None)
     blank = spacy.blank("en")
     plain = blank.add_pipe("arbo_linker")
     plain.set_kb(args.kb)
-    kept = keep_mentions(plain, read_docs(args.train, blank.vocab), False)
+    kept = keep_mentions(plain, read_docs(args.train, blank.vocab), args.fold, withheld=False)
     DocBin(docs=kept, store_user_data=True).to_disk(paths["train"])
     nlp = init_nlp(config)
     settings = registry.resolve(nlp.config.interpolate()["training"])
     (corpus,) = resolve_dot_names(nlp.config.interpolate(), [settings["train_corpus"]])
     linker = find_linker(nlp)
-    nlp.to_disk(args.output / "start")
+    nlp.to_disk(args.output / START)
 
     def keep() -> Any:
         step = next(steps_done)
-        (args.output / f"weights-{step}.bin").write_bytes(linker.model.to_bytes())
+        (args.output / WEIGHTS.format(step)).write_bytes(linker.model.to_bytes())
         print("kept", step, flush=True)
         return float(step), {}
 
@@ -107,148 +126,120 @@ def train(args: argparse.Namespace) -> None:
         before_update=None,
     )
     for _, info, _ in loop:
-        print(
-            info["step"],
-            round(info["losses"].get("arbo_linker", 0.0), 3),
-            info["seconds"],
-            flush=True,
-        )
+        loss = info["losses"].get("arbo_linker", 0.0)
+        print(info["step"], round(loss, 3), info["seconds"], flush=True)
 
 
-def first_candidates(results: Sequence[Outcome], seen: Seen) -> list[dict[str, Any]]:
-    """A row for each annotated mention."""
-    order: dict[int, int] = {}
-    rows = []
-    for result in results:
-        if result.gold is None or result.link is None:
-            continue
-        document = order.setdefault(id(result.span.doc), len(order))
-        first = result.link.ids[0] if len(result.link.ids) else ""
-        rows.append(
-            {
-                "document": document,
-                "gold": bool(result.gold),
-                "first": bool(first in result.gold),
-                "probability": float(result.link.scores[0]) if first else 0.0,
-                "linked": bool(result.is_correct),
-                "unseen": not seen.ids & set(result.gold),
-                "new": result.span.text.casefold() not in seen.strings,
-            }
-        )
-    return rows
+def average_weights(before: Model, after: Model, share: float) -> None:
+    """Give transformers a share of the weights before training (WiSE-FT; Wortsman et al. 2022)."""
+    pairs = [(a, b) for m, n in zip(before.walk(), after.walk()) for a, b in zip(m.shims, n.shims)]
+    for start, trained in pairs:
+        weights = dict(start._model.named_parameters())
+        for name, parameter in trained._model.named_parameters():
+            parameter.data.lerp_(weights[name].data, share)
 
 
 def score(args: argparse.Namespace) -> None:
-    """Score each checkpoint, and write a row for each mention to a file."""
-    nlp = spacy.load(args.output / "start")
+    """Score checkpoints, and write a row for each mention to a file of each."""
+    nlp = spacy.load(args.output / START)
     linker = find_linker(nlp)
+    start = find_linker(spacy.load(args.output / START)).model
     dev = [doc for doc in read_docs(args.dev, nlp.vocab) if doc.ents]
-    other = [doc for doc in read_docs(args.other, nlp.vocab) if doc.ents]
-    withheld = keep_mentions(linker, read_docs(args.train, nlp.vocab), True)
-    start = find_linker(spacy.load(args.output / "start")).model
-    output = args.output
-    if args.start_share:
-        output = args.output.with_name(f"{args.output.name}_{args.start_share:g}")
-        output.mkdir(exist_ok=True)
-    steps = sorted(int(path.stem.split("-")[1]) for path in args.output.glob("weights-*.bin"))
-    for step in args.step or steps:
-        target = output / f"scores-{step}.json"
-        if target.exists():
+    fold = json.loads((args.output / FOLD).read_text())
+    withheld = keep_mentions(linker, read_docs(args.train, nlp.vocab), fold, withheld=True)
+    among = evaluated_entities(linker, dev + withheld, args.names) if args.names else None
+    for step, share in itertools.product(args.step, args.share):
+        target = args.output / f"scores-{step}-{share:g}.json"
+        if target.exists() or (step == 0 and share):
             continue
         if step:
-            linker.model.from_bytes((args.output / f"weights-{step}.bin").read_bytes())
-            average_weights(start, linker.model, args.start_share)
+            linker.model.from_bytes((args.output / WEIGHTS.format(step)).read_bytes())
+            average_weights(start, linker.model, share)
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
-        target.write_text(json.dumps(_score(linker, dev, other, withheld)))
-        print("scored", step, flush=True)
+        with linker.datastore.searching(among) if among is not None else nullcontext():
+            target.write_text(json.dumps(judge(linker, dev, withheld)))
+        print("scored", step, share, flush=True)
 
 
-def _score(
-    linker: ArboLinker, dev: list[Doc], other: list[Doc], withheld: list[Doc]
-) -> dict[str, Any]:
-    seen, default = seen_by(linker), 0.3
+def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc]) -> dict[str, Any]:
+    """First candidates of withheld mentions by two rankers, and of dev."""
+    seen = seen_by(linker)
     keeping = linker.keeping_stages()
     fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
-    stages = fitted.within(keeping)
-    found: list[Outcome] = []
-    sweeps = []
-    for (_, part), refitted in zip(divided(dev, FOLDS), without):
-        held_out = refitted.within(keeping)
-        found += linked_outcomes(linker, held_out, unlinked_examples(part), default)
-        sweeps.append(sweep_linking(linker, part, stages=held_out))
-    rows = pooled_rows(sweeps)
-    threshold = float(rows[best_row(rows, "nel_micro_f")]["threshold"])
-    judged = {"dev": first_candidates(found, seen), "threshold": threshold}
-    for name, docs in (("other", other), ("withheld", withheld)):
-        results = linked_outcomes(linker, stages, unlinked_examples(docs), default)
-        judged[name] = first_candidates(results, seen)
-        results = linked_outcomes(linker, stages, unlinked_examples(docs), threshold)
-        judged[name + "_tuned"] = first_candidates(results, seen)
+    judged: dict[str, Any] = {"dev": [], "withheld": [], "withheld, fitted on both": []}
+    for (_, part), one in zip(divided(dev, FOLDS), without):
+        judged["dev"] += first_candidates(one.within(keeping), part, seen)
+    halves = [half_of(linker, withheld, half) for half in (0, 1)]
+    for half, other in (halves, halves[::-1]):
+        judged["withheld"] += first_candidates(fitted.within(keeping), half, seen)
+        both = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
+        judged["withheld, fitted on both"] += first_candidates(both.within(keeping), half, seen)
     return judged
 
 
-# The judges: which mentions, and which of them.
+def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list[dict[str, Any]]:
+    """A row for each mention that has an entity in the knowledge base."""
+    found = AnnotatedMentions.retrieve(stages, docs)
+    if found is None:
+        return []
+    ranked = stages.rerank(found.batch, found.neighbours)
+    right = is_gold(ranked.ranking.candidates.resized(1).ids, found.gold)[:, 0]
+    nearest = is_gold(found.neighbours.entities.first(1).ids, found.gold)[:, 0]
+    return [
+        {
+            "first": bool(right[row]),
+            "nearest": bool(nearest[row]),
+            "unseen": not seen.ids & set(record.kb_ids),
+            "new": folded(record.text) not in seen.strings,
+        }
+        for row, record in enumerate(found.batch.records)
+        if (found.gold[row] >= 0).any()
+    ]
+
+
+# The judges: the mentions, a part of them or all, and the column that is counted.
 JUDGES = {
-    "dev": ("dev", None),
-    "dev unseen": ("dev", "unseen"),
-    "dev new": ("dev", "new"),
-    "other": ("other", None),
-    "other unseen": ("other", "unseen"),
-    "other new": ("other", "new"),
-    "withheld": ("withheld", None),
+    "withheld": ("withheld", None, "first"),
+    "withheld, new strings": ("withheld", "new", "first"),
+    "withheld, nearest name": ("withheld", None, "nearest"),
+    "withheld, ranker fitted on half of them too": ("withheld, fitted on both", None, "first"),
+    "dev": ("dev", None, "first"),
+    "dev, unseen": ("dev", "unseen", "first"),
+    "dev, new strings": ("dev", "new", "first"),
 }
 
 
 def table(args: argparse.Namespace) -> None:
-    """Print the scores of each step, the differences to step 0 and rank correlations."""
+    """Print R@1 of each step and share, with the difference to step 0 and to share 0."""
     for output in args.outputs:
-        paths = sorted(output.glob("scores-*.json"), key=lambda path: int(path.stem.split("-")[1]))
-        steps = [int(path.stem.split("-")[1]) for path in paths]
-        scores = [json.loads(path.read_text()) for path in paths]
-        print(output, [one["threshold"] for one in scores])
-        means: dict[str, list[float]] = {}
-        for name, (corpus, only) in JUDGES.items():
-            cells = []
-            base = None
-            for one in scores:
-                rows = [row for row in one[corpus] if row["gold"] and (only is None or row[only])]
-                if not rows:
-                    continue
-                right = np.array([row["first"] for row in rows], dtype=float)
-                documents = np.array([row["document"] for row in rows])
-                base = right if base is None else base
-                means.setdefault(name, []).append(right.mean())
-                low, high = 100 * interval(right - base, documents, SAMPLES)
-                cells.append(f"{100 * right.mean():.1f} ({low:+.1f} to {high:+.1f})")
-            if not cells:
-                continue
-            print(f"{name} ({len(rows)}): " + ", ".join(map(" ".join, zip(map(str, steps), cells))))
-        dev = np.array(means["dev"])
-        means["balanced"] = list((np.array(means["dev unseen"]) + _seen(scores)) / 2)
-        print("balanced", [f"{100 * value:.1f}" for value in means["balanced"]], dev.round(3))
-        for name, values in means.items():
-            if name != "other" and len(values) > 2:
-                rank = spearmanr(values, means["other"]).statistic
-                print(f"  rank correlation with the other corpus: {name} {rank:.2f}")
-        for name in ("other", "withheld"):
-            for suffix in ("", "_tuned"):
-                linked = [
-                    np.mean([row["linked"] for row in one[name + suffix] if row["gold"]])
-                    for one in scores
-                ]
-                print(
-                    f"  linked right, {name}{suffix}: " + " ".join(f"{100 * x:.1f}" for x in linked)
-                )
+        print(output)
+        paths = {tuple(path.stem.split("-")[1:]): path for path in output.glob("scores-*.json")}
+        scores = {key: json.loads(path.read_text()) for key, path in paths.items()}
+        for name, (corpus, only, what) in JUDGES.items():
+            right = {key: chosen(one[corpus], only, what) for key, one in scores.items()}
+            print(f"{name} ({len(next(iter(right.values())))}):")
+            for step, share in sorted(right, key=lambda key: (int(key[0]), float(key[1]))):
+                values = right[step, share]
+                line = f"  step {step}, share {share}: {100 * values.mean():.1f}"
+                for base in {("0", "0"), (step, "0")} & right.keys() - {(step, share)}:
+                    line += f"; on step {base[0]}, share 0 {shown(values - right[base])}"
+                print(line)
+        for (step, share), one in scores.items():
+            gain = chosen(one["withheld, fitted on both"], None, "first")
+            gain = gain - chosen(one["withheld"], None, "first")
+            print(f"ranker fitted on half of them too, step {step}, share {share}: {shown(gain)}")
 
 
-def _seen(scores: Sequence[dict[str, Any]]) -> np.ndarray:
-    return np.array(
-        [
-            np.mean([row["first"] for row in one["dev"] if row["gold"] and not row["unseen"]])
-            for one in scores
-        ]
-    )
+def chosen(rows: list[dict[str, Any]], only: str | None, what: str) -> np.ndarray:
+    """A column of some rows, as 0 and 1: (n,) float."""
+    return np.array([row[what] for row in rows if only is None or row[only]], dtype=float)
+
+
+def shown(difference: np.ndarray) -> str:
+    """A mean in points, with its interval over mentions."""
+    low, high = 100 * interval(difference, np.arange(len(difference)), SAMPLES)
+    return f"{100 * difference.mean():+.1f} ({low:+.1f} to {high:+.1f})"
 
 
 def main() -> None:
@@ -257,18 +248,18 @@ def main() -> None:
     one = commands.add_parser("train")
     for name in ("config", "train", "dev", "kb", "output"):
         one.add_argument(name, type=Path)
+    one.add_argument("--fold", type=int, default=0)
     one.add_argument("--seed", type=int, default=0)
-    one.add_argument("--steps", type=int, default=588)
+    one.add_argument("--steps", type=int, default=294)
     one.add_argument("--every", type=int, default=147)
     one.add_argument("--override", action="append", default=[])
     one.set_defaults(run=train)
     one = commands.add_parser("score")
-    one.add_argument("output", type=Path)
-    one.add_argument("train", type=Path)
-    one.add_argument("dev", type=Path)
-    one.add_argument("--start-share", type=float, default=0.0)
-    one.add_argument("--step", type=int, action="append", default=[])
-    one.add_argument("--other", type=Path, required=True)
+    for name in ("output", "train", "dev"):
+        one.add_argument(name, type=Path)
+    one.add_argument("--step", type=int, action="append", required=True)
+    one.add_argument("--share", type=float, action="append", required=True)
+    one.add_argument("--names", type=int, default=0, help="names that are searched; 0 for all")
     one.set_defaults(run=score)
     one = commands.add_parser("table")
     one.add_argument("outputs", type=Path, nargs="+")

@@ -40,7 +40,6 @@ def write(out: Path, system: str) -> None:
     base["training"].update(batcher=BATCHER, before_to_disk=None, max_epochs=0)
     base["training"]["optimizer"]["L2"] = 0.0
     base["training"]["optimizer"]["learn_rate"]["initial_rate"] = 0.001
-    base["training"]["optimizer"]["learn_rate"]["warmup_steps"] = 20
     base.to_disk(out / f"{Path(system).stem}.cfg")
 
 

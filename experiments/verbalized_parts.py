@@ -55,7 +55,6 @@ def main(names: list) -> None:
             "training.max_epochs": 0,
             "training.max_steps": STEPS,
             "training.eval_frequency": 40,
-            "training.optimizer.learn_rate.total_steps": STEPS + 10,
         }
         run("train", path, "--output", f"training/verbalized_{name}", *options_of(settings))
 

@@ -440,8 +440,9 @@ class Errors(metaclass=Coded):
         "Set objective.refresh and objective.contexts."
     )
     E621 = (
-        "start_share averages transformers, but no linker of the pipeline has one. Set "
-        "training.before_to_disk.start_share = 0.0."
+        "The learning rate falls to 0 at the end of the training, but max_epochs and max_steps are "
+        "both 0: it has no end. Set training.max_epochs or training.max_steps, or take another "
+        "schedule for training.optimizer.learn_rate, such as constant.v1."
     )
     E622 = (
         "objective.contexts trains whole texts, which the encoder of '{name}' can't read. Set "

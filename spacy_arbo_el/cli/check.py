@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people, visible
+from ._util import user_errors, visible
 from .arguments import LANG, check_annotated, is_list
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_command(
       python -m spacy arbo check entities.csv
       python -m spacy arbo check train.spacy kb --dev dev.spacy
     """
-    with errors_for_people():
+    with user_errors():
         if kb_path is None:
             _check_list(data, lang)
         else:

@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..storage.formats import corpus_formats, names_of
-from ._util import errors_for_people, visible
+from ._util import user_errors, visible
 from .arguments import CODE, EXCLUDE
 
 FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
@@ -66,7 +66,7 @@ def convert_command(
         problems.append(problem)
         msg.warn(visible(problem))
 
-    with errors_for_people():
+    with user_errors():
         counts = convert_corpus(
             source,
             output,

@@ -13,7 +13,7 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ._util import config_overrides, errors_for_people, visible
+from ._util import config_overrides, user_errors, visible
 from .arguments import (
     CODE,
     MODEL,
@@ -82,7 +82,7 @@ def link_at_once(
     from ..linker import find_linker
 
     counts: Counter = Counter()
-    with errors_for_people():
+    with user_errors():
         check_output(output)
         check_data(data)
         nlp = open_model_or_list(model, overrides)
@@ -163,7 +163,7 @@ def discover_command(
 
     how = Reading(find, encoding, skip_bad)
     overrides = config_overrides(ctx)
-    with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
+    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep):
         check_data(data)
         written = NewFiles(output, min_mentions)
         found = discover_at_once(open_model(model, config=overrides), data, how, replace)

@@ -10,7 +10,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import config_overrides, errors_for_people
+from ._util import config_overrides, user_errors
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def evaluate_command(
 
     results = _Results(_title(data, drop))
     overrides = config_overrides(ctx)
-    with errors_for_people():
+    with user_errors():
         _check(models, errors, needs_plots=plots is not None)
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data, config=overrides)

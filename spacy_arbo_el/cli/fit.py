@@ -9,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people, visible_lines
+from ._util import user_errors, visible_lines
 from .arguments import CODE, GPU, MODEL, check_needs, open_model
 from .documents import FIND, Reading, document_reader
 
@@ -77,7 +77,7 @@ def fit_command(
       python -m spacy arbo fit my_pipeline docs.spacy --thresholds --cost 3 --output fitted
       python -m spacy arbo fit my_pipeline texts/ --no-labels --find names --output fitted
     """
-    with errors_for_people():
+    with user_errors():
         of_curve = curve is not None or plot is not None
         _check_options(thresholds, no_labels, cost is not None or drop > 0 or of_curve, bool(find))
         if no_labels:

@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..base.errors import ArboError, Errors
 from ..config_sources import SYSTEMS, complete_config
-from ._util import config_overrides, errors_for_people, visible
+from ._util import config_overrides, user_errors, visible
 from .arguments import LANG, SHORT_CODE, check_data
 
 
@@ -33,7 +33,7 @@ def init_command(
     from ..linker import find_linker
     from ..pipelines import pipeline_from_list, save_pipeline
 
-    with errors_for_people():
+    with user_errors():
         check_language(lang)
         check_data(source)
         if output.exists() and not force:
@@ -74,7 +74,7 @@ def init_config_command(
     """
     from ..storage.files import write_file
 
-    with errors_for_people():
+    with user_errors():
         if output.exists() and not force:
             raise ArboError(Errors.E795.format(path=output))
         overrides = config_overrides(ctx)

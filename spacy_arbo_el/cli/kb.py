@@ -12,7 +12,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..storage.formats import entity_formats, names_of
-from ._util import errors_for_people, print_table, visible
+from ._util import print_table, user_errors, visible
 from .arguments import CODE, KB, load_linker
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def build_command(
     options = table_options(columns, header)
     if skip_bad:
         options["skip_bad"] = True
-    with errors_for_people():
+    with user_errors():
         options.update(parsed_options_of(source, format, others))
         finish = _encode_with(model) if model else lambda kb: None
         report = build(
@@ -159,7 +159,7 @@ def add_command(
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import import_into
 
-    with errors_for_people(), ArboKB.open(path) as kb:
+    with user_errors(), ArboKB.open(path) as kb:
         linker = load_linker(model) if model else None
         options = table_options(columns, header)
         report = import_into(kb, source, format, replace=replace, watch=progress, **options)
@@ -186,7 +186,7 @@ def info_command(
 
     if is_verified:
         _verify(path)
-    with errors_for_people():
+    with user_errors():
         rows = _info(ArboKB.for_reading(path))
         rows["Size"] = f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB"
     msg.table({name: visible(value) for name, value in rows.items()}, max_col=WIDEST)
@@ -253,7 +253,7 @@ def search_command(
     """
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people():
+    with user_errors():
         kb = ArboKB.for_reading(path)
         hits = list(_search(kb, query, model, limit))
         entities = kb.entities.at_all([position for _, position, _ in hits])
@@ -315,7 +315,7 @@ def export_command(
     from ..kb.importers.jsonl import entity_lines, write_entities_jsonl
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people():
+    with user_errors():
         kb = ArboKB.for_reading(path)
         if str(output) == "-":
             # Data is UTF-8, whatever the console is.

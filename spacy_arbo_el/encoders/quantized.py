@@ -2,8 +2,8 @@
 
 They run on integer instructions (AVX2, VNNI, AMX) through oneDNN. Weights have one scale per
 output, and 7 bits: a CPU without VNNI sums two products in 16 bits, which 8 bits would overflow. So
-sums are equal on all CPUs. Inputs have fixed scales, found once (``quantization.py``) and saved with
-the weights: a vector depends neither on threads nor, but for rounding, on the batch that its
+sums are equal on all CPUs. Inputs have fixed scales, found once (``quantization.py``) and saved
+with the weights: a vector depends neither on threads nor, but for rounding, on the batch that its
 passage is in.
 """
 

@@ -9,19 +9,21 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
 
-from ..base.settings import check_share
 from ..corpora.docbin import read_docs
 from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
-from ..runs.averaging import averaged_copy
 from ..runs.evaluation import ERRORS
 from .calibrate import Fitted, annotated_docs, divided, install
 from .held_out import fit_held_out
-from .thresholds import LINKING_SCORES, check_score
+from .thresholds import LINKING_SCORES, THRESHOLDS, check_score
 
+# The parts of the dev set, each scored by what was fitted on the others; and those of a rough fit,
+# which tries each fifth threshold.
 FOLDS = 5
+HALVES = 2
+EVERY = 5
 
 
 @registry.callbacks("spacy-arbo-el.Calibrate.v1")
@@ -36,22 +38,18 @@ class Calibrate:
         path = ${paths.dev}
         tune_by = "nel_micro_f"
 
-    ``arbo train`` also calibrates before each evaluation. It scores each fifth of the dev set with
-    curves and a ranker that were fitted on the others, prints and saves these scores, and chooses
-    the best model by them. With ``spacy train``, an evaluation uses the calibration of the previous
-    one.
+    ``arbo train`` also calibrates before each evaluation. It scores each half of the dev set with
+    curves and a ranker that were fitted on the other, prints these scores and chooses the best
+    model by them. At the end, it fits and scores fifths, and saves these scores. With ``spacy
+    train``, an evaluation uses the calibration of the previous one.
 
     path: The annotated documents, a ``.spacy`` file or a folder of them.
-    start_share: Transformers are saved with this share of the weights that they had before
-        training, and the rest of the trained ones, see ``average_weights``. 0 to 1. Training
-        continues with the trained ones.
     tune_by: Set the threshold by the score of this name on the held-out fifths; "" leaves it. It
         moves from that of the config only as far as the documents show that another is better, see
         ``cautious_row``.
     """
 
     path: Path
-    start_share: float = 0.0
     tune_by: str = ""
     # What was fitted last, and for which state of the linkers.
     _last: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -59,32 +57,34 @@ class Calibrate:
     _priors: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_share("training.before_to_disk.start_share", self.start_share)
         if self.tune_by:
             check_score(self.tune_by, LINKING_SCORES)
 
     def __call__(self, nlp: Language) -> Language:
-        return self.calibrate_and_score(nlp)[0]
+        # What was scored is saved: it is fitted once.
+        is_same = self._last.get("state") == _state_of(nlp)
+        return self.calibrate_and_score(nlp, is_same and self._last["rough"])[0]
 
-    def calibrate_and_score(self, nlp: Language) -> tuple[Language, dict[str, Any]]:
+    def calibrate_and_score(
+        self, nlp: Language, rough: bool = False
+    ) -> tuple[Language, dict[str, Any]]:
         """Calibrate as for saving, and score on held-out documents.
 
-        The scores are those of the first linker; none where the dev set can't be divided.
+        rough: Whether to fit on halves in place of fifths, and to try fewer thresholds.
+        RETURNS: The pipeline, and the scores of its first linker; none where the dev set can't be
+            divided.
         """
-        if self.start_share:
-            nlp = averaged_copy(nlp, self.start_share)
         linkers = linkers_of(nlp)
         state = _state_of(nlp)
-        # The best model is scored and then saved: it is fitted once.
-        if self._last.get("state") != state:
+        if self._last.get("state") != state or self._last["rough"] != rough:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted = {}
             for name, linker in linkers.items():
                 if self.tune_by:
                     linker.threshold = self._priors.setdefault(name, linker.threshold)
-                fitted[name] = fit_and_score(linker, docs, self.tune_by)
-            self._last.update(state=state, fitted=fitted)
+                fitted[name] = fit_and_score(linker, docs, self.tune_by, rough)
+            self._last.update(state=state, rough=rough, fitted=fitted)
         for name, linker in linkers.items():
             fitted, threshold, _ = self._last["fitted"][name]
             install(nlp, name, linker, fitted)
@@ -104,13 +104,14 @@ def _state_of(nlp: Language) -> dict[str, Any]:
 
 
 def fit_and_score(
-    linker: ArboLinker, docs: Sequence[Doc], tune_by: str
+    linker: ArboLinker, docs: Sequence[Doc], tune_by: str, rough: bool = False
 ) -> tuple[Fitted, float, dict[str, Any]]:
     """Fit on documents, and score each part of them with a linker fitted on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
+    rough: As in ``Calibrate.calibrate_and_score``.
     RETURNS: What fits all documents, the threshold, and the scores with it, with their standard
         errors at ``ERRORS``. Where there are fewer than two documents with annotated mentions, the
         present threshold and no scores.
@@ -118,7 +119,11 @@ def fit_and_score(
     docs = annotated_docs(linker, docs)
     stages = linker.keeping_stages()
     # The curves that a linker begins with are those of an encoder without training.
-    fit = fit_held_out(linker, docs, FOLDS, tune_by, stages, from_scratch=True)
+    folds = HALVES if rough else FOLDS
+    thresholds = THRESHOLDS[::EVERY] if rough else THRESHOLDS
+    fit = fit_held_out(
+        linker, docs, folds, tune_by, stages, from_scratch=True, thresholds=thresholds
+    )
     if not fit.without:
         return *fit.whole, {}
     results = []

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 from spacy.tokens import Doc
 
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import LabelThresholds
 from .calibrate import Fitted, divided, fit_calibration, fit_in_parts
-from .thresholds import ThresholdSweep, cautious_row, sweep_linking
+from .thresholds import THRESHOLDS, ThresholdSweep, cautious_row, sweep_linking
 
 
 class Fit(NamedTuple):
@@ -48,6 +49,7 @@ def fit_held_out(
     done: Callable[[str], None] = lambda step: None,
     *,
     from_scratch: bool = False,
+    thresholds: np.ndarray = THRESHOLDS,
 ) -> HeldOutFit:
     """Fit calibration, reranker and threshold. The linker is unchanged.
 
@@ -60,6 +62,7 @@ def fit_held_out(
     stages: As in ``fit_calibration``.
     done: Called with "search", "fit", and "link" for each part, when these are over.
     from_scratch: As in ``fit_calibration``.
+    thresholds: Those that are tried.
     """
     stages = stages or linker.keeping_stages()
     if len(docs) < 2:
@@ -74,12 +77,12 @@ def fit_held_out(
         return HeldOutFit(Fit(fitted, kept), [Fit(one, kept) for one in without])
     sweeps = []
     for (_, part), one in zip(divided(docs, folds), without):
-        sweeps.append(sweep_linking(linker, part, stages=one.within(stages)))
+        sweeps.append(sweep_linking(linker, part, thresholds, one.within(stages)))
         done("link")
     rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
-    thresholds = [_threshold(some, score, linker.threshold) for some in rest]
+    chosen = [_threshold(some, score, linker.threshold) for some in rest]
     whole = Fit(fitted, _threshold(sweeps, score, linker.threshold))
-    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, thresholds)])
+    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, chosen)])
 
 
 def _threshold(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> float:

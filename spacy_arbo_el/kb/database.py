@@ -220,7 +220,7 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def hurrying(self) -> Iterator[None]:
+    def bulk_loading(self) -> Iterator[None]:
         """Write without waiting for the disk, and index names at the end.
 
         Only for a new file that is closed afterwards, since a kill may damage it.

@@ -28,7 +28,7 @@ from .entity import Entity
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
 from .redirects import usable
-from .storage import Home, Storage, open_home, restore
+from .storage import SourceFolder, Storage, open_source, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
@@ -74,7 +74,7 @@ class ArboKB(KnowledgeBase):
         kb = cls(Vocab() if vocab is None else vocab)
         lock = folder.lock(path)
         try:
-            kb._use(*open_home(path, lock))
+            kb._use(*open_source(path, lock))
             folder.remove_leftovers(path)
             return kb
         except BaseException:
@@ -275,7 +275,7 @@ class ArboKB(KnowledgeBase):
     @property
     def has_changed_outside(self) -> bool:
         """Return whether another program has edited the folder."""
-        return self.storage.home is not None and self.storage.changed_folder() is not None
+        return self.storage.source is not None and self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it.
@@ -289,7 +289,7 @@ class ArboKB(KnowledgeBase):
         with self.guard.writing():
             path = self.storage.changed_folder()
             if path is not None:
-                self._use(*open_home(path))
+                self._use(*open_source(path))
             return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
@@ -302,13 +302,16 @@ class ArboKB(KnowledgeBase):
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._use(*open_home(folder.find(Path(path))))
+        return self._use(*open_source(folder.find(Path(path))))
 
     def _use(
-        self, database: Database, home: Home | None = None, vectors: dict[str, Any] | None = None
+        self,
+        database: Database,
+        source: SourceFolder | None = None,
+        vectors: dict[str, Any] | None = None,
     ) -> "ArboKB":
         with self.guard.writing():
-            self.storage.use(database, home)
+            self.storage.use(database, source)
             self.vectors.reloaded()
             if vectors is not None:
                 self.vectors.from_dict(vectors)

@@ -140,7 +140,7 @@ def build(
     with replacing_kb(path, overwrite=overwrite) as folder:
         merged = _merged_ids(path) if (path / DATABASE).is_file() else {}
         with ArboKB.create(folder, dtype=dtype) as kb:
-            with kb.database.hurrying():
+            with kb.database.bulk_loading():
                 report = import_into(kb, source, format, **options)
             report.merged = carried_over(kb.entities, merged)
             kb.redirect(report.merged.kept)

@@ -409,8 +409,8 @@ class VectorCaches:
         return cache
 
     def _place(self, about: VectorKind) -> VectorFolder | None:
-        home = self.storage.folder
-        folder = None if home is None else VectorFolder(home)
+        place = self.storage.folder
+        folder = None if place is None else VectorFolder(place)
         if folder is not None and (folder.is_writable or folder.has(about)):
             return folder
         return user_cache() if self.count > FEW else None

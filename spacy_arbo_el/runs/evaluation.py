@@ -27,7 +27,7 @@ ERRORS = "arbo_standard_errors"
 # The standard error of the score that models are chosen by, among the other scores.
 ERROR = "score_error"
 # Names of entities that evaluations search, unless ``training.eval_entities`` says otherwise.
-EVAL_ENTITIES = 20_000
+EVAL_ENTITIES = 5_000
 
 # What a model card says, of the scores too.
 DESCRIPTION = (
@@ -112,7 +112,10 @@ def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> n
 
 
 def create_evaluation(
-    nlp: Language, corpus: Callable[[Language], Iterable[Example]], settings: dict[str, Any]
+    nlp: Language,
+    corpus: Callable[[Language], Iterable[Example]],
+    settings: dict[str, Any],
+    rough: bool = False,
 ) -> Callable[[], Evaluation]:
     """The function that evaluates a pipeline in training.
 
@@ -122,8 +125,10 @@ def create_evaluation(
 
     corpus: Gives the examples to evaluate on.
     settings: The training settings, resolved.
+    rough: Whether the callback may fit quickly, as before the end of a training.
     """
     callback = settings["before_to_disk"]
+    is_divided = divides(settings)
     weights = settings["score_weights"]
     used = {name: weight for name, weight in weights.items() if weight}
 
@@ -131,8 +136,8 @@ def create_evaluation(
         release_memory()
         as_saved = nlp
         held_out = {}
-        if hasattr(callback, "calibrate_and_score"):
-            as_saved, held_out = callback.calibrate_and_score(nlp)
+        if is_divided:
+            as_saved, held_out = callback.calibrate_and_score(nlp, rough)
         known = {name: value for name, value in held_out.items() if value is not None}
         if known.keys() >= used.keys() and len(as_saved.pipeline) == 1:
             # There is nothing else to score: the documents need not be linked once more.
@@ -151,6 +156,14 @@ def create_evaluation(
         return score, scores
 
     return calibrate_and_evaluate
+
+
+def divides(settings: dict[str, Any]) -> bool:
+    """Return whether the callback of a training scores parts of the dev set.
+
+    settings: The training settings, resolved.
+    """
+    return hasattr(settings["before_to_disk"], "calibrate_and_score")
 
 
 def _check_scores(score: float, scores: dict[str, Any], names: Iterable[str]) -> None:

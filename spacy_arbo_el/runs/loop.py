@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +21,7 @@ from spacy.training.loop import (
     update_meta,
 )
 from spacy.util import registry, resolve_dot_names
-from thinc.api import Optimizer, fix_random_seed, set_gpu_allocator
+from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
 from ..linker import linkers_of
@@ -29,8 +29,6 @@ from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
 from ..training.memory import bound_caches
 from ..training.trainer import TrainingDiverged
-from .advice import advice_before_training
-from .averaging import averaged
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -39,7 +37,14 @@ from .checkpoint import (
     identity_of,
     write_end,
 )
-from .evaluation import EVAL_ENTITIES, LimitedSearch, create_evaluation, describe, is_chosen
+from .evaluation import (
+    EVAL_ENTITIES,
+    LimitedSearch,
+    create_evaluation,
+    describe,
+    divides,
+    is_chosen,
+)
 from .resume import LoopStep, ResumableLoop
 
 
@@ -69,7 +74,8 @@ def train(
         After the end of a training nothing is done, unless settings or data are others now: then
         a new run starts.
     eval_entities: The number of names that evaluations search; 0 for all. At the end, the last and
-        the best pipeline are evaluated with all, whose scores are saved.
+        the best pipeline are evaluated with all, whose scores are saved. Until then, rankers and
+        curves are fitted on halves of the dev set, then on fifths.
     stdout: Where the log is written; None for ``sys.stdout``.
     stderr: Where the progress bar is written; None for ``sys.stderr``.
     """
@@ -142,9 +148,8 @@ class _Training:
         """Train, from a checkpoint on or from the beginning."""
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
-        share = self._take_start_share()
-        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings)
-        evaluate = partial(_within, limited, self.nlp, share, evaluator)
+        evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, rough=True)
+        evaluate = partial(_within, limited, self.nlp, evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
         steps = loop.steps(self._steps(loop))
@@ -154,11 +159,8 @@ class _Training:
             self.path.unlink(missing_ok=True)
             clean_output_dir(self.output)
         frozen = self.settings["frozen_components"]
-        _write_introduction(self.nlp, optimizer, frozen, checkpoint, stdout)
-        if checkpoint is None:
-            for line in advice_before_training(self.nlp, self.config):
-                stdout.write(Printer(no_print=True).warn(line) + "\n")
-        writer = _PipelineWriter(self.nlp, self.settings, self.output, share)
+        _write_introduction(self.nlp, frozen, checkpoint, stdout)
+        writer = _PipelineWriter(self.nlp, self.settings, self.output)
         with self.nlp.select_pipes(disable=frozen):
             log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
         info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
@@ -166,22 +168,12 @@ class _Training:
             info = self._save_each(steps, loop, writer, limited, log_step) or info
         finally:
             finalize_logger()
-        if limited.among and info["checkpoints"]:
-            writer.evaluate_all(evaluator, self.dev_corpus, info, is_chosen(loop.evaluations))
+        is_rough = limited.among or divides(self.settings)
+        if is_rough and info["checkpoints"]:
+            writer.evaluate_all(self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
-
-    def _take_start_share(self) -> float:
-        """The share of the weights before training, which is taken out of the settings.
-
-        Weights are averaged here, for a while, so that no copy of the pipeline is needed.
-        """
-        share = getattr(self.settings["before_to_disk"], "start_share", 0.0)
-        if share:
-            without = replace(self.settings["before_to_disk"], start_share=0.0)
-            self.settings["before_to_disk"] = without
-        return share
 
     def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
         """The steps of spaCy's loop."""
@@ -253,31 +245,22 @@ def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _PipelineWriter:
-    """Saves a pipeline in training, with averaged weights. The optimizer averages them, if it does.
+    """Saves a pipeline in training, with the weights that its optimizer averages, if it does.
 
     Each folder is replaced in one step, so that both are whole whenever training is stopped.
 
     nlp: The pipeline.
     settings: The training settings, resolved.
     output: The folder for model-last and model-best.
-    start_share: The share of the weights before training in those that are saved.
     """
 
     nlp: Language
     settings: dict[str, Any]
     output: Path
-    start_share: float = 0.0
 
-    def evaluate_all(
-        self,
-        evaluate: Callable[[], Evaluation],
-        corpus: Any,
-        info: dict[str, Any],
-        is_last_best: bool,
-    ) -> None:
-        """Encode all entities of model-last and model-best, and save both with scores of all.
+    def evaluate_all(self, corpus: Any, info: dict[str, Any], is_last_best: bool) -> None:
+        """Save model-last and model-best with all entities, fits on fifths and their scores.
 
-        evaluate: Evaluates the pipeline.
         corpus: The documents to evaluate on.
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
@@ -285,7 +268,7 @@ class _PipelineWriter:
         with self._as_saved():
             for linker in linkers_of(self.nlp).values():
                 linker.refresh()
-            score, scores = evaluate()
+            score, scores = create_evaluation(self.nlp, corpus, self.settings)()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
         if is_last_best:
             return
@@ -299,8 +282,7 @@ class _PipelineWriter:
     @contextmanager
     def _as_saved(self) -> Iterator[None]:
         """Give the pipeline the weights that are saved, in the block."""
-        averages = self.settings["optimizer"].averages or {}
-        with self.nlp.use_params(averages), averaged(self.nlp, self.start_share):
+        with self.nlp.use_params(self.settings["optimizer"].averages or {}):
             yield
 
     def save(self) -> None:
@@ -323,16 +305,13 @@ class _PipelineWriter:
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 
 
-def _within(
-    limited: LimitedSearch, nlp: Language, start_share: float, call: Callable[[], Evaluation]
-) -> Evaluation:
-    with limited.of_pipeline(nlp), averaged(nlp, start_share):
+def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
+    with limited.of_pipeline(nlp):
         return call()
 
 
 def _write_introduction(
     nlp: Language,
-    optimizer: Optimizer,
     frozen: list[str],
     checkpoint: Checkpoint | None,
     stdout: IO,
@@ -340,7 +319,6 @@ def _write_introduction(
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")
-    lines.append(f"Initial learn rate: {optimizer.learn_rate}")
     if checkpoint is not None:
         lines.append(f"Resuming after step {checkpoint.step}")
     for line in lines:

@@ -25,8 +25,7 @@ def train_copy(
 ) -> Language:
     """A copy of a pipeline whose linker is trained on documents. They become exemplars.
 
-    Learning rate, batches and epochs are those of ``arbo init-config``. The rate rises over the
-    first tenth of the steps and falls to zero at the end.
+    Learning rate, batches and epochs are those of ``arbo init-config``.
 
     docs: Annotated documents, at least one.
     shares: How often ``watch`` is called, after equal shares of the steps.
@@ -44,7 +43,12 @@ def train_copy(
         order.shuffle(examples)
         batches += list(batch(list(examples)))
     rate = settings["optimizer"]["learn_rate"]
-    rate.update(warmup_steps=len(batches) // 10, total_steps=len(batches) + 1)
+    settings["optimizer"]["learn_rate"] = {
+        "@schedules": "warmup_linear.v1",
+        "initial_rate": rate["initial_rate"],
+        "warmup_steps": int(rate["warmup"] * len(batches)),
+        "total_steps": len(batches) + 1,
+    }
     optimizer = registry.resolve({"optimizer": settings["optimizer"]})["optimizer"]
     for number, some in enumerate(batches):
         linker.update(some, sgd=optimizer)

@@ -12,7 +12,7 @@ from rich.table import Table
 from wasabi import msg, util
 
 from spacy_arbo_el.cli import console
-from spacy_arbo_el.cli._util import errors_for_people, plain, visible
+from spacy_arbo_el.cli._util import plain, user_errors, visible
 
 from ..cases import cases
 from ..commands import run
@@ -72,7 +72,7 @@ def test_text_is_shown_as_it_is_without_control_characters(text, shown):
 
 
 def test_messages_do_not_control_the_terminal(capsys):
-    with pytest.raises(SystemExit), errors_for_people():
+    with pytest.raises(SystemExit), user_errors():
         raise ValueError("no entity \x1b[2J\nsecond line")
     output = "".join(capsys.readouterr())
     assert "no entity \\x1b[2J" in output and "\x1b[2J" not in output and "second line" in output

@@ -2,8 +2,10 @@
 
 import pytest
 
+from spacy_arbo_el.fitting import callback
 from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
-from spacy_arbo_el.fitting.thresholds import pooled_rows, sweep_linking
+from spacy_arbo_el.fitting.held_out import fit_held_out
+from spacy_arbo_el.fitting.thresholds import THRESHOLDS, pooled_rows, sweep_linking
 from spacy_arbo_el.runs.evaluation import create_evaluation
 
 from ..linker.conftest import build
@@ -78,3 +80,27 @@ def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
 def test_an_unknown_score_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no score 'accuracy' to tune by"):
         Calibrate(path=tmp_path, tune_by="accuracy")
+
+
+def test_a_save_takes_the_fit_of_the_score_before_it_and_a_rough_one_is_quick(
+    data, dev, monkeypatch
+):
+    fits = []
+
+    def counted(linker, docs, folds, *args, thresholds, **settings):
+        fits.append((folds, len(thresholds)))
+        return fit_held_out(linker, docs, folds, *args, thresholds=thresholds, **settings)
+
+    monkeypatch.setattr(callback, "fit_held_out", counted)
+    nlp = build(train=TRAIN, threshold=0.0)
+    calibrate = Calibrate(path=dev, tune_by="nel_micro_f")
+    calibrate.calibrate_and_score(nlp, rough=True)
+    calibrate(nlp)
+    rough, exact = (2, 21), (FOLDS, len(THRESHOLDS))
+    assert fits == [rough]
+    _, scores = calibrate.calibrate_and_score(nlp)
+    calibrate(nlp)
+    assert calibrate.calibrate_and_score(nlp)[1] == scores and fits == [rough, exact]
+    nlp.update(data, sgd=nlp.create_optimizer())
+    calibrate(nlp)
+    assert fits == [rough, exact, exact]

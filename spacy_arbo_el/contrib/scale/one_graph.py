@@ -261,5 +261,5 @@ class WritingWorker:
         own = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
         stages = self.linker.stages
         with stages.datastore.reading():
-            wording = stages.wording(self.mentions.candidates.take(rows), own)
-        return CorpusLinks(self.mentions, self.decided, wording)
+            texts = stages.link_texts(self.mentions.candidates.take(rows), own)
+        return CorpusLinks(self.mentions, self.decided, texts)

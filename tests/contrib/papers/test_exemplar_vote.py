@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, probability
-from spacy_arbo_el.ranking.decisions import ExemplarVote
+from spacy_arbo_el.contrib.papers.exemplar_vote import ExemplarVote
 
-from .examples import decide, neighbours_of, nothing
+from ...ranking.examples import decide, neighbours_of, nothing
 
 CALIBRATION = Calibration()
 
