@@ -80,9 +80,9 @@ def fit_held_out(
         sweeps.append(sweep_linking(linker, part, thresholds, one.within(stages)))
         done("link")
     rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
-    thresholds = [_threshold(some, score, linker.threshold) for some in rest]
+    chosen = [_threshold(some, score, linker.threshold) for some in rest]
     whole = Fit(fitted, _threshold(sweeps, score, linker.threshold))
-    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, thresholds)])
+    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, chosen)])
 
 
 def _threshold(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> float:
