@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_arbo_el.encoders.dual import one_thread_after_fork
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import KBFromPath
@@ -95,6 +96,7 @@ def test_twenty_rounds_of_linking_training_and_editing(tiny_bert, tmp_path, monk
         if not child:
             status = 1
             try:
+                one_thread_after_fork()
                 work(*new_linker(tiny_bert, text), path)
                 status = 0
             except BaseException:
