@@ -36,6 +36,7 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy spacy_arbo_el
+	$(BIN)/deptry spacy_arbo_el
 	$(PYTEST) -n $(JOBS) tests/lint
 
 # Lines of the core, of add-ons and of tests, packed statements and long functions.

@@ -110,7 +110,7 @@ def create(path: Path, count: int) -> dict:
     start = time.perf_counter()
     with replacing_folder(path, KB_FOLDER) as folder:
         with ArboKB.create(folder, dtype="float16") as kb:
-            with kb.database.hurrying():
+            with kb.database.bulk_loading():
                 kb.add(map(entity, range(count)))
             added = time.perf_counter()
             kb.sync(TitleOnly(), synthetic.encode, "synthetic")

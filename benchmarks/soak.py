@@ -117,7 +117,7 @@ def answer(linker, docs):
     """The links of documents as plain values."""
     return tuple(
         (link.kb_id, link.score, tuple(link.ids), tuple(link.scores))
-        for of_doc in linker.link_docs(docs)
+        for of_doc in linker.predict(docs)
         for link in of_doc.values()
     )
 

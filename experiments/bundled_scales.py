@@ -2,7 +2,7 @@
 
     python experiments/bundled_scales.py
 
-Run it on a CPU with VNNI, and again when ``encoders/quantization.py`` finds scales in another way.
+Run it on a CPU with AVX2, and again when ``encoders/quantization.py`` finds scales in another way.
 """
 
 import safetensors.torch

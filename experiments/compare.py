@@ -23,9 +23,8 @@ from spacy.training import Example
 from spacy_arbo_el.base.calibration import KINDS, Calibration
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.evaluation.inferences import with_inference
 from spacy_arbo_el.evaluation.outcomes import Outcome, outcomes
-from spacy_arbo_el.evaluation.report import score_rows
+from spacy_arbo_el.evaluation.report import score_rows, with_inference
 from spacy_arbo_el.evaluation.scorer import DRAWN_RECALLS
 from spacy_arbo_el.fitting.calibrate import fit_calibration
 from spacy_arbo_el.linker import find_linker

@@ -25,7 +25,7 @@ from spacy.tokens import Doc
 from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.base.coverage import estimate_share, shift_between
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.encoders.kept_results import KeptResults
+from spacy_arbo_el.encoders.inputs import KeptResults
 from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.fitting.calibrate import (
     AnnotatedMentions,

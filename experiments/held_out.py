@@ -17,13 +17,13 @@ from spacy.training import Example
 from thinc.api import require_gpu
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.evaluation.inferences import inferences
 from spacy_arbo_el.evaluation.outcomes import Outcome
 from spacy_arbo_el.evaluation.reliability import reliability_of_links
 from spacy_arbo_el.evaluation.report import (
     CONFIGURED,
     annotated_examples,
     as_table,
+    inferences,
     linked_outcomes,
     score_rows,
 )

@@ -16,8 +16,12 @@ from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.corpora.docs import unlinked_examples
 from spacy_arbo_el.corpora.read import read_ids
 from spacy_arbo_el.evaluation.holdout import with_removed_as_nil
-from spacy_arbo_el.evaluation.inferences import inference_outcomes
-from spacy_arbo_el.evaluation.report import annotated_examples, as_table, score_rows
+from spacy_arbo_el.evaluation.report import (
+    annotated_examples,
+    as_table,
+    inference_outcomes,
+    score_rows,
+)
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 

@@ -18,7 +18,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.base.arrays import unit
-from spacy_arbo_el.encoders.kept_results import KeptResults
+from spacy_arbo_el.encoders.inputs import KeptResults
 from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker

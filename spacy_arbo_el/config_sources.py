@@ -98,14 +98,11 @@ def split(text: str) -> dict[str, str]:
 
 
 def _comment(text: str) -> str:
-    """Find the comment above the first section."""
     return re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
 
 
 def in_order(text: str) -> str:
-    """Sort a config so that subsections follow their sections. The order is the same for all
-    systems.
-    """
+    """Sort a config so that subsections follow their sections, in one order for all systems."""
     sections = split(text)
     blocks = []
     for name in sorted(sections, key=_place):

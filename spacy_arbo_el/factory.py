@@ -9,7 +9,7 @@ from thinc.api import Config, Model
 
 from .base.errors import Warnings
 from .config_sources import DEFAULT_CONFIG
-from .corpora.finders import ArboNames
+from .corpora.finders import ArboNames, made_for
 from .discovery.grouping import Discovery
 from .linker import ArboLinker
 from .linking.coverage import CoverageSetting
@@ -80,6 +80,7 @@ def in_pipeline(kind: type[LinkerT], nlp: Language, **settings: Any) -> LinkerT:
             warnings.warn(Warnings.W544.format(**about))
     linker = kind(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
+    made_for.add(nlp)
     return linker
 
 

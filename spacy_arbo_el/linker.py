@@ -28,7 +28,7 @@ from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
 from .encoders.dual import DualEncoder
-from .encoders.kept_results import KeptResults
+from .encoders.inputs import KeptResults
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
@@ -170,7 +170,6 @@ class ArboLinker(TrainablePipe):
         return f"ArboLinker({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what it links with."""
         rows = [
             ("knowledge base", self.kb),
             ("exemplars", len(self.exemplars)),
@@ -324,17 +323,11 @@ class ArboLinker(TrainablePipe):
 
     # Linking
 
-    def predict(self, docs: Iterable[Doc]) -> list[DocLinks]:
+    def predict(self, docs: Iterable[Doc], stages: LinkingStages | None = None) -> list[DocLinks]:
         """Link the mentions of each doc, without changing docs.
 
-        RETURNS: For each doc its links by the mentions' character offsets.
-        """
-        return self.link_docs(docs)
-
-    def link_docs(self, docs: Iterable[Doc], stages: LinkingStages | None = None) -> list[DocLinks]:
-        """Link docs with other stages. See ``predict``.
-
         stages: The stages to link with; by default the linker's own.
+        RETURNS: For each doc its links by the mentions' character offsets.
         """
         docs = list(docs)
         if self.kb.is_empty() and any(True for doc in docs for _ in self.mentions.getter(doc)):
@@ -360,10 +353,7 @@ class ArboLinker(TrainablePipe):
         stages = self.stages
         if entities is not None or types is not None:
             stages = replace(stages, only=Only.of(stages.datastore, entities, types))
-        links = self.link_docs(docs, stages)
-        documents = self._documents()
-        for doc, of_doc in zip(docs, links):
-            documents.annotate(doc, of_doc)
+        self.set_annotations(docs, self.predict(docs, stages))
         return docs
 
     def set_annotations(self, docs: Iterable[Doc], links: list[DocLinks]) -> None:
@@ -385,10 +375,14 @@ class ArboLinker(TrainablePipe):
 
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
-        settings = self.threshold, self.cfg["extension"], self.cfg["overwrite"]
         has_advice = self.is_uncalibrated and self.coverage is None
-        nil = self._nil if has_advice else None
-        return DocumentLinker(stages or self.stages, *settings, nil)
+        return DocumentLinker(
+            stages or self.stages,
+            self.threshold,
+            self.cfg["extension"],
+            self.cfg["overwrite"],
+            self._nil if has_advice else None,
+        )
 
     @property
     def corpus(self) -> CorpusLinker:

@@ -1,6 +1,4 @@
-"""Saving and loading whole pipelines. Each is one step, by one program at a time, with clear
-errors.
-"""
+"""Saving and loading whole pipelines in one step, by one program at a time."""
 
 import contextlib
 import json
@@ -173,7 +171,6 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def _databases_in(path: Path) -> list[Path]:
-    """The knowledge bases of a pipeline's folder."""
     return sorted(path.glob(f"*/*/{kb_folder.DATABASE}"))
 
 

@@ -4,8 +4,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from spacy_arbo_el.evaluation.inferences import inferences
-from spacy_arbo_el.evaluation.report import score_rows
+from spacy_arbo_el.evaluation.report import inferences, score_rows
 
 # The scripts import each other by their names.
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))

@@ -34,7 +34,6 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import ComponentFolder
 from spacy_arbo_el.runs.checkpoint import Checkpoint, read_checkpoint
 
-from .kb.test_formats import OBO, UMLS, WIKIDATA
 from .pipelines.saved import NAME, PARTS, contents, empty_linker, load_component
 from .runs.test_resume import pipes
 
@@ -108,14 +107,17 @@ RECORD = {
     ],
 }
 PUBTATOR = b"1|t|A title\n1|a|An abstract\n1\t0\t7\tA title\tDisease\tD1|D2\n1\tCID\tD1\tD2\n\n"
-DUMP = "\n".join(WIKIDATA).encode()
+SAMPLES = Path(__file__).parent / "data" / "entities"
+OBO = (SAMPLES / "obo" / "plants.obo").read_bytes()
+ITEMS = (SAMPLES / "wikidata" / "dump.json").read_bytes().splitlines()[1:-1]
+DUMP = b"\n".join(line.rstrip(b",") for line in ITEMS)
 OF_CORPORA = r"line \d+: |of another format"
 OF_ENTITIES = r"line \d+: |does not exist|E002|E016|E023|has no entity"
 FILES = {
     "jsonl": {"kb.jsonl": json.dumps({**ENTITY, "frequency": 2, "meta": {"k": [1]}}).encode()},
     "table": {"kb.csv": b'id,title,aliases,frequency,more\na,"A, B",x|y,3,z\nb,"C\nD",,,\n'},
-    "obo": {"kb.obo": OBO.encode()},
-    "umls": {name: text.encode() for name, text in UMLS.items()},
+    "obo": {"kb.obo": OBO},
+    "umls": {path.name: path.read_bytes() for path in (SAMPLES / "umls" / "subset").iterdir()},
     "wikidata": {"kb.json": DUMP},
     "wikidata gz": {"kb.json.gz": gzip.compress(DUMP)},
     "wikidata bz2": {"kb.json.bz2": bz2.compress(DUMP)},
@@ -274,7 +276,7 @@ def test_documents_of_10_mb_on_one_line_are_read(write, format, data):
         ("jsonl", "kb.jsonl", b'{"id": "a%s"}'),
         ("table", "kb.csv", b'id,title\na,"%s"'),
         ("obo", "kb.obo", b"[Term]\nid: a\nname: a%s"),
-        ("wikidata", "kb.json", WIKIDATA[0].encode().replace(b"Ada", b"%s")),
+        ("wikidata", "kb.json", DUMP.splitlines()[0].replace(b"Ada", b"%s")),
     ],
 )
 def test_characters_that_cannot_be_stored_are_refused(tmp_path, kind, name, line, bad):

@@ -93,9 +93,7 @@ class TopK:
         return np.where(same.any(axis=2), same.argmax(axis=2), -1)
 
     def scores_of(self, ids: np.ndarray) -> np.ndarray:
-        """Best score of each id in its row. (m, c) float32 for ``ids`` (m, c), -inf where one
-        does not occur.
-        """
+        """Best score of each id in its row: (m, c) float32, -inf where one does not occur."""
         return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
 
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
@@ -172,9 +170,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def has_vector(vectors: np.ndarray) -> np.ndarray:
-    """Find the rows that are vectors: (n,) bool. A row of zeros is none, as for text that an
-    encoder cannot read.
-    """
+    """(n,) bool, the rows that are vectors. Zeros stand for text that an encoder cannot read."""
     return np.asarray(vectors.any(axis=1))
 
 
@@ -259,9 +255,7 @@ def concat_or_none(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Mix the bits of uint64 numbers (MurmurHash3). Each bit of the result depends on all bits
-    given.
-    """
+    """Mix the bits of uint64 numbers (MurmurHash3), so that each depends on all bits given."""
     values = values ^ (values >> np.uint64(33))
     values = values * np.uint64(0xFF51AFD7ED558CCD)
     values = values ^ (values >> np.uint64(33))

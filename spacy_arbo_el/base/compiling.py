@@ -17,26 +17,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Compiling takes about a second per algorithm where no cache can be kept, such as in a read-only
 # container; interpreting arrays of this size in all takes milliseconds.
 WORTH_COMPILING = 1 << 13
+# Interpreting arrays of this size, one after the other, takes about as long as compiling.
+WORTH_COMPILING_IN_ALL = 1 << 16
 
 # For functions that only compiled ones call: plain Python where these are interpreted.
 jit_helper = register_jitable
 
 
 class Compiled:
-    """A function that is compiled once it gets large arrays. It is interpreted until then.
+    """A function that is compiled once it gets large arrays, or many. It is interpreted until then.
 
-    Both give equal results. A process that links small documents compiles no graph algorithm.
+    Both give equal results. A process that links few small documents compiles no graph algorithm.
 
     compiled: The function as Numba compiles it, which compiled functions call too.
     """
 
     def __init__(self, compiled: Any):
         self.compiled = compiled
+        # The size of all arrays that it was given.
+        self.size = 0
         self.__doc__ = compiled.__doc__
 
     def __call__(self, *args: Any) -> Any:
         # Once it is compiled for some types, calling is faster than interpreting.
-        if self.compiled.overloads or sum(map(np.size, args)) > WORTH_COMPILING:
+        if self.compiled.overloads:
+            return self.compiled(*args)
+        size = sum(map(np.size, args))
+        self.size += size
+        if size > WORTH_COMPILING or self.size > WORTH_COMPILING_IN_ALL:
             return self.compiled(*args)
         return self.compiled.py_func(*args)
 

@@ -100,8 +100,8 @@ class Errors(metaclass=Coded):
         "another id, or change {new!r} itself."
     )
     E017 = (
-        "The entity {id!r} in {where} is damaged: its checksum is wrong. 'spacy arbo kb verify' "
-        "names all damage. Restore the folder from a copy, or build it again."
+        "The entity {id!r} in {where} is damaged: its checksum is wrong. 'spacy arbo kb info "
+        "--verify' names all damage. Restore the folder from a copy, or build it again."
     )
     E018 = (
         "The knowledge base in {where} is being edited by another program. Wait until it is done, "
@@ -320,9 +320,9 @@ class Errors(metaclass=Coded):
         "Give one encoder input and one vector per exemplar."
     )
 
-    E303 = "Can't read the search index {path}: {problem}. Build it again with arbo kb index."
-    E306 = (
-        "{path} has no vectors yet, and an index is built over them: arbo kb encode {path} MODEL."
+    E303 = (
+        "Can't read the search index {path}: {problem}. Remove the file, or build the index again "
+        "and keep it with kb.vectors.keep_index."
     )
     E305 = (
         "FaissIndex.v1 can't use factory = {factory!r} with search = {search!r}: {problem}. Give "
@@ -567,7 +567,7 @@ class Errors(metaclass=Coded):
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
-    E835 = "Wrong links are written as an .html page or as a .csv table, not as {path}."
+    E835 = "{path} can't be written: name it {suffixes}."
     E837 = (
         "{count} documents have labelled mentions. It takes two at least, each linked after the "
         "other was used: label more, or divide the documents."

@@ -58,7 +58,6 @@ def environment() -> "Environment":
 
 
 def _sha256(text: str) -> str:
-    """Hash of a script, by which a page allows it."""
     return base64.b64encode(hashlib.sha256(text.encode("utf8")).digest()).decode("ascii")
 
 

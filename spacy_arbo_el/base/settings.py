@@ -13,9 +13,7 @@ def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> list[s
 
 
 def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> None:
-    """Raise ValueError unless a whole number lies in bounds. The bounds are ``least`` and
-    ``most``.
-    """
+    """Raise ValueError unless a value is a whole number from ``least`` to ``most``."""
     is_count = isinstance(value, int) and not isinstance(value, bool)
     if not is_count or value < least or (most is not None and value > most):
         limit = f" and at most {most}" if most is not None else ""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from anyascii import anyascii
 
 from .headings import Heading
-from .numerals import has_number_words, with_plain_numbers
+from .words import has_number_words, with_plain_numbers
 
 # What hyphens, en dashes and minus signs, and apostrophes are written as.
 DASHES = "\u2010\u2011\u2012\u2013\u2212"

@@ -13,8 +13,7 @@ from .convert import convert_command
 from .discover import discover_command, link_command
 from .evaluate import evaluate_command
 from .fit import fit_command
-from .init import init_command
-from .init_config import init_config_command
+from .init import init_command, init_config_command
 from .kb import kb_cli
 from .show import show_command
 from .train import train_command

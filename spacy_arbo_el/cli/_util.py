@@ -17,7 +17,7 @@ _CODED = re.compile(r"\[(arbo-)?E\d+\]")
 
 
 @contextmanager
-def errors_for_people(only_coded: bool = False) -> Iterator[None]:
+def user_errors(only_coded: bool = False) -> Iterator[None]:
     """Print an error's message and exit with 1, without traceback.
 
     only_coded: Whether errors without a code, such as "[arbo-E101]", are raised. A ``KeyError`` or

@@ -1,14 +1,12 @@
 """Arguments and options that several commands have."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 # These callbacks are called before a command runs, which need not look at the values.
 def _import(code: Path | None) -> Path | None:
-    """Import a file of Python code."""
     import_code(code)
     return code
 
@@ -40,9 +37,6 @@ EXCLUDE = Opt(None, "--exclude", "-x", help="File with ids of documents to leave
 GPU = Opt(-1, "--gpu-id", "-g", help="GPU, or -1 for the CPU", callback=_use_gpu)
 LANG = Opt("en", "--lang", "-l", help="Language of the tokenizer")
 LIMIT = Opt(0, "--limit", help="Maximum number of documents; 0 for no limit")
-OUTPUT = Opt(
-    None, "--output", "-o", help="Where to save the pipeline; by default it is overwritten"
-)
 RESUME = Opt(False, "--resume", help="Resume an interrupted run from its checkpoint")
 
 MODEL_OR_LIST = Arg(
@@ -128,29 +122,6 @@ def load_linker(model: Path) -> "ArboLinker":
     from ..pipelines import load_pipeline
 
     return find_linker(load_pipeline(model))
-
-
-@contextmanager
-def changed_pipeline(
-    model: Path,
-    output: Path | None,
-    data: Path | None = None,
-) -> "Iterator[Language]":
-    """The pipeline that a command changes. It is saved where no error occurs; errors are printed.
-
-    output: Where it is saved; None for where it is.
-    data: The annotated documents that the command was given, which are checked first.
-    """
-    from ..pipelines import changing_pipeline, load_pipeline, save_pipeline
-
-    with errors_for_people():
-        check_model(model)
-        if data is not None:
-            check_annotated(data)
-        with changing_pipeline(output or model):
-            nlp = load_pipeline(model)
-            yield nlp
-            save_pipeline(nlp, output or model)
 
 
 def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:

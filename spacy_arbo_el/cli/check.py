@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import errors_for_people, visible
+from ._util import user_errors, visible
 from .arguments import LANG, check_annotated, is_list
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def check_command(
       python -m spacy arbo check entities.csv
       python -m spacy arbo check train.spacy kb --dev dev.spacy
     """
-    with errors_for_people():
+    with user_errors():
         if kb_path is None:
             _check_list(data, lang)
         else:
@@ -44,7 +44,6 @@ def check_command(
 
 
 def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, lang: str) -> None:
-    """Print the problems of a corpus and its knowledge base."""
     import spacy
 
     from ..corpora.docbin import read_docs
@@ -53,7 +52,7 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
     from ..evaluation.statistics import corpus_statistics, read_gold
     from ..kb.loaders import load_kb
     from ..mentions.getters import EntSpans, GroupSpans
-    from .init_config import check_language
+    from .init import check_language
 
     getter = GroupSpans(spans_key) if spans_key else EntSpans()
     check_language(lang)
@@ -78,14 +77,13 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
 
 
 def _check_list(path: Path, lang: str) -> None:
-    """Print what a list of entities lacks."""
     import spacy
 
     from ..base.errors import ArboError, Errors
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
     from ..kb.loaders import load_kb
-    from .init_config import check_language
+    from .init import check_language
 
     check_language(lang)
     if not is_list(path):

@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..storage.formats import corpus_formats, names_of
-from ._util import errors_for_people, visible
+from ._util import user_errors, visible
 from .arguments import CODE, EXCLUDE
 
 FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
@@ -66,7 +66,7 @@ def convert_command(
         problems.append(problem)
         msg.warn(visible(problem))
 
-    with errors_for_people():
+    with user_errors():
         counts = convert_corpus(
             source,
             output,
@@ -83,13 +83,11 @@ def convert_command(
 
 
 def _summary(counts: Mapping[str, int], problems: Sequence[ValueError]) -> str:
-    """What was written, and what was left out."""
     summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     return summary + (f", {len(problems)} bad lines left out" if problems else "")
 
 
 def _concept_map(kb: Path) -> dict[str, str]:
-    """Map further ids to the ids of their entities."""
     from spacy.vocab import Vocab
 
     from ..corpora.convert import concept_map_of

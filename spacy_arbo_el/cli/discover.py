@@ -13,7 +13,7 @@ from spacy.cli._util import Opt
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ._util import config_overrides, errors_for_people, visible
+from ._util import config_overrides, user_errors, visible
 from .arguments import (
     CODE,
     MODEL,
@@ -82,7 +82,7 @@ def link_at_once(
     from ..linker import find_linker
 
     counts: Counter = Counter()
-    with errors_for_people():
+    with user_errors():
         check_output(output)
         check_data(data)
         nlp = open_model_or_list(model, overrides)
@@ -125,8 +125,7 @@ def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iter
         yield doc
 
 
-NEW = Opt(..., "--output", "-o", help="JSONL file of the new entities")
-PAGE = Opt(None, "--page", help="HTML page; by default next to the JSONL file")
+NEW = Opt(..., "--output", "-o", help="JSONL file; an HTML page is written next to it")
 MIN_MENTIONS = Opt(
     1, "--min-mentions", help="Write only new entities with at least so many mentions"
 )
@@ -143,7 +142,6 @@ def discover_command(
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = NEW,
-    page: Path | None = PAGE,
     find: str = FIND,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
@@ -165,9 +163,9 @@ def discover_command(
 
     how = Reading(find, encoding, skip_bad)
     overrides = config_overrides(ctx)
-    with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
+    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep):
         check_data(data)
-        written = NewFiles.of(output, page, min_mentions)
+        written = NewFiles(output, min_mentions)
         found = discover_at_once(open_model(model, config=overrides), data, how, replace)
         written.write(found)
         keep_new(model, found, keep, replace)
@@ -176,26 +174,23 @@ def discover_command(
 
 @dataclass(frozen=True)
 class NewFiles:
-    """Where new entities are written: as JSONL, and as an HTML page.
+    """Where new entities are written: as JSONL, and as an HTML page next to it.
 
     output: The JSONL file.
-    page: The page.
     least: The fewest mentions of a new entity that is written.
     """
 
     output: Path
-    page: Path
     least: int
 
-    @classmethod
-    def of(cls, output: Path, page: Path | None, least: int) -> "NewFiles":
-        """The files of a command's options. ValueError where they are one file."""
-        page = page or output.with_suffix(".html")
-        if page == output:
-            raise ValueError(
-                f"{output} is the JSONL file: name it .jsonl, or choose another --page."
-            )
-        return cls(output, page, least)
+    def __post_init__(self) -> None:
+        if self.page == self.output:
+            raise ValueError(f"{self.output} is to be the JSONL file: name it .jsonl.")
+
+    @property
+    def page(self) -> Path:
+        """The HTML page."""
+        return self.output.with_suffix(".html")
 
     def chosen(self, found: "NewEntities") -> "list[NewEntity]":
         """Those with enough mentions."""

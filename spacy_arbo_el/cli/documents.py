@@ -91,7 +91,6 @@ def document_reader(
 
 
 def _show_bad(problems: list[ValueError]) -> None:
-    """Print counts of skipped lines and files, with examples."""
     if problems:
         msg.warn(f"{len(problems)} bad lines or files left out. The first:")
     for problem in problems[:MOST_PLACES]:

@@ -10,7 +10,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import config_overrides, errors_for_people, visible_lines
+from ._util import config_overrides, user_errors
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from ..evaluation.outcomes import Outcome
     from ..evaluation.reliability import Reliability
-
-# How many pairs of confused entities are printed.
-N_CONFUSIONS = 10
 
 DROP = Opt(
     0.0,
@@ -32,13 +29,7 @@ SEED = Opt(0, "--seed", help="Determines which entities are removed")
 PLOTS = Opt(
     None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
 )
-REPORT = Opt(None, "--report", help="HTML page with the tables and figures; needs matplotlib")
-ERRORS = Opt(
-    [],
-    "--errors",
-    help="Where to list the wrong links of one pipeline by cause: an .html page or a .csv table; "
-    "may be repeated",
-)
+ERRORS = Opt(None, "--errors", help="CSV table of the wrong links of one pipeline, by cause")
 
 
 @dataclass
@@ -59,8 +50,7 @@ def evaluate_command(
     drop: float = DROP,
     seed: int = SEED,
     plots: Path | None = PLOTS,
-    report: Path | None = REPORT,
-    errors: list[Path] = ERRORS,
+    errors: Path | None = ERRORS,
     limit: int = LIMIT,
     gpu_id: int = GPU,
     code: Path | None = CODE,
@@ -75,50 +65,34 @@ def evaluate_command(
     \b
     Example:
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
-      python -m spacy arbo evaluate untrained out/model-best dev.spacy --report report.html
-      python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.html
+      python -m spacy arbo evaluate untrained out/model-best dev.spacy --plots figures
+      python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.csv
     """
-    from ..evaluation.inferences import inference_outcomes
-    from ..evaluation.report import annotated_examples
+    from ..evaluation.report import annotated_examples, inference_outcomes
 
     results = _Results(_title(data, drop))
     overrides = config_overrides(ctx)
-    with errors_for_people():
-        _check(models, errors, needs_plots=plots is not None or report is not None)
+    with user_errors():
+        _check(models, errors, needs_plots=plots is not None)
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data, config=overrides)
             examples = _held_out(nlp, annotated_examples(nlp, data, limit), drop, seed)
             outcomes = inference_outcomes(nlp, examples)
             _add(results, label, nlp, outcomes, errors)
-            _advise(nlp, label, outcomes)
     _print(results)
-    _write(results, output, plots, report)
+    _write(results, output, plots)
 
 
-def _advise(nlp: "Language", label: str, outcomes: "dict[str, list[Outcome]]") -> None:
-    """Advise a fit where a tenth of the mentions has no entity, unless that was done."""
-    from ..linker import find_linker
-
-    gold = [one for one in next(iter(outcomes.values()), []) if one.gold is not None]
-    nil = sum(not one.gold for one in gold)
-    if nil and 10 * nil >= len(gold) and find_linker(nlp).is_uncalibrated:
-        msg.info(
-            f"{nil:,} of {len(gold):,} mentions have no entity, and {label} has the probabilities "
-            "of the package. Fit them to such documents: spacy arbo fit MODEL DOCS"
-        )
-
-
-def _check(models: Sequence[Path], errors: Sequence[Path], needs_plots: bool) -> None:
+def _check(models: Sequence[Path], errors: Path | None, needs_plots: bool) -> None:
     """Raise an error for what can't be written, before anything is linked."""
     from ..fitting.plots import check_plots
 
     if needs_plots:
         check_plots()
-    if errors and len(models) > 1:
+    if errors is not None and len(models) > 1:
         raise ArboError(Errors.E838.format(count=len(models)))
-    for path in errors:
-        if path.suffix.lower() not in (".html", ".csv"):
-            raise ArboError(Errors.E835.format(path=path))
+    if errors is not None and errors.suffix.lower() != ".csv":
+        raise ArboError(Errors.E835.format(path=errors, suffixes=".csv"))
 
 
 def _labels(models: Sequence[Path]) -> list[str]:
@@ -153,13 +127,13 @@ def _add(
     label: str,
     nlp: "Language",
     outcomes: "dict[str, list[Outcome]]",
-    errors: Sequence[Path],
+    errors: Path | None,
 ) -> None:
-    """Add a pipeline's scores, and write its wrong links."""
     from ..evaluation.reliability import reliability_of_links
     from ..evaluation.report import CONFIGURED, score_rows
-    from ..evaluation.wrong_links import summary, wrong_links
+    from ..evaluation.wrong_links import as_csv, summary, wrong_links
     from ..linker import find_linker
+    from ..storage.files import write_file
 
     linker = find_linker(nlp)
     configured = outcomes[CONFIGURED]
@@ -173,21 +147,9 @@ def _add(
         f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}",
         f"{label}: {CONFIGURED}, {summary(wrong, total)}",
     ]
-    _write_errors(errors, wrong, total, linker.threshold)
-
-
-def _write_errors(paths: Sequence[Path], wrong: list[Any], total: int, threshold: float) -> None:
-    from ..evaluation.wrong_links import as_csv, confusions, to_html
-    from ..storage.files import write_file
-
-    for path in paths:
-        is_page = path.suffix.lower() == ".html"
-        text = to_html(wrong, total, threshold) if is_page else as_csv(wrong)
-        write_file(path, text.encode("utf8", "replace"))
-        msg.good(f"{path}: wrong links")
-    if paths:
-        for count, gold, predicted in confusions(wrong)[:N_CONFUSIONS]:
-            print(visible_lines(f"{count:5d} × {gold} → {predicted}"))
+    if errors is not None:
+        write_file(errors, as_csv(wrong).encode("utf8", "replace"))
+        msg.good(f"{errors}: wrong links")
 
 
 def _print(results: _Results) -> None:
@@ -201,7 +163,7 @@ def _print(results: _Results) -> None:
         msg.info(note)
 
 
-def _write(results: _Results, output: Path | None, plots: Path | None, report: Path | None) -> None:
+def _write(results: _Results, output: Path | None, plots: Path | None) -> None:
     import srsly
 
     from ..storage.files import write_file
@@ -211,9 +173,6 @@ def _write(results: _Results, output: Path | None, plots: Path | None, report: P
         msg.good(f"{output}: scores")
     if plots is not None:
         _write_plots(results, plots)
-    if report is not None:
-        write_file(report, _report(results).encode("utf8", "replace"))
-        msg.good(f"{report}: tables and figures")
 
 
 def _write_plots(results: _Results, folder: Path) -> None:
@@ -223,16 +182,3 @@ def _write_plots(results: _Results, folder: Path) -> None:
     save_figure(plot_recall(results.rows), folder / "recall.png")
     save_figure(plot_reliability(results.reliabilities), folder / "reliability.png")
     msg.good(f"{folder}: recall.png and reliability.png")
-
-
-def _report(results: _Results) -> str:
-    """The results as an HTML page."""
-    from ..evaluation.report import ROWS, as_page
-    from ..fitting.plots import inline_svg, plot_recall, plot_reliability
-
-    reliability = inline_svg(plot_reliability(results.reliabilities))
-    figures = {
-        "Recall at k candidates": inline_svg(plot_recall(results.rows)),
-        "How often links are right, by their probability": reliability,
-    }
-    return as_page(results.rows, results.title, [ROWS, *results.notes], figures)

@@ -9,7 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people, visible_lines
+from ._util import user_errors, visible_lines
 from .arguments import CODE, GPU, MODEL, check_needs, open_model
 from .documents import FIND, Reading, document_reader
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..fitting.tuning import TuningResult
-    from ..fitting.ways import FitComparison, Train
+    from ..fitting.ways import FitComparison
+    from ..linker import ArboLinker
 
 DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
 SAVED = Opt(None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere")
@@ -77,7 +78,7 @@ def fit_command(
       python -m spacy arbo fit my_pipeline docs.spacy --thresholds --cost 3 --output fitted
       python -m spacy arbo fit my_pipeline texts/ --no-labels --find names --output fitted
     """
-    with errors_for_people():
+    with user_errors():
         of_curve = curve is not None or plot is not None
         _check_options(thresholds, no_labels, cost is not None or drop > 0 or of_curve, bool(find))
         if no_labels:
@@ -127,18 +128,10 @@ def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
 
 
 def _fit(
-    model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, train: bool
+    model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, is_trained: bool
 ) -> None:
-    """Compare ways to use labelled documents, unless one is given, and use them."""
-    from ..fitting.held_out import fit_held_out
-    from ..fitting.ways import (
-        TRAINED,
-        check_documents,
-        check_way,
-        criterion,
-        trained_on,
-        use_way,
-    )
+    from ..fitting.fit import choose_way
+    from ..fitting.ways import SHARES, TRAINED, check_documents, check_way, trained_on, use_way
     from ..linker import find_linker
     from ..runs.short_run import train_copy
 
@@ -148,52 +141,36 @@ def _fit(
         nlp = open_model(model, path)
         linker = find_linker(nlp)
         docs = check_documents(linker, _annotated(nlp, path), by)
-        if way:
-            fit = None if way == TRAINED else fit_held_out(linker, docs, folds, criterion(by))
-        else:
-            comparison = _compare(nlp, docs, path, by, folds, train)
-            way = comparison.best.name
-            fit = comparison.fit
-        if output is None:
-            return
-        if fit is None or way == TRAINED:
-            nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
-        else:
-            use_way(linker, docs, way, fit)
-        msg.good(f"{way}, with all {len(docs)} documents")
-        fitted.append(nlp)
-
-
-def _compare(
-    nlp: "Language", docs: "list[Doc]", path: Path, by: str, folds: int, is_trained: bool
-) -> "FitComparison":
-    """Compare ways to use documents, and print them."""
-    from rich.console import Console
-
-    from ..fitting.ways import SHARES, compare_ways
-    from ..linker import find_linker
-    from ..runs.advice import few_mentions
-    from ..runs.short_run import train_copy
-
-    linker = find_linker(nlp)
-    mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
-    train: Train | None = None
-    if is_trained:
-        for line in few_mentions(mentions):
-            msg.warn(line)
 
         def train(some: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
             return train_copy(nlp, some, SHARES, watch)
 
-    comparison = compare_ways(linker, docs, by=by, folds=folds, train=train, say=msg.info)
+        compared = train if is_trained else None
+        chosen = choose_way(linker, docs, way, by, folds, msg.info, compared)
+        if chosen.comparison is not None:
+            _print_ways(chosen.comparison, linker, docs, path)
+        if output is None:
+            return
+        if chosen.fit is None or chosen.name == TRAINED:
+            nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
+        else:
+            use_way(linker, docs, chosen.name, chosen.fit)
+        msg.good(f"{chosen.name}, with all {len(docs)} documents")
+        fitted.append(nlp)
+
+
+def _print_ways(
+    comparison: "FitComparison", linker: "ArboLinker", docs: "list[Doc]", path: Path
+) -> None:
+    from rich.console import Console
+
+    mentions = sum(bool(span.kb_id) for doc in docs for span in linker.mentions.getter(doc))
     title = f"{mentions} mentions of {path}, held out: {comparison.folds} parts"
     Console(width=130).print(comparison.table(title))
     msg.info(comparison.advice)
-    return comparison
 
 
 def _estimate(model: Path, texts: Path, output: Path | None, find: str) -> None:
-    """Estimate the share of mentions whose entity the list has."""
     from ..linker import find_linker
 
     with _saving(output) as fitted:
@@ -215,7 +192,6 @@ def _tune(
     seed: int,
     plot: Path | None,
 ) -> "TuningResult":
-    """Choose the thresholds, and print their scores."""
     from ..fitting.plots import check_figure
     from ..fitting.tuning import store, tune
     from ..fitting.ways import criterion

@@ -1,6 +1,9 @@
-"""``arbo kb …``: build, check and search knowledge bases. ``kb_edit.py`` has the edits."""
+"""``arbo kb …``: build, extend, check, search and export knowledge bases."""
 
-from collections.abc import Callable, Iterator
+import io
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,35 +11,24 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
 from ..storage.formats import entity_formats, names_of
-from ._util import errors_for_people, print_table, visible
-from .arguments import CODE, KB, MODEL, OUTPUT, changed_pipeline, load_linker
-from .kb_edit import (
-    COLUMNS,
-    HEADER,
-    add_edit_commands,
-    encode_with,
-    pairs,
-    progress,
-    show_skipped,
-    table_options,
-)
+from ._util import print_table, user_errors, visible
+from .arguments import CODE, KB, load_linker
 
 if TYPE_CHECKING:
     from ..kb.attached_index import AttachedIndex
+    from ..kb.entity import Entity
+    from ..kb.importers import ImportReport
     from ..kb.knowledge_base import ArboKB
+    from ..linker import ArboLinker
 
 FORMATS = f"{', '.join(names_of(entity_formats))}, or one that --code adds"
-# Characters that are hard to give in a shell.
-ESCAPED = {"\\t": "\t", "\\n": "\n"}
+COLUMNS = Opt([], "--column", help="table: field=column, such as title=Name")
+HEADER = Opt("", "--header", help="table: names of columns, where no line has them")
 # Characters of a column; wasabi would fold those of more than 30.
 WIDEST = 120
 
-kb_cli = typer.Typer(
-    name="kb", help="Build, search and edit knowledge bases.", no_args_is_help=True
-)
-add_edit_commands(kb_cli)
+kb_cli = typer.Typer(name="kb", help="Build and search knowledge bases.", no_args_is_help=True)
 
 
 @kb_cli.command("build")
@@ -45,13 +37,9 @@ def build_command(
     output: Path = Arg(..., help="Folder of the knowledge base"),
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
     columns: list[str] = COLUMNS,
-    where: list[str] = Opt([], "--where", help="table: only rows with column=value"),
-    separator: str = Opt("", "--separator", help="table: separates aliases and types"),
-    delimiter: str = Opt("", "--delimiter", help="table: separates columns"),
     header: str = HEADER,
-    encoding: str = Opt("", "--encoding", help="table, jsonl: such as cp1252"),
     skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
-    others: list[str] = Opt([], "--option", help="Another of the format's, such as languages=en"),
+    others: list[str] = Opt([], "--option", help="Another of the format's: encoding=cp1252"),
     model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
@@ -60,28 +48,36 @@ def build_command(
     """Build a knowledge base from entities.
 
     Options for several values may be repeated: names of several columns are joined, and rows may
-    have any value that --where names. The reference lists the options of each format. Without
-    --model, a pipeline computes vectors on loading it.
+    have any value that --option where names. The reference lists the options of each format.
+    Without --model, a pipeline computes vectors on loading it.
 
     \b
     Example:
       python -m spacy arbo kb build entities.jsonl kb
-      python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --separator ,
+      python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --option separator=,
+      python -m spacy arbo kb build items.csv kb --option where=status=active
       python -m spacy arbo kb build META kb --format umls --option sources=MSH,SNOMEDCT_US
       python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
     from ..kb.knowledge_base import ArboKB
     from ..kb.loaders import build, parsed_options_of
 
-    options: dict[str, Any] = {**table_options(columns, header), "skip_bad": skip_bad}
-    options.update(encoding=encoding, where=pairs(where))
-    marks = {"separator": separator, "delimiter": delimiter}
-    options.update((name, ESCAPED.get(mark, mark)) for name, mark in marks.items())
-    with errors_for_people():
-        given = {"watch": progress, **{name: one for name, one in options.items() if one}}
-        given.update(parsed_options_of(source, format, others))
-        given["finish"] = _encode_with(model) if model else lambda kb: None
-        report = build(output, source, format, dtype=dtype, overwrite=replace, **given)
+    options = table_options(columns, header)
+    if skip_bad:
+        options["skip_bad"] = True
+    with user_errors():
+        options.update(parsed_options_of(source, format, others))
+        finish = _encode_with(model) if model else lambda kb: None
+        report = build(
+            output,
+            source,
+            format,
+            dtype=dtype,
+            overwrite=replace,
+            watch=progress,
+            finish=finish,
+            **options,
+        )
         kb = ArboKB.for_reading(output)
     show_skipped(report)
     counts = f"{len(kb)} entities, {kb.get_size_aliases()} names, {len(kb.rows)} vectors"
@@ -93,46 +89,118 @@ def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
     return lambda kb: encode_with(linker, kb)
 
 
-@kb_cli.command("install")
-def install_command(
+def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
+    """Encode the texts of a knowledge base that have no vector yet. RETURNS: How many."""
+    from ..retrieval.entity_texts import encode_texts
+
+    encoder = linker.encoder
+    verbalization = linker.datastore.settings.verbalization
+    return kb.sync(verbalization, partial(encode_texts, encoder), encoder.text_fingerprint)
+
+
+def table_options(columns: list[str], header: str) -> dict[str, Any]:
+    """Arguments of the reader of tables; none of those that were not given."""
+    names = tuple(name.strip() for name in header.split(",")) if header else ()
+    options = {"columns": pairs(columns), "header": names}
+    return {name: value for name, value in options.items() if value}
+
+
+def pairs(options: Iterable[str]) -> dict[str, list[str]]:
+    """Options of the form name=value. Those of one name are joined."""
+    found: dict[str, list[str]] = {}
+    for name, _, value in (option.partition("=") for option in options):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
+    """The entities, with a progress bar."""
+    from tqdm import tqdm
+
+    return tqdm(entities, unit=" entities", leave=False)
+
+
+def show_skipped(report: "ImportReport") -> None:
+    """Print what an import left out and why, and what became of merged ids."""
+    for reason, count in report.skipped.most_common():
+        msg.info(visible(f"{count} left out: {reason}"))
+    for place in report.places:
+        msg.text(visible(place))
+    for count, what in (
+        (len(report.merged.kept), "kept"),
+        (report.merged.lost, "dropped: the entity that they led to is not in the list"),
+        (report.merged.own, "dropped: they are entities of the list again"),
+    ):
+        if count:
+            msg.info(f"{count} merged ids of the replaced knowledge base {what}")
+
+
+@kb_cli.command("add")
+def add_command(
     # fmt: off
-    path: Path = Arg(..., help="Folder of a knowledge base, or JSONL file of entities"),
-    model: Path = MODEL,
-    output: Path | None = OUTPUT,
+    path: Path = KB,
+    source: Path = Arg(..., help="File of entities"),
+    format: str = Opt("", "--format", "-f", help="Format of the file, see arbo kb build"),
+    columns: list[str] = COLUMNS,
+    header: str = HEADER,
+    replace: bool = Opt(False, "--replace", help="Replace entities with the same ids"),
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes them"),
     code: Path | None = CODE,
     # fmt: on
 ) -> None:
-    """Give a pipeline another knowledge base.
+    """Add the entities of a file to a knowledge base.
 
-    The linker encodes what has no vectors yet. Exemplars, probabilities and thresholds stay.
+    All are added or, on an error, none. With --model, what has no vector yet is encoded.
 
     \b
     Example:
-      python -m spacy arbo kb install kb out/model-best --output whole
+      python -m spacy arbo kb add kb more.jsonl --model out/model-best
     """
-    from ..linker import find_linker
+    from ..kb.knowledge_base import ArboKB
+    from ..kb.loaders import import_into
 
-    with changed_pipeline(model, output) as nlp:
-        linker = find_linker(nlp)
-        linker.set_kb(path)
-        linker.refresh()
-    msg.good(visible(f"{output or model}: {len(linker.kb)} entities of {path}"))
+    with user_errors(), ArboKB.open(path) as kb:
+        linker = load_linker(model) if model else None
+        options = table_options(columns, header)
+        report = import_into(kb, source, format, replace=replace, watch=progress, **options)
+        show_skipped(report)
+        texts = encode_with(linker, kb) if linker else 0
+        total = len(kb)
+    msg.good(f"{path}: {report.count} added, {total} entities, {texts} texts encoded")
 
 
 @kb_cli.command("info")
-def info_command(path: Path = KB) -> None:
+def info_command(
+    path: Path = KB,
+    is_verified: bool = Opt(False, "--verify", help="Read every byte, and exit with 1 for damage"),
+) -> None:
     """Print what a knowledge base contains.
+
+    With --verify, it is checked for damage before, and for files of another knowledge base.
 
     \b
     Example:
-      python -m spacy arbo kb info kb
+      python -m spacy arbo kb info kb --verify
     """
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people():
+    if is_verified:
+        _verify(path)
+    with user_errors():
         rows = _info(ArboKB.for_reading(path))
         rows["Size"] = f"{sum(f.stat().st_size for f in path.iterdir()) / 1e6:.1f} MB"
     msg.table({name: visible(value) for name, value in rows.items()}, max_col=WIDEST)
+
+
+def _verify(path: Path) -> None:
+    from ..kb.verification import verify
+
+    problems = verify(path)
+    for problem in problems:
+        msg.fail(visible(problem))
+    if problems:
+        raise typer.Exit(1)
+    msg.good(f"{visible(path)} is undamaged")
 
 
 def _info(kb: "ArboKB") -> dict[str, Any]:
@@ -164,64 +232,6 @@ def _index_text(index: "AttachedIndex | None") -> str:
     return f"{index.about['kind']} over {index.about['rows']} vectors"
 
 
-@kb_cli.command("index")
-def index_command(
-    # fmt: off
-    path: Path = KB,
-    index: str = Arg(..., help='Factory and search strings of FAISS: "HNSW32 efSearch=128"'),
-    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose similarity is used"),
-    code: Path | None = CODE,
-    # fmt: on
-) -> None:
-    """Build a search index and store it.
-
-    A pipeline whose config asks for the same index then loads it. Few vectors are searched exactly,
-    and get no index.
-
-    \b
-    Example:
-      python -m spacy arbo kb index kb "IVF1024,SQ8 nprobe=64"
-    """
-    from ..kb.knowledge_base import ArboKB
-    from ..retrieval.index.approximate import ApproximateIndex
-    from ..retrieval.index.faiss_index import FaissIndex
-    from ..retrieval.similarity import Cosine
-
-    factory, _, search = index.partition(" ")
-    with errors_for_people():
-        build_index = FaissIndex(factory, search.strip())
-        similarity = load_linker(model).similarity if model else Cosine()
-        with ArboKB.open(path) as kb:
-            if not len(kb.rows):
-                raise ArboError(Errors.E306.format(path=path))
-            built = build_index(kb.rows, similarity)
-            if isinstance(built, ApproximateIndex) and built.attached:
-                kb.vectors.keep_index(built.attached)
-                msg.good(visible(f"{path}: {_index_text(built.attached)}"))
-            else:
-                msg.info("Exact search is best for so few vectors; no index is stored.")
-
-
-@kb_cli.command("verify")
-def verify_command(path: Path = KB) -> None:
-    """Check a knowledge base for damage.
-
-    Every byte is read. Files of another knowledge base are found too.
-
-    \b
-    Example:
-      python -m spacy arbo kb verify kb
-    """
-    from ..kb.verification import verify
-
-    problems = verify(path)
-    for problem in problems:
-        msg.fail(visible(problem))
-    if problems:
-        raise typer.Exit(1)
-    msg.good(f"{visible(path)} is undamaged")
-
-
 @kb_cli.command("search")
 def search_command(
     # fmt: off
@@ -243,7 +253,7 @@ def search_command(
     """
     from ..kb.knowledge_base import ArboKB
 
-    with errors_for_people():
+    with user_errors():
         kb = ArboKB.for_reading(path)
         hits = list(_search(kb, query, model, limit))
         entities = kb.entities.at_all([position for _, position, _ in hits])
@@ -287,3 +297,34 @@ def _search_by_vector(
     for position, similarity in zip(nearest.ids[0].tolist(), nearest.scores[0].tolist()):
         if position >= 0:
             yield "vector", position, similarity
+
+
+@kb_cli.command("export")
+def export_command(
+    path: Path = KB,
+    output: Path = Arg(..., help="JSONL file to write; - for standard output"),
+) -> None:
+    """Write the entities as JSONL, one per line.
+
+    Merged ids, and others that lead to an entity, are in its "alt_ids".
+
+    \b
+    Example:
+      python -m spacy arbo kb export kb entities.jsonl
+    """
+    from ..kb.importers.jsonl import entity_lines, write_entities_jsonl
+    from ..kb.knowledge_base import ArboKB
+
+    with user_errors():
+        kb = ArboKB.for_reading(path)
+        if str(output) == "-":
+            # Data is UTF-8, whatever the console is.
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf8")
+            for line in entity_lines(kb):
+                print(line)
+            return
+        count = write_entities_jsonl(kb, output)
+        merged = len(kb.entities.redirects())
+    also = f", {merged} ids that lead to them" if merged else ""
+    msg.good(f"{output}: {count} entities{also}")

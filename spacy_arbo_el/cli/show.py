@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
-from ._util import errors_for_people, plain, print_table, visible_lines
+from ._util import plain, print_table, user_errors, visible_lines
 from .arguments import CODE, MODEL, check_needs, open_model
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def show_command(
       python -m spacy arbo show out/model-best dev.spacy --limit 3
       python -m spacy arbo show out/model-best --text "Boats travel up the Amazon."
     """
-    with errors_for_people():
+    with user_errors():
         options = {"--mention": mention, "--label": label, "--kb-id": kb_id, "--page": page}
         if not text:
             given = {option: bool(value) for option, value in options.items()}
@@ -82,7 +82,6 @@ def _show_documents(nlp: Language, data: Path, limit: int) -> None:
 
 
 def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
-    """Link a text's mention, or those that the pipeline finds if it is empty."""
     from ..linker import find_linker
     from ..mentions.getters import set_mentions
 

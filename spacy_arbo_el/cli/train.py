@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ._util import config_overrides, errors_for_people
+from ._util import config_overrides, user_errors
 from .arguments import GPU, RESUME, SHORT_CODE
 
 
@@ -44,7 +44,7 @@ def train_command(
     if verbose:
         util.logger.setLevel(logging.DEBUG)
     overrides = config_overrides(ctx)
-    with errors_for_people(only_coded=True):
+    with user_errors(only_coded=True):
         with show_validation_error(config):
             settings = util.load_config(config, overrides=overrides, interpolate=False)
         # spaCy's schema of this section has no such setting.

@@ -50,7 +50,6 @@ def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None)
 
 
 def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: set[int]) -> None:
-    """Count a document and its mentions. borders: Where tokens begin and end."""
     counts["docs"] += 1
     for m in mentions:
         counts["mentions"] += 1

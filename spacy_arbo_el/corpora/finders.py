@@ -1,6 +1,5 @@
 """Finding the mentions of documents that have none."""
 
-import gc
 import weakref
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import dropwhile
@@ -23,6 +22,9 @@ from .near_names import NearNames
 # How names are found: also in another form, or in their own spelling only.
 FORMS = ("near", "exact")
 Finder = Callable[[Iterable[Doc]], Iterable[Doc]]
+# The pipelines that linkers and finders were made for. spaCy shares a component that was sourced
+# between two of them, and tells it of neither.
+made_for: "weakref.WeakSet[Language]" = weakref.WeakSet()
 
 
 class ArboNames:
@@ -41,7 +43,8 @@ class ArboNames:
     linker. Mentions are put where the linker takes them from. Their label is the first type of the
     entity.
 
-    A component that was sourced follows the pipeline that it is used in.
+    A component that was sourced follows the linker of the pipeline that it is used in. Where that
+    one was sourced too, it is the linker of the pipeline that both come from.
 
     linker: The name of the linker; by default the first one after it.
     overwrite: Whether mentions of earlier components are replaced. Otherwise they stay, and names
@@ -72,15 +75,21 @@ class ArboNames:
         forms: str = "near",
     ) -> "ArboNames":
         """Get the component of a pipeline. The settings are those of the class."""
-        last = weakref.ref(nlp)
+        made_for.add(nlp)
+        own = weakref.ref(nlp)
+        of_own: ArboLinker | None = None
 
         def find(names: "ArboNames", vocab: Vocab | None) -> ArboLinker:
-            nonlocal last
-            nlp = last()
-            if not _is_in(names, nlp, vocab):
-                nlp = next((one for one in _pipelines() if _is_in(names, one, vocab)), nlp)
-                last = last if nlp is None else weakref.ref(nlp)
-            return _linker_after(names, nlp, linker)
+            nonlocal of_own
+            here = own()
+            pipelines = (here, *made_for)
+            nlp = next((one for one in pipelines if _is_in(names, one, vocab)), here)
+            if nlp is None and of_own is not None:
+                return of_own
+            found = _linker_after(names, nlp, linker)
+            if nlp is here:
+                of_own = found
+            return found
 
         return cls(nlp.Defaults.stop_words, find, overwrite, forms)
 
@@ -110,11 +119,6 @@ def _names_of_linker(
     stop_words: Container[str], linker: ArboLinker, overwrite: bool, forms: str
 ) -> ArboNames:
     return ArboNames(stop_words, lambda names, vocab: linker, overwrite, forms)
-
-
-def _pipelines() -> Iterator[Language]:
-    """All pipelines. spaCy shares a sourced component between two, and tells it of neither."""
-    return (one for one in gc.get_objects() if issubclass(type(one), Language))
 
 
 def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:

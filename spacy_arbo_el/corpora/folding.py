@@ -144,9 +144,7 @@ def _space(run: str, beside: str) -> str:
 
 
 def _clusters(run: str) -> Iterator[str]:
-    """Split text into characters with their marks. Korean syllables that are written in letters
-    are one piece.
-    """
+    """Split text into characters with their marks, and Korean syllables from their letters."""
     start = 0
     for number, char in enumerate(run):
         modifies = unicodedata.category(char)[0] == "M" or "\u1160" <= char <= "\u11ff"

@@ -211,7 +211,6 @@ def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool
 
 
 def _add(names: dict[str, Name], key: str, name: Name) -> None:
-    """Add a name; one of several entities is of none of them."""
     first = names.setdefault(key, name)
     if first.kb_id not in (None, name.kb_id):
         names[key] = first._replace(kb_id=None)
@@ -316,7 +315,6 @@ def spans_to_read(
 
 
 def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> list[Span]:
-    """Draw different spans at random, each beginning with a word."""
     words = [token.i for token in doc if token.is_alpha]
     if not words:
         return []

@@ -7,8 +7,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..base.legal_forms import without_legal_form
-from ..base.words import without_qualifier
+from ..base.words import without_legal_form, without_qualifier
 from ..kb.entity import Entity
 from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .splitting import Borders
@@ -80,7 +79,6 @@ class NearNames:
         ]
 
     def _is_general(self, text: str) -> bool:
-        """Return whether a text has no other words than those that most names have."""
         words = words_of_name(text, self.dictionary.stop_words) if self.index.general else []
         return bool(words) and self.index.general.issuperset(words)
 

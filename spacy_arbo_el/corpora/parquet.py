@@ -37,7 +37,6 @@ def read_parquet(source: Source) -> Iterator[AnnotatedText]:
 
 
 def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The number of each row, from 1, and its columns."""
     pyarrow, (start, stop, _) = import_pyarrow(), source.lines
     try:
         with pyarrow.parquet.ParquetFile(source.path) as file:

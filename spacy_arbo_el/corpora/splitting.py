@@ -45,9 +45,7 @@ class Borders:
         return not is_one and (before in SPLITTING or after in SPLITTING)
 
     def tokens(self, start: int, end: int) -> tuple[int, int]:
-        """The tokens at which a stretch begins and ends. The second is the one behind it. Both
-        begin or end with a token.
-        """
+        """The token at which a stretch begins, and the one behind it. It has whole tokens."""
         return bisect_left(self.starts, start), bisect_left(self.ends, end) + 1
 
     def _number(self, offset: int) -> int:
@@ -87,7 +85,6 @@ class Borders:
 
 
 def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
-    """Split a token at offsets of characters. Its parts have its annotations."""
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
     parts = [token.text[start:end] for start, end in pairwise(edges)]
     same = {"POS": token.pos, "TAG": token.tag, "DEP": token.dep, "MORPH": str(token.morph)}
@@ -99,7 +96,6 @@ def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
 
 
 def _place(span: Span) -> tuple[int, int, int, int, None, str, int]:
-    """A span as the arguments of ``doc.char_span``."""
     return span.start_char, span.end_char, span.label, span.kb_id, None, "strict", span.id
 
 

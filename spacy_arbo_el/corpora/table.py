@@ -208,7 +208,6 @@ def _add(
 
 
 def _id_in(row: dict[str, str], id_key: str) -> FoundId:
-    """The id of a line's mention: that under ``kb_id``, or in another column of ids."""
     if "kb_id" in row and not id_key:
         return FoundId(row["kb_id"])
     return find_id({name: one for name, one in row.items() if name not in COLUMNS}, id_key)

@@ -102,7 +102,6 @@ def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> list[list[st
 def _take_back(
     entry: Entry, datastore: Datastore, is_learned: Callable[[MentionKey, str], bool]
 ) -> None:
-    """Undo an acceptance in the knowledge base and the exemplars."""
     kb_id = entry["kb_id"]
     store = datastore.exemplars
     for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):

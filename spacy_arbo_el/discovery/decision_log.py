@@ -116,7 +116,6 @@ def claims(entry: Entry) -> set[Any]:
 
 
 def _made(entry: Entry) -> set[str]:
-    """Ids of entities that a decision has added or changed."""
     added = [one["id"] for one in entry.get("entities", ())]
     added += [entry["kb_id"]] if entry.get("added") else []
     return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}

@@ -84,7 +84,6 @@ class NewEntity:
         return f"NewEntity({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: its first mentions."""
         members = [_member_dict(record) for record in self.members[:SHOWN_ROWS]]
         columns = ("document", "label", "before", "text", "after")
         rows = [[member[column] for column in columns] for member in members]

@@ -33,8 +33,8 @@ class Discovery:
 
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
     name are connected. Edges below the threshold are dropped, and each connected component is one
-    new entity. Mentions that are read alike count once. The defaults suit most corpora; ``arbo
-    tune`` chooses the threshold, ``ngram_weight`` and ``n_neighbors`` on annotated documents::
+    new entity. Mentions that are read alike count once. The defaults suit most corpora;
+    ``arbo fit --thresholds`` chooses the threshold and ``ngram_weight`` on annotated documents::
 
         [components.arbo_linker.discovery]
         @misc = "spacy-arbo-el.Discovery.v1"
@@ -179,7 +179,6 @@ class Discovery:
         labels: np.ndarray | None,
         names: np.ndarray | None,
     ) -> Edges:
-        """The edges of distinct mentions from their nearest ones, and between those of a name."""
         neighbours = self.nearest(features, similarity, documents)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
@@ -202,7 +201,6 @@ class Discovery:
     def _sweep(
         self, features: np.ndarray, similarity: Similarity, least: np.ndarray, edges: Edges
     ) -> np.ndarray:
-        """Group distinct mentions by their edges at each threshold."""
         source, target, scores = edges
         weight = -scores
         thresholds = -least

@@ -128,7 +128,6 @@ class NewEntities:
 
     @locked
     def _repr_html_(self) -> str:
-        """For notebooks: the largest new entities."""
         rows = [one.summary().values() for one in self[:SHOWN_ROWS]]
         more = len(self) - len(rows)
         return html_table(repr(self), SUMMARY, [list(row) for row in rows], more)
@@ -364,7 +363,6 @@ class NewEntities:
     # Helpers
 
     def _groups(self) -> dict[int, np.ndarray]:
-        """Rows of each new entity by cluster number. The largest comes first."""
         if self._by_size is None:
             self._by_size = self.clusters.by_size()
         return self._by_size

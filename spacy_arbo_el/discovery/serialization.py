@@ -85,9 +85,7 @@ def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
 
 
 def check_mentions(mentions: Unlinked) -> None:
-    """Raise ValueError for a malformed field of mentions. It has another type or length than it
-    should.
-    """
+    """Raise ValueError for a field of mentions with another type or length than it should have."""
     check_records(mentions.records)
     check_inputs(mentions.inputs)
     count = len(mentions)

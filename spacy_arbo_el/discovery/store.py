@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
-from ..graph.union_find import find, find_all
+from ..graph.linkage import find, find_all
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord
 from .entities import NearestEntity, new_entity_id
 
@@ -211,9 +211,7 @@ class Clusters:
     # Adding
 
     def assign_ids(self, keys: Sequence[MentionKey]) -> None:
-        """Give ids to the clusters that have none yet. They are made of the keys of the first
-        mentions.
-        """
+        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
         for key in keys:
             cluster_id = new_entity_id(key)
             if cluster_id in self._numbers:

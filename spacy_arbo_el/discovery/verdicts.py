@@ -127,7 +127,6 @@ class Verdicts:
             clusters.merge(number, [off])
 
     def _restore(self, entry: Entry) -> None:
-        """Open what was closed; parts that were left out go back where they come from."""
         clusters = self.clusters
         parts = entry.get("from", {})
         for name in reversed(entry.get("ids") or [entry["id"]]):
@@ -217,18 +216,15 @@ class Verdicts:
         return sorted(n for n in numbers if n != number and clusters.current(n) == number)
 
     def _founded(self, rows: np.ndarray) -> set[str]:
-        """The ids that are made of the keys of mentions."""
         return {new_entity_id(key) for key in self.rows.keys_of(rows)}
 
     def _rows_in(self, keys: list[list[Any]], number: int) -> np.ndarray:
-        """The rows of mentions that are in a cluster."""
         rows = [self.rows.row((str(document), start, end)) for document, start, end in keys]
         numbers = self.clusters.numbers
         inside = [row for row in rows if row >= 0 and numbers[row] == number]
         return np.array(inside, dtype=np.int64)
 
     def _keys(self, rows: np.ndarray) -> list[list[Any]]:
-        """The keys of mentions, JSON-serialisable."""
         return [list(key) for key in self.rows.keys_of(rows)]
 
 

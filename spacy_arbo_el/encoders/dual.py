@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import srsly
 import threadpoolctl
 from spacy.util import registry
 from thinc.api import Model
@@ -136,7 +135,6 @@ class DualEncoder:
         return digest.hexdigest()
 
     def _fingerprint_of(self, tower: Model) -> str:
-        """Hash a tower's weights and its pooling."""
         if tower.id not in self._fingerprints:
             digest = hashlib.blake2b(digest_size=16)
             digest.update(repr(tower.attrs.get("pooling")).encode("utf8"))
@@ -187,9 +185,7 @@ class DualEncoder:
         return self._predict("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """Encode texts with the encoder. See ``Encoder.encode_texts``. Texts of equal word
-        pieces, as in another case, run once.
-        """
+        """See ``Encoder.encode_texts``. Texts of equal word pieces, as in capitals, run once."""
         keys = inputs.keys()
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         if len(number) == len(inputs):
@@ -244,22 +240,6 @@ def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
                     yield f"{number} {name} {tensor.shape}", flat.view(torch.uint8).numpy()
-
-
-def resolve_entry_points(*registries: Any) -> None:
-    """Look up the entry points of registries once, instead of at each use.
-
-    srsly looks for encoders of other packages at each call of ``msgpack_dumps`` and ``loads``, of
-    which a Doc with user data needs three to be sent and three to be received: 0.4 ms each.
-    """
-    for one in registries:
-        if one.entry_points:
-            for name, function in one.get_entry_points().items():
-                one.register(name, func=function)
-            one.entry_points = False
-
-
-resolve_entry_points(srsly.msgpack_encoders, srsly.msgpack_decoders)
 
 
 def _before_fork() -> None:

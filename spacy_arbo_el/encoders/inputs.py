@@ -1,6 +1,6 @@
 """Passages of word pieces and the spans in them, which are the input of encoders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -207,9 +207,7 @@ def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:
-    """Raise ValueError for inputs that an encoder cannot take. An array has another type or
-    shape, or leads elsewhere.
-    """
+    """Raise ValueError for arrays of another type or shape, or with places that are not there."""
     for name, dtype in _FIELDS.items():
         array = getattr(inputs, name)
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
@@ -236,3 +234,35 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
     if (inputs.last < inputs.first - 1).any():
         raise ValueError("a span ends before it starts")
     return inputs
+
+
+class KeptResults:
+    """Vectors and scores by what they were computed from. The weights must stay unchanged.
+
+    Calibration, tuning and reports link the same mentions with many thresholds, curves and
+    rankers. ``LinkingStages`` with such an object encode each mention and each context once, and
+    read each pair of a cross-encoder once.
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[Hashable, Hashable], np.ndarray] = {}
+
+    def of(
+        self,
+        kind: Hashable,
+        keys: Sequence[Hashable],
+        compute: Callable[[list[int]], np.ndarray],
+    ) -> np.ndarray:
+        """Return the results for keys, (n, ...), and compute those that are new.
+
+        kind: The kind of result, and the model that gives it.
+        compute: Gives the results for the keys at some places, in their order.
+        """
+        named = [(kind, key) for key in keys]
+        new = {name: place for place, name in enumerate(named) if name not in self._rows}
+        if new or not named:
+            results = compute(list(new.values()))
+            if not named:
+                return results
+            self._rows.update(zip(new, results))
+        return np.stack([self._rows[name] for name in named])

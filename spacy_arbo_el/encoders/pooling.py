@@ -110,7 +110,6 @@ class FirstLastPooling:
 
 
 def _mean(hidden: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """Mean of hidden states between inclusive ends. ``hidden`` is (n, length, width)."""
     position = torch.arange(hidden.shape[1], device=hidden.device)
     inside = (position >= first[:, None]) & (position <= last[:, None])
     # Not a matrix product: autocast would run it in bfloat16.

@@ -67,7 +67,6 @@ def find_scales(
 
 
 def _siblings(transformer: nn.Module, names: list[str]) -> list[list[str]]:
-    """Names of linear layers, grouped by shared inputs."""
     together: dict[str, list[str]] = {}
     for name in names:
         parent, _, child = name.rpartition(".")
@@ -118,7 +117,6 @@ def _flat_scales(
 
 
 def _normalized(transformer: nn.Module, passages: list[Tensor]) -> Tensor:
-    """Normalize the hidden states of all word pieces."""
     states = [
         transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         for ids in passages
@@ -127,19 +125,16 @@ def _normalized(transformer: nn.Module, passages: list[Tensor]) -> Tensor:
 
 
 def _difference(first: Tensor, second: Tensor) -> float:
-    """1 minus the mean cosine."""
     return 1 - float((first * second).sum(-1).mean())
 
 
 def _scales(low: Tensor, high: Tensor, factors: Tensor) -> Tensor:
-    """Scales of a layer with inputs within a range."""
     least = (low / factors).min().clamp(max=0.0)
     most = (high / factors).max().clamp(min=0.0)
     return torch.cat([factors, torch.stack([least, most])])
 
 
 def _factors(layers: Sequence[nn.Linear], low: Tensor, high: Tensor) -> Iterator[Tensor]:
-    """Candidate factors for the input channels of some layers."""
     largest = torch.maximum(low.abs(), high.abs()).clamp(min=TINY)
     for quantile in QUANTILES:
         yield (largest / largest.quantile(quantile)).clamp(min=1)
@@ -196,7 +191,6 @@ class _Inputs:
 def _inputs_of_layers(
     transformer: nn.Module, linears: dict[str, nn.Linear], passages: list[Tensor]
 ) -> dict[str, _Inputs]:
-    """Inputs that each linear layer reads, by layer name."""
     stride = max(sum(ids.numel() for ids in passages) // ROWS, 1)
     read: dict[str, _Inputs] = {}
 

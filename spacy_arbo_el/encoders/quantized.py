@@ -1,8 +1,10 @@
 """8-bit linear layers for CPUs.
 
-They run on integer instructions (VNNI, AMX) through oneDNN. Weights have one scale per output.
-Inputs have fixed scales, found once (``quantization.py``) and saved with the weights: a vector
-depends neither on threads nor, but for rounding, on the batch that its passage is in.
+They run on integer instructions (AVX2, VNNI, AMX) through oneDNN. Weights have one scale per
+output, and 7 bits: a CPU without VNNI sums two products in 16 bits, which 8 bits would overflow. So
+sums are equal on all CPUs. Inputs have fixed scales, found once (``quantization.py``) and saved
+with the weights: a vector depends neither on threads nor, but for rounding, on the batch that its
+passage is in.
 """
 
 from collections.abc import Mapping
@@ -16,6 +18,8 @@ from torch import Tensor, nn
 from transformers.activations import GELUActivation
 
 TINY = 1e-5
+# The largest rounded weight. Two products with inputs of up to 255 are below 2 ** 15.
+MOST_WEIGHT = 63
 # Attention whose query, key and value are all that reads its inputs.
 SELF_ATTENTIONS = ("BertSelfAttention", "RobertaSelfAttention", "XLMRobertaSelfAttention")
 SIBLINGS = ("query", "key", "value")
@@ -68,7 +72,7 @@ def linears_of(transformer: nn.Module) -> dict[str, nn.Linear]:
 
 
 class QuantizedLinear(nn.Module):
-    """A linear layer whose inputs and weights have 8 bits.
+    """A linear layer whose inputs have 8 bits, and whose weights have 7.
 
     Inputs are float32, or uint8 where ``rounded`` gave them before.
 
@@ -85,7 +89,7 @@ class QuantizedLinear(nn.Module):
         # Rounded to the nearest, by truncation.
         self.offset = torch.full_like(self.scaling, self.zero + 0.5)
         weights = linear.weight.detach().float() * self.factors
-        self.scales = weights.abs().amax(1).clamp(min=TINY) / 127
+        self.scales = weights.abs().amax(1).clamp(min=TINY) / MOST_WEIGHT
         rounded = (weights / self.scales[:, None]).round_().to(torch.int8)
         self.weights = torch.ops.onednn.qlinear_prepack(rounded, None)
         self.zeros = torch.zeros(len(weights), dtype=torch.int64)

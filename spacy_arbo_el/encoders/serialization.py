@@ -154,7 +154,6 @@ def _read_tokenizer(
 
 
 def _without_elsewhere(data: bytes) -> bytes:
-    """Tokenizer settings without references to code or other files."""
     settings: dict[str, Any] = json.loads(data)
     kept = {
         name: value

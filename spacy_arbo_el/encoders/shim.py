@@ -248,11 +248,9 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 def has_fast_int8(device: torch.device) -> bool:
     """True where 8-bit layers are fast.
 
-    That is on CPUs with VNNI, with a torch that has the operation.
+    That is on CPUs with AVX2, with a torch that has the operation.
     """
-    supported = (
-        getattr(torch.cpu, "_is_vnni_supported", bool)() and torch.backends.mkldnn.is_available()
-    )
+    supported = _cpu_has("avx2") and torch.backends.mkldnn.is_available()
     return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
 

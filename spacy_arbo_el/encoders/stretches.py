@@ -82,7 +82,6 @@ def _cut(
 
 
 def _space_before(text: str, start: int, end: int) -> int:
-    """Find the last place to cut; -1 for none."""
     place = text.rfind(" ", start, max(end, 0))
     while place >= 0 and not _is_border(text, place):
         place = text.rfind(" ", start, place)
@@ -90,7 +89,6 @@ def _space_before(text: str, start: int, end: int) -> int:
 
 
 def _space_after(text: str, start: int) -> int:
-    """Find the first place to cut, or the text's end."""
     place = text.find(" ", start)
     while place >= 0 and not _is_border(text, place):
         place = text.find(" ", place + 1)

@@ -191,7 +191,6 @@ def _predict(model: Model, X: SpanInputs, batches: Sequence[np.ndarray]) -> Floa
 def _gather(
     model: Model, n_spans: int, batches: Sequence[np.ndarray], outputs: Sequence[torch.Tensor]
 ) -> Floats2d:
-    """Gather the vectors of all batches in span order."""
     vectors: Any = model.ops.alloc2f(n_spans, _width(model), zeros=False)
     for batch, output in zip(batches, outputs):
         vectors[batch] = torch2xp(output.detach(), ops=model.ops)
@@ -199,7 +198,6 @@ def _gather(
 
 
 def _begin_kept(model: Model, X: SpanInputs) -> tuple[torch.Tensor, Backprop]:
-    """A forward pass that keeps its activations."""
     shim = shim_of(model)
     callbacks = []
 
@@ -274,5 +272,4 @@ def _pool(model: Model, X: SpanInputs, run: Callable[[ArgsKwargs], Any]) -> torc
 
 
 def _width(model: Model) -> int:
-    """The width of the vectors of spans."""
     return pooled_width(model.attrs["pooling"], shim_of(model).width)

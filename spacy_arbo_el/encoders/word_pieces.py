@@ -151,16 +151,13 @@ class WordPieceTokenizer:
         return readable & ((n_unknown == 0) | (n_letters > 0))
 
     def _have_letters(self, ids: np.ndarray) -> np.ndarray:
-        """Known word pieces that have a letter."""
         distinct, place = np.unique(ids, return_inverse=True)
         names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
         letters = [any(c.isalpha() for c in name) for name in names]
         return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> list[int]:
-        """Find texts with unknown words of mixed characters. Letters and symbols may stand side
-        by side.
-        """
+        """Find texts with unknown words in which letters and symbols stand side by side."""
         return [
             number
             for number, (text, encoding) in enumerate(zip(texts, encodings))
@@ -203,15 +200,12 @@ def _is_of_word(character: str) -> bool:
 
 
 def _symbol_borders(word: str) -> list[int]:
-    """Borders between letters and symbols inside a word."""
     kinds = [_is_of_word(character) for character in word]
     return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
 
 
 def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:
-    """Return whether borders cut a word piece: (n,) bool. Borders are (n, k), those of each
-    mention.
-    """
+    """(n,) bool, whether borders (n, k), those of each mention, cut a word piece."""
     if not len(located.starts):
         return np.zeros(len(borders), dtype=bool)
     piece = np.searchsorted(located.starts, borders, side="left") - 1

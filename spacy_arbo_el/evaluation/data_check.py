@@ -105,8 +105,8 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
             "pairs of entities that are probably one",
             [" = ".join(named(one, titles.get(one, "")) for one in pair) for pair in pairs],
             survey.size,
-            "A link to the other one counts as wrong. Merge them (arbo kb merge KB OLD NEW), or "
-            "tell them apart by types and aliases.",
+            "A link to the other one counts as wrong. Merge them (kb.merge), or tell them apart by "
+            "types and aliases.",
         ),
         _finding(
             "entities without a name",
@@ -118,7 +118,6 @@ def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
 
 
 def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Finding:
-    """Make a finding with its most frequent places as examples."""
     counts = Counter(places)
     shown = (
         f"{place} ({n} times)" if n > 1 else place for place, n in counts.most_common(EXAMPLES)
@@ -201,7 +200,6 @@ def _ambiguous(known: KnownMentions) -> Finding:
 
 
 def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
-    """Forms with the most meanings come first."""
     return -len(item[1]), item[0]
 
 
@@ -226,8 +224,8 @@ def _nameless(kb: ArboKB, known: KnownMentions) -> Finding:
         "mentions by a name of no entity, of nearly all",
         nameless if suspicious else (),
         len(texts),
-        "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need a "
-        "--separator.",
+        "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need "
+        "--option separator=SEPARATOR.",
     )
 
 

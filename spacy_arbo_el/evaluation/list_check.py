@@ -26,9 +26,7 @@ class _Owners:
 
     @property
     def is_told(self) -> bool:
-        """Return whether something tells them apart: frequencies, or a description of all but
-        one.
-        """
+        """Return whether frequencies, or descriptions of all but one, tell them apart."""
         return len(self.frequencies) > 1 or self.described >= self.count - 1
 
 
@@ -62,7 +60,6 @@ class _Tally:
     described: int = 0
 
     def add(self, entity: Entity, stop_words: Container[str]) -> None:
-        """Count an entity. stop_words: Of the language, in lower case."""
         self.total += 1
         self.described += bool(entity.description)
         self.keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
@@ -78,7 +75,6 @@ class _Tally:
             self.qualified.append(f"{entity.title!r}")
 
     def findings(self) -> list[Finding]:
-        """What the list lacks."""
         shared = [one for one in self.owners.values() if one.count > 1]
         untold = [one for one in shared if not one.is_told]
         untold.sort(key=lambda one: (-one.count, one.name))
@@ -128,5 +124,4 @@ def _is_word(name: str, stop_words: Container[str]) -> bool:
 
 
 def _finding(what: str, found: list[str], total: int, advice: str) -> Finding:
-    """A finding with its first examples."""
     return Finding(what, len(found), total, tuple(filter(None, found[:EXAMPLES])), advice)

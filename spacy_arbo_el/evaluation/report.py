@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..base.errors import Warnings
-from ..base.pages import page
 from ..corpora.reader import MentionCorpus
 from ..kb.knowledge_base import ArboKB
 from ..linker import ArboLinker, find_linker
@@ -19,6 +19,8 @@ from ..linking.documents import DocumentLinker
 from ..linking.stages import LinkingStages
 from ..mentions.labels import check_some_annotated
 from ..mentions.record import gold_ids
+from ..ranking.decisions import Independent, Inference
+from ..ranking.ranking import BestEvidence, Reranker
 from .outcomes import Outcome, outcomes
 from .scorer import recall_at, score_outcomes
 from .seen import Seen, score_by_seen, score_namesakes
@@ -139,25 +141,44 @@ def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
     return table_of_numbers(title, COLUMNS, cells)
 
 
-def as_page(
-    rows: Mapping[str, Mapping[str, Any]],
-    title: str,
-    notes: Sequence[str],
-    figures: Mapping[str, str],
-) -> str:
-    """Render scores and figures as one self-contained HTML page.
-
-    notes: Paragraphs under the table.
-    figures: Elements of SVG, by their titles.
-    """
-    cells = [(n, [_cell(row.get(key)) for key in COLUMNS.values()]) for n, row in rows.items()]
-    table = {"columns": list(COLUMNS), "rows": cells}
-    return page("report", title=title, notes=notes, figures=figures, **table)
-
-
 def _cell(value: Any) -> str:
     if value is None:
         return "–"
     if isinstance(value, tuple):
         return "–".join(f"{end:.3f}" for end in value)
     return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def with_inference(stages: LinkingStages, inference: Inference) -> LinkingStages:
+    """The stages with another inference procedure.
+
+    A procedure without exemplars ranks entities by their texts alone (``BestEvidence``).
+    """
+    reranker = stages.reranker if inference.n_exemplars else BestEvidence()
+    return replace(stages, inference=inference, reranker=reranker)
+
+
+def inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
+    """The rows of ``ROWS``, and those of the variants that a reranker has."""
+    rows = {
+        "names alone": with_inference(stages, Independent(n_exemplars=0)),
+        "without the graph": with_inference(stages, Independent(n_exemplars=8)),
+    }
+    if hasattr(stages.reranker, "variants"):
+        variants: dict[str, Reranker] = stages.reranker.variants()
+        rows.update({name: replace(stages, reranker=one) for name, one in variants.items()})
+    return {**rows, CONFIGURED: stages}
+
+
+def inference_outcomes(nlp: Language, examples: Sequence[Example]) -> dict[str, list[Outcome]]:
+    """Outcomes on gold mentions for several inference procedures.
+
+    ``ROWS`` says what they are. There is a row for each of the ``variants`` of the reranker too.
+
+    examples: Only the linker of the pipeline is run on them.
+    """
+    linker = find_linker(nlp)
+    return {
+        name: linked_outcomes(linker, stages, examples, linker.threshold)
+        for name, stages in inferences(linker.keeping_stages()).items()
+    }

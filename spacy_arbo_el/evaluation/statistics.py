@@ -86,7 +86,6 @@ def read_gold(
 
 
 def _doubtful_offsets(spans: Sequence[Span], tokenizer: Tokenizer | None) -> list[str]:
-    """Doubts about the offsets of each mention of a document."""
     if not spans:
         return []
     text = spans[0].doc.text
@@ -105,9 +104,7 @@ def _doubtful_offsets(spans: Sequence[Span], tokenizer: Tokenizer | None) -> lis
 
 
 def _cuts(text: str, place: int) -> bool:
-    """Return whether a place is within a word or number. Scripts without case may have no
-    spaces.
-    """
+    """Return whether a place is within a number, or a word of a script with case."""
     if not 0 < place < len(text):
         return False
     before = text[place - 1]

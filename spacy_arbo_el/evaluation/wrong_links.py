@@ -1,4 +1,4 @@
-"""Wrong links on annotated mentions. Each has a kind, and entities that were confused."""
+"""Wrong links on annotated mentions, by cause."""
 
 import re
 from collections import Counter
@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from spacy.tokens import Span
 
 from ..base.display import counted, shown_probability
-from ..base.pages import page
 from ..base.spellings import folded
 from ..corpora.table import csv_text
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
-from ..mentions.explanation import SHOWN, Explanation, outcome_of
+from ..mentions.explanation import SHOWN
 from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
 from .outcomes import Outcome
@@ -81,26 +80,6 @@ class WrongLink:
         """The linker's confidence in its error. For NIL, that no candidate is right."""
         return 1.0 - self.link.score if self.predicted == NIL else self.link.score
 
-    @property
-    def gold_name(self) -> str:
-        """The correct entities with their titles."""
-        names = (named(kb_id, self.titles.get(kb_id, "")) for kb_id in self.gold)
-        return ID_SEPARATOR.join(names) or NIL
-
-    @property
-    def predicted_name(self) -> str:
-        """The entity that it was linked to, with its title."""
-        return named(self.predicted, self.titles.get(self.predicted, ""))
-
-    def explained(self, threshold: float) -> Explanation:
-        """Reason of the wrong link. threshold: The linker's, to say what fell below it."""
-        reason = self.kind
-        if self.rank:
-            score = shown_probability(self.link.scores[self.rank - 1])
-            reason += f", number {self.rank} of {len(self.link.ids)} with a probability of {score}"
-        outcome = outcome_of(self.link, self.titles.get(self.predicted, ""), threshold)
-        return Explanation(self.text, self.link, outcome, self.titles, self.gold_name, reason)
-
     def row(self) -> tuple[object, ...]:
         """The values of ``COLUMNS``."""
         best = (
@@ -150,7 +129,6 @@ def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
 
 
 def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[str]]:
-    """Ids of entities by their case-folded names."""
     names = linker.kb.entities.with_names(sorted({folded(text) for text in texts}))
     ids = linker.kb.entities.ids_at(sorted({p for group in names.values() for p in group}))
     return {name: {ids[p] for p in group} for name, group in names.items()}
@@ -227,20 +205,6 @@ def sentence_of(span: Span) -> tuple[str, str, str]:
     return before, text[start:end], after
 
 
-def by_kind(wrong: Iterable[WrongLink]) -> dict[str, list[WrongLink]]:
-    """Wrong links by kind, the most frequent kind first."""
-    groups: dict[str, list[WrongLink]] = {}
-    for one in wrong:
-        groups.setdefault(one.kind, []).append(one)
-    return dict(sorted(groups.items(), key=lambda item: -len(item[1])))
-
-
-def confusions(wrong: Iterable[WrongLink]) -> list[tuple[int, str, str]]:
-    """Count which entity was linked instead of which. (count, gold, predicted)."""
-    counts = Counter((one.gold_name, one.predicted_name) for one in wrong)
-    return [(count, *names) for names, count in counts.most_common()]
-
-
 def summary(wrong: Sequence[WrongLink], total: int) -> str:
     """Count wrong links per kind and trait, as text.
 
@@ -249,7 +213,8 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
     text = f"{counted(len(wrong), 'wrong link')} on {counted(total, 'mention')}"
     if not wrong:
         return text
-    kinds = ", ".join(f"{kind} {len(group)}" for kind, group in by_kind(wrong).items())
+    counts = Counter(one.kind for one in wrong).most_common()
+    kinds = ", ".join(f"{kind} {count}" for kind, count in counts)
     traits = Counter(trait for one in wrong for trait in one.traits)
     hard = ", ".join(f"{trait} {traits[trait]}" for trait in TRAITS if traits[trait])
     return f"{text}: {kinds}" + (f".\nAmong them: {hard}" if hard else "")
@@ -258,14 +223,3 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 def as_csv(wrong: Iterable[WrongLink]) -> str:
     """Format wrong links as CSV in the order given. There is a header."""
     return csv_text(COLUMNS, (one.row() for one in wrong))
-
-
-def to_html(wrong: Sequence[WrongLink], total: int, threshold: float) -> str:
-    """A complete HTML page. The confusions, and each wrong link under its kind.
-
-    wrong: In the order to begin with.
-    total: The number of gold mentions.
-    threshold: The linker's, to say what fell below it.
-    """
-    about = {"summary": summary(wrong, total), "pairs": confusions(wrong)}
-    return page("wrong_links", **about, groups=by_kind(wrong), threshold=threshold)

@@ -187,7 +187,6 @@ def fit_in_parts(
 
 
 def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> LinkingStages:
-    """The stages with curves of texts and exemplars that fit."""
     calibration = fit_evidence(mentions.neighbours, mentions.gold, stages.calibration)
     return replace(stages, calibration=calibration)
 

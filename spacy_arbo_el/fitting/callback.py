@@ -95,7 +95,6 @@ class Calibrate:
 
 
 def _state_of(nlp: Language) -> dict[str, Any]:
-    """Describe the vectors that are saved, and whether all entities are searched."""
     state = {}
     for name, linker in linkers_of(nlp).items():
         linker.encoder.end_training()

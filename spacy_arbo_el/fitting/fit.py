@@ -1,18 +1,21 @@
-"""``linker.fit``: annotated documents, used in the way that is best on documents held out."""
+"""``linker.fit`` and ``arbo fit``: documents used in the way that is best on documents held out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from typing import NamedTuple
 
 from rich.console import Console
 from spacy.tokens import Doc
 
 from ..base.log import log
 from ..linker import ArboLinker
-from .held_out import fit_held_out
+from .held_out import HeldOutFit, fit_held_out
 from .ways import (
     FOLDS,
+    TRAINED,
     FitComparison,
+    Train,
     check_documents,
     check_way,
     compare_ways,
@@ -42,6 +45,40 @@ class FitResult:
         return f"{console.file.getvalue()}{self.comparison.advice}"  # type: ignore[attr-defined]
 
 
+class ChosenWay(NamedTuple):
+    """A way to use documents.
+
+    name: One of ``WAYS``.
+    fit: What calibrating with the documents gives; None for a training.
+    comparison: All ways on documents held out; None where the way was given.
+    """
+
+    name: str
+    fit: HeldOutFit | None
+    comparison: FitComparison | None
+
+
+def choose_way(
+    linker: ArboLinker,
+    docs: Sequence[Doc],
+    way: str | None,
+    by: str,
+    folds: int,
+    say: Callable[[str], None],
+    train: Train | None = None,
+) -> ChosenWay:
+    """The way that was given, or that which is best on documents held out.
+
+    docs: Documents with annotated mentions, see ``check_documents``.
+    say, train: As in ``compare_ways``.
+    """
+    if not way:
+        comparison = compare_ways(linker, docs, by=by, folds=folds, train=train, say=say)
+        return ChosenWay(comparison.best.name, comparison.fit, comparison)
+    fit = None if way == TRAINED else fit_held_out(linker, docs, folds, criterion(by))
+    return ChosenWay(way, fit, None)
+
+
 def fit_linker(
     linker: ArboLinker,
     docs: Iterable[Doc],
@@ -50,13 +87,10 @@ def fit_linker(
     folds: int = FOLDS,
 ) -> FitResult:
     """Use annotated documents. See ``ArboLinker.fit``."""
-    annotated = check_documents(linker, list(docs), by)
     if way is not None:
         check_way(way, is_trained=False)
-        fit = fit_held_out(linker, annotated, folds, criterion(by))
-        use_way(linker, annotated, way, fit)
-        return FitResult(way, None)
-    comparison = compare_ways(linker, annotated, by=by, folds=folds, say=log.info)
-    taken = comparison.best.name
-    use_way(linker, annotated, taken, comparison.fit)
-    return FitResult(taken, comparison)
+    annotated = check_documents(linker, list(docs), by)
+    chosen = choose_way(linker, annotated, way, by, folds, log.info)
+    if chosen.fit is not None:
+        use_way(linker, annotated, chosen.name, chosen.fit)
+    return FitResult(chosen.name, chosen.comparison)

@@ -86,16 +86,6 @@ def plot_recall(rows: Mapping[str, Mapping[str, Any]]) -> "Figure":
     return figure
 
 
-def inline_svg(figure: "Figure") -> str:
-    """A figure as an element of an HTML page."""
-    import matplotlib
-
-    data = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": "arbo"}):
-        figure.savefig(data, format="svg", metadata={"Date": None})
-    return data.getvalue()[data.getvalue().index("<svg") :]
-
-
 def save_figure(figure: "Figure", path: Path) -> None:
     """Write a figure in the format of its suffix. See ``check_figure``."""
     check_figure(path)

@@ -123,7 +123,6 @@ def _sampled(
 def _values(
     score: Score, judged: np.ndarray, has_gold: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """A score at T thresholds for S ways to weigh mentions, (T, S)."""
     linked, correct = judged
     if isinstance(score, str):
         return scores_of_links(linked, correct, has_gold, weights)[score]
@@ -183,7 +182,6 @@ def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> l
 
 
 def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> list[Span]:
-    """The annotated mentions whose labels are discarded."""
     mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
     return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
 
@@ -294,7 +292,6 @@ def _rates(
 
 
 def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """The quotient, 0 where the divisor is."""
     return part / np.where(whole > 0, whole, 1)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ..base.compiling import numba_jit
 from .edges import check_floats, check_integers
 from .levels import Joins
-from .union_find import find
+from .linkage import find
 
 
 def average_joins(
@@ -53,7 +53,6 @@ def average_joins(
 def _mean_dissimilarity(
     total: np.ndarray, square: np.ndarray, size: np.ndarray, a: Any, b: Any, scale: float
 ) -> float:
-    """The mean dissimilarity of the members of two clusters."""
     product = 0.0
     for column in range(total.shape[1]):
         product += total[a, column] * total[b, column]

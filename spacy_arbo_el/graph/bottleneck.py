@@ -91,7 +91,6 @@ def _outgoing(
 
 @jit_helper
 def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
-    """Move a heap's mention at ``at`` up to its place."""
     item = heap[at]
     key = item.key
     mention = item.mention
@@ -110,7 +109,6 @@ def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
 
 @jit_helper
 def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
-    """Move a heap's mention at ``at`` down to its place."""
     item = heap[at]
     key = item.key
     mention = item.mention

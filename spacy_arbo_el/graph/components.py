@@ -6,8 +6,8 @@ from scipy.sparse.csgraph import connected_components
 
 from ..base.compiling import numba_jit
 from .edges import Graph, incoming
+from .linkage import find
 from .linking import arborescence_of, trace, weights_of
-from .union_find import find
 
 LEFTOVERS = ("weak", "strong", "arborescence")
 

@@ -14,8 +14,7 @@ from ..base.compiling import numba_jit
 from .components import strong_labels
 from .contraction import contract
 from .edges import NO_KEY, Graph, Incoming, edge_of
-from .linkage import linkage_edges
-from .union_find import find
+from .linkage import find, linkage_edges
 
 
 class Joins(NamedTuple):

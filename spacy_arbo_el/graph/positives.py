@@ -77,9 +77,7 @@ def gold_parents_1nn(
     queries: np.ndarray | None = None,
     metric: str = "ip",
 ) -> np.ndarray:
-    """Parents among entity, query and nearest gold mention (1-NN, §3.2). It is otherwise as
-    ``gold_parents``.
-    """
+    """``gold_parents`` among entity, query and nearest gold mention (1-NN, §3.2)."""
     vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
     rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
     neighbour = np.full(len(rows), -1, np.int64)
@@ -130,7 +128,6 @@ def gold_parents_1rand(
 
 
 def _for_each(function: Callable[[int], None], clusters: np.ndarray, work: int) -> None:
-    """Call a function per cluster, in parallel for much work."""
     if len(clusters) < 2 or work < WORTH_THREADS:
         for cluster in clusters:
             function(cluster)

@@ -220,7 +220,7 @@ class Database:
                 self.connection.execute("ROLLBACK")
 
     @contextmanager
-    def hurrying(self) -> Iterator[None]:
+    def bulk_loading(self) -> Iterator[None]:
         """Write without waiting for the disk, and index names at the end.
 
         Only for a new file that is closed afterwards, since a kill may damage it.
@@ -294,7 +294,6 @@ class Database:
 
 
 def _remove_in(process: int, folder: Path) -> None:
-    """Remove a folder, except in a forked process."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 

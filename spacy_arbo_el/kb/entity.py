@@ -78,9 +78,7 @@ class Entity:
             object.__setattr__(self, "title", self.id)
 
     def _check_texts(self) -> None:
-        """Raise ValueError for a text that cannot be stored. It is no string, or has other
-        characters.
-        """
+        """Raise ValueError for a text that is no string, or has characters that can't be stored."""
         texts = (self.id, self.title, self.description, *self.aliases, *self.types)
         try:
             joined = "".join(texts)
@@ -114,7 +112,6 @@ class Entity:
         return f"Entity({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the fields that are not empty."""
         names = ", ".join(self.aliases[:SHOWN_ALIASES]) + self._more_aliases
         fields = {
             "description": shortened(self.description, 400),
@@ -128,7 +125,6 @@ class Entity:
 
     @property
     def _more_aliases(self) -> str:
-        """Number of aliases that are not shown."""
         rest = len(self.aliases) - SHOWN_ALIASES
         return f", … and {rest} more" if rest > 0 else ""
 
@@ -193,7 +189,6 @@ def json_of(meta: dict[str, Any]) -> str:
 
 
 def _is_deeper(value: Any, levels: int) -> bool:
-    """Return whether JSON is nested deeper than some levels."""
     inner = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (dict, list, tuple)):
         return False

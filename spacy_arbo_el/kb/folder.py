@@ -279,9 +279,7 @@ def _schema_of(database: Database) -> Schema:
 
 
 def check_complete(path: Path) -> None:
-    """Raise ValueError if a folder lacks the database. It says what the folder seems to be
-    instead.
-    """
+    """Raise ValueError for a folder without a database, with what it seems to be instead."""
     if (path / DATABASE).is_file():
         return
     if (path / "entities.jsonl").is_file():

@@ -28,7 +28,7 @@ from .entity import Entity
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
 from .redirects import usable
-from .storage import Home, Storage, open_home, restore
+from .storage import SourceFolder, Storage, open_source, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
@@ -74,7 +74,7 @@ class ArboKB(KnowledgeBase):
         kb = cls(Vocab() if vocab is None else vocab)
         lock = folder.lock(path)
         try:
-            kb._use(*open_home(path, lock))
+            kb._use(*open_source(path, lock))
             folder.remove_leftovers(path)
             return kb
         except BaseException:
@@ -146,9 +146,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def guard(self) -> SharedLock:
-        """Lock with linking as readers and edits as writers. So nothing changes while documents
-        are linked.
-        """
+        """Linking takes this lock as a reader, and edits as writers."""
         return self.storage.guard
 
     @property
@@ -177,7 +175,6 @@ class ArboKB(KnowledgeBase):
             return f"ArboKB({where}, closed)"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the first entities."""
         columns = ("id", "title", "types", "description")
         try:
             first = list(islice(self, SHOWN_ROWS))
@@ -203,9 +200,7 @@ class ArboKB(KnowledgeBase):
         return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
 
     def get(self, entity_id: str) -> Entity:
-        """Get an entity by id; KeyError if there is none. An id that was merged into another
-        leads to that one.
-        """
+        """Get an entity by its id, or by one that was merged into it; KeyError if there is none."""
         return self.entities.get(entity_id)
 
     def transaction(self) -> AbstractContextManager[Any]:
@@ -280,7 +275,7 @@ class ArboKB(KnowledgeBase):
     @property
     def has_changed_outside(self) -> bool:
         """Return whether another program has edited the folder."""
-        return self.storage.home is not None and self.storage.changed_folder() is not None
+        return self.storage.source is not None and self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it.
@@ -294,7 +289,7 @@ class ArboKB(KnowledgeBase):
         with self.guard.writing():
             path = self.storage.changed_folder()
             if path is not None:
-                self._use(*open_home(path))
+                self._use(*open_source(path))
             return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
@@ -307,13 +302,16 @@ class ArboKB(KnowledgeBase):
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._use(*open_home(folder.find(Path(path))))
+        return self._use(*open_source(folder.find(Path(path))))
 
     def _use(
-        self, database: Database, home: Home | None = None, vectors: dict[str, Any] | None = None
+        self,
+        database: Database,
+        source: SourceFolder | None = None,
+        vectors: dict[str, Any] | None = None,
     ) -> "ArboKB":
         with self.guard.writing():
-            self.storage.use(database, home)
+            self.storage.use(database, source)
             self.vectors.reloaded()
             if vectors is not None:
                 self.vectors.from_dict(vectors)
@@ -346,9 +344,7 @@ class ArboKB(KnowledgeBase):
         return self.vectors.of_entity(entity)
 
     def get_candidates(self, mention: Span) -> list[Candidate]:
-        """Entities with a name equal to the mention. Case does not count; they are in the order
-        of the KB.
-        """
+        """Entities that have the mention as a name, in any case, in the order of the KB."""
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:

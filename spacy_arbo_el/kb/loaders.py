@@ -108,7 +108,6 @@ def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
 
 
 def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    """Add both lines of a duplicated id to an error."""
     lines = [line_of(source, error.id, nth) for nth in (1, 2)]
     if not all(lines):
         return error
@@ -141,7 +140,7 @@ def build(
     with replacing_kb(path, overwrite=overwrite) as folder:
         merged = _merged_ids(path) if (path / DATABASE).is_file() else {}
         with ArboKB.create(folder, dtype=dtype) as kb:
-            with kb.database.hurrying():
+            with kb.database.bulk_loading():
                 report = import_into(kb, source, format, **options)
             report.merged = carried_over(kb.entities, merged)
             kb.redirect(report.merged.kept)

@@ -87,7 +87,6 @@ def similar_names(
 
 
 def _names_to_compare(entities: EntityStore, wanted: set[str]) -> list[tuple[int, str]]:
-    """Case-folded names that share most trigrams, with positions."""
     shared: dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, wanted):
         for (number,) in entities.database.rows(

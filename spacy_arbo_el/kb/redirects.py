@@ -52,9 +52,7 @@ def by_entity(redirects: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _end(redirects: Mapping[str, str], old: str) -> str:
-    """Resolve an id through replaced terms. An obsolete term may be replaced by one that is,
-    too.
-    """
+    """Resolve an id through replaced terms. These may be replaced by obsolete ones."""
     passed = {old}
     while (new := redirects[old]) in redirects and new not in passed:
         passed.add(new)

@@ -52,17 +52,24 @@ def match_spellings(
 
 
 def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[str]) -> list[str]:
-    """Names that strings are to be read as, since they are these in another spelling.
+    """What strings are to be read as: the names that they are in another spelling.
 
     strings: The mentions, normalized.
     written: The mentions before that.
-    RETURNS: "" for a string that is a name itself, or another spelling of none or of names that
-        differ.
+    RETURNS: "" for a string that stays, since it is a name itself, or another spelling of none or
+        of names that differ. It gets the compatible form of Unicode, in which names are compared.
     """
     matches = match_spellings(entities, strings, written)
     positions = {position for one in matches if one is not None for position in one.positions}
     names = {position: entity.names for position, entity in entities.at_all(positions).items()}
-    return ["" if one is None else _common_name(one, names) for one in matches]
+    found = ["" if one is None else _common_name(one, names) for one in matches]
+    return [name or _compatible_form(own) for name, own in zip(found, strings)]
+
+
+def _compatible_form(string: str) -> str:
+    """The compatible form of a string; "" where it has that already."""
+    form = compatible(string)
+    return "" if form == string else form
 
 
 def _is_name(found: Found, own: str) -> bool:

@@ -20,7 +20,7 @@ from .vector_files import check_dtype
 
 
 @dataclass(frozen=True)
-class Home:
+class SourceFolder:
     """The folder that the entities of a knowledge base came from.
 
     path: The folder.
@@ -37,7 +37,7 @@ class Home:
     is_current: bool = True
 
 
-def open_home(path: Path, lock: FileLock | None = None) -> tuple[Database, Home]:
+def open_source(path: Path, lock: FileLock | None = None) -> tuple[Database, SourceFolder]:
     """Open a folder; ValueError where it is damaged.
 
     lock: The right to write; None to read. No writer is kept waiting by readers of a small database
@@ -55,7 +55,7 @@ def open_home(path: Path, lock: FileLock | None = None) -> tuple[Database, Home]
         raise
     if database is not opened:
         opened.close()
-    return database, Home(path, lock, stamp, state)
+    return database, SourceFolder(path, lock, stamp, state)
 
 
 def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
@@ -84,19 +84,19 @@ def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
 class Storage:
     """The database of a knowledge base, in memory or in a file.
 
-    The file is that of ``home`` for a writer, whose edits are in it once they are committed, and
-    for a reader of a large one, whose first edit copies it. What has no home is in memory.
+    The file is that of ``source`` for a writer, whose edits are in it once they are committed, and
+    for a reader of a large one, whose first edit copies it. What has no source is in memory.
 
     database: The SQLite database.
     entities: The entities in it.
-    home: The folder that they came from; None where they came from none.
+    source: The folder that they came from; None where they came from none.
     edits: Grows with every change.
     guard: Threads that link have it as readers, edits as writers.
     """
 
     database: Database
     entities: EntityStore
-    home: Home | None
+    source: SourceFolder | None
 
     def __init__(self, dtype: str):
         self.edits = 0
@@ -112,23 +112,23 @@ class Storage:
             dtype=check_dtype(dtype),
         )
 
-    def _set(self, database: Database, home: Home | None) -> None:
+    def _set(self, database: Database, source: SourceFolder | None) -> None:
         self.database = database
         self.entities = EntityStore(database)
-        self.home = home
+        self.source = source
         self.edits += 1
 
-    def use(self, database: Database, home: Home | None = None) -> None:
+    def use(self, database: Database, source: SourceFolder | None = None) -> None:
         """Use another database from now on. The present one is closed."""
         self.close()
-        self._set(database, home)
+        self._set(database, source)
 
     def close(self) -> None:
         """Close the database and give up the right to write."""
         self.database.close()
-        if self.home is not None and self.home.lock is not None:
-            self.home.lock.release()
-            self.home = replace(self.home, lock=None, is_current=False)
+        if self.source is not None and self.source.lock is not None:
+            self.source.lock.release()
+            self.source = replace(self.source, lock=None, is_current=False)
 
     @property
     def dtype(self) -> str:
@@ -138,17 +138,17 @@ class Storage:
     @property
     def folder(self) -> Path | None:
         """The folder that the entities came from."""
-        return None if self.home is None else self.home.path
+        return None if self.source is None else self.source.path
 
     @property
     def open_folder(self) -> Path | None:
         """The folder that is open for writing."""
-        return None if self.home is None or self.home.lock is None else self.home.path
+        return None if self.source is None or self.source.lock is None else self.source.path
 
     @property
-    def is_in_home(self) -> bool:
+    def is_unedited(self) -> bool:
         """Return whether the entities are those in the folder that they came from."""
-        return self.home is not None and self.home.is_current
+        return self.source is not None and self.source.is_current
 
     @contextmanager
     def editing(self) -> Iterator[EntityStore]:
@@ -156,9 +156,9 @@ class Storage:
         with self.guard.writing():
             outermost = not self.database.in_transaction
             if outermost and self.open_folder is None:
-                self._leave_home()
+                self._detach()
             with self.database.transaction():
-                if outermost and not self.is_in_home:
+                if outermost and not self.is_unedited:
                     # What others save of the folder's state is not of this one.
                     self.database.set(uuid=uuid.uuid4().hex)
                 yield self.entities
@@ -166,28 +166,28 @@ class Storage:
                     self.database.set(generation=self.database.get("generation") + 1)
             self.edits += outermost
 
-    def _leave_home(self) -> None:
+    def _detach(self) -> None:
         """Have entities of one's own, which do not follow the folder any more."""
-        if self.home is not None:
-            self.home = replace(self.home, is_current=False)
+        if self.source is not None:
+            self.source = replace(self.source, is_current=False)
         if not self.database.writable:
-            self.use(self.database.copy(), self.home)
+            self.use(self.database.copy(), self.source)
 
     def changed_folder(self) -> Path | None:
         """The folder that was read, if another program has edited it since; else None."""
-        if self.home is None or self.home.lock is not None:
+        if self.source is None or self.source.lock is not None:
             return None
         # No edit is made meanwhile, whose own note this one would replace.
         with self.guard.reading():
-            home = self.home
-            stamp = folder.stamp(self.home.path)
-            if not home.is_current or (stamp is not None and stamp == home.stamp):
+            source = self.source
+            stamp = folder.stamp(self.source.path)
+            if not source.is_current or (stamp is not None and stamp == source.stamp):
                 return None
-            state = folder.state(home.path)
-            if state is not None and state != home.state and state[0] == home.state[0]:
-                return home.path
+            state = folder.state(source.path)
+            if state is not None and state != source.state and state[0] == source.state[0]:
+                return source.path
             # A folder that was replaced by another knowledge base is not followed any more.
-            self.home = replace(home, stamp=stamp, is_current=state == home.state)
+            self.source = replace(source, stamp=stamp, is_current=state == source.state)
             return None
 
     def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:

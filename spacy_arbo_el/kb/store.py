@@ -118,9 +118,7 @@ class EntityStore:
         return position
 
     def get(self, entity_id: str) -> Entity:
-        """Get an entity by id; KeyError if there is none. An id that was merged into another
-        leads to that one.
-        """
+        """Get an entity by its id, or by one that was merged into it; KeyError if there is none."""
         return self.at(self.require(entity_id))
 
     def at(self, position: int) -> Entity:
@@ -206,9 +204,7 @@ class EntityStore:
         return [position for (position,) in rows]
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
-        """Positions of entities with or without a type: (n,) int64. Entities without a type
-        count for all types.
-        """
+        """Positions of the entities of any of these types, or without a type: (n,) int64."""
         statement = f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"
         rows = self.database.rows_among(statement, [*types, ""])
         return np.array([position for (position,) in rows], dtype=np.int64)
@@ -318,7 +314,6 @@ class EntityStore:
         return count
 
     def _own(self, ids: Iterable[str]) -> dict[str, int]:
-        """The positions of ids that are an entity's own."""
         statement = f"SELECT id, position FROM entity WHERE id {IN}"
         return dict(self.database.rows_among(statement, ids))
 
@@ -349,9 +344,7 @@ class EntityStore:
         self._write(positions, list(latest.values()))
 
     def _upsert(self, first_new: int, batch: list[Entity]) -> None:
-        """Update or add a batch of entities. first_new: Entities at this position and later ones
-        were added by earlier batches.
-        """
+        """Update or add a batch. Entities from ``first_new`` on were added by earlier batches."""
         own = self._own([entity.id for entity in batch])
         for entity_id, position in own.items():
             if position >= first_new:
@@ -373,7 +366,6 @@ class EntityStore:
         self.database.set(entities=len(self) - len(own))
 
     def _note(self, positions: Sequence[int]) -> None:
-        """Note that entities are added, changed or removed by the present edit."""
         self.changes.add(positions)
         generation = self.database.get("generation") + 1
         self.database.many(

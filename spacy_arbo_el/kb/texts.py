@@ -86,7 +86,6 @@ class TextRows:
         )
 
     def _keys_of(self, positions: list[int]) -> dict[int, list[int]]:
-        """The keys of entities that have texts."""
         rows = np.flatnonzero(np.isin(self.owners, positions)) if positions else positions
         keys: dict[int, list[int]] = {}
         for position, key in zip(self.owners[rows].tolist(), self.keys[rows].tolist()):

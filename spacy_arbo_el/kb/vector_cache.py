@@ -12,6 +12,7 @@ import uuid
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -44,11 +45,35 @@ FEW = 1000
 MOST_KEPT = 4
 # How many rows a block has, and its checksum.
 _BLOCK = struct.Struct("<qq")
-# What a cache knows of its files.
-_STATE = (
-    *("_sorted", "_row_of", "_vectors", "_readable"),
-    *("_header", "_file_width", "_end", "damage"),
-)
+
+
+@dataclass
+class _KnownFiles:
+    """What a cache knows of its files.
+
+    vectors: All vectors, in the order of the file.
+    sorted: (n,) int64, the keys of those that can be used, ascending.
+    row_of: (n,) int64, the row of each of these keys.
+    readable: (rows,) bool, the vectors that are no zeros.
+    header: The first bytes of both files; empty for no files.
+    width: The length of a vector in the files.
+    end: The first byte of the file of keys that was not read.
+    damage: The problem of the files; "" for none.
+    """
+
+    vectors: AppendOnly
+    sorted: np.ndarray
+    row_of: np.ndarray
+    readable: np.ndarray
+    header: bytes = b""
+    width: int = 0
+    end: int = HEADER
+    damage: str = ""
+
+    @classmethod
+    def empty(cls, dtype: str) -> "_KnownFiles":
+        none = np.zeros(0, dtype=np.int64)
+        return cls(AppendOnly.empty(dtype), none, none, np.zeros(0, dtype=bool))
 
 
 class VectorCache:
@@ -57,7 +82,6 @@ class VectorCache:
     about: What the vectors are.
     folder: The folder of their files; None to keep them in memory.
     most_checked: Files of at most this many bytes are compared with their checksums.
-    damage: The problem of the files; "" for none. Vectors that are damaged count as missing.
     """
 
     def __init__(
@@ -83,27 +107,24 @@ class VectorCache:
                 os.utime(self._path(".keys"))
 
     def _forget(self) -> None:
-        none = np.zeros(0, dtype=np.int64)
-        self._sorted = none
-        self._row_of = none
-        self._vectors = AppendOnly.empty(self.about.dtype)
-        self._readable = np.zeros(0, dtype=bool)
-        self._header = b""
-        self._file_width = 0
-        self._end = HEADER
-        self.damage = ""
+        self._state = _KnownFiles.empty(self.about.dtype)
+
+    @property
+    def damage(self) -> str:
+        """The problem of the files; "" for none. Vectors that are damaged count as missing."""
+        return self._state.damage
 
     def _path(self, suffix: str) -> Path:
         assert self.folder is not None
         return self.folder.path / f"{self.about.name}{suffix}"
 
     def __len__(self) -> int:
-        return self._vectors.length
+        return self._state.vectors.length
 
     @property
     def width(self) -> int:
         """The length of a vector; 0 if there are none."""
-        return self._vectors.buffer.shape[1] if len(self) else 0
+        return self._state.vectors.buffer.shape[1] if len(self) else 0
 
     # Reading
 
@@ -131,35 +152,34 @@ class VectorCache:
         with self._lock:
             rows = self._find(keys)
             if (rows < 0).any() and self.folder is not None:
-                known = {name: vars(self)[name] for name in _STATE}
+                known = replace(self._state)
                 self._read()
                 again = self._find(keys)
                 if ((rows >= 0) & (again < 0)).any():
                     # The files were replaced by others, or are being replaced. What was mapped
                     # stays readable.
-                    vars(self).update(known)
+                    self._state = known
                 else:
                     rows = again
-            return self._vectors.rows, self._readable, rows
+            return self._state.vectors.rows, self._state.readable, rows
 
     def _find(self, keys: np.ndarray) -> np.ndarray:
-        if not len(self._sorted):
+        if not len(self._state.sorted):
             return np.full(len(keys), -1, dtype=np.int64)
-        place = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
-        return np.where(self._sorted[place] == keys, self._row_of[place], -1)
+        place = np.minimum(np.searchsorted(self._state.sorted, keys), len(self._state.sorted) - 1)
+        return np.where(self._state.sorted[place] == keys, self._state.row_of[place], -1)
 
     def _read(self) -> None:
-        """Read what was added to the files since the last time."""
         try:
             with self._path(".keys").open("rb") as file:
                 header = file.read(HEADER)
                 # A shorter file is an older copy, such as a backup that was put back.
-                is_older = os.fstat(file.fileno()).st_size < self._end
-                if header != self._header or is_older:
+                is_older = os.fstat(file.fileno()).st_size < self._state.end
+                if header != self._state.header or is_older:
                     self._forget()
-                    self._file_width = self._check_header(header)
-                    self._header = header
-                file.seek(self._end)
+                    self._state.width = self._check_header(header)
+                    self._state.header = header
+                file.seek(self._state.end)
                 data = file.read()
             if data:
                 self._read_blocks(data)
@@ -185,13 +205,13 @@ class VectorCache:
         """
         path = self._path(".bin")
         start = len(self)
-        width = self._file_width
+        width = self._state.width
         stride = width * np.dtype(self.about.dtype).itemsize
         keys = []
         readable = []
         valid = []
         with path.open("rb") as file:
-            if file.read(HEADER) != self._header:
+            if file.read(HEADER) != self._state.header:
                 raise ValueError("it is of other vectors")
             rows = (os.fstat(file.fileno()).st_size - HEADER) // stride
             at = 0
@@ -214,26 +234,25 @@ class VectorCache:
             if len(usable):
                 # By the open file: the path may be that of another by now.
                 mapped = np.memmap(file, self.about.dtype, "r", HEADER, (end, width))
-                self._vectors = AppendOnly.of(np.asarray(mapped))
+                self._state.vectors = AppendOnly.of(np.asarray(mapped))
         if len(usable):
             self._index(np.concatenate(keys), start, usable)
-            self._readable = np.concatenate([self._readable, *readable])
-        self._end += at
+            self._state.readable = np.concatenate([self._state.readable, *readable])
+        self._state.end += at
         if not usable.all():
             self._note_damage("its checksum is wrong")
         elif at < len(data):
             self._note_damage("it is cut off")
 
     def _index(self, keys: np.ndarray, start: int, usable: np.ndarray) -> None:
-        """Note the keys of the rows from ``start`` on."""
         order = np.argsort(keys, kind="stable")
         order = order[usable[order]]
-        places = np.searchsorted(self._sorted, keys[order])
-        self._sorted = np.insert(self._sorted, places, keys[order])
-        self._row_of = np.insert(self._row_of, places, start + order)
+        places = np.searchsorted(self._state.sorted, keys[order])
+        self._state.sorted = np.insert(self._state.sorted, places, keys[order])
+        self._state.row_of = np.insert(self._state.row_of, places, start + order)
 
     def _note_damage(self, problem: str) -> None:
-        self.damage = problem
+        self._state.damage = problem
         warn_once(Warnings.W504.format(path=self._path(".bin"), problem=problem))
 
     # Writing
@@ -287,8 +306,8 @@ class VectorCache:
                     self._leave_folder(error)
             new_keys, new = self._new(keys, stored)
             self._index(new_keys, len(self), np.ones(len(new_keys), dtype=bool))
-            self._vectors = self._vectors.with_rows(new)
-            self._readable = np.concatenate([self._readable, has_vector(new)])
+            self._state.vectors = self._state.vectors.with_rows(new)
+            self._state.readable = np.concatenate([self._state.readable, has_vector(new)])
 
     def missing(self, keys: np.ndarray) -> np.ndarray:
         """The keys of texts that have no vector here, each once."""
@@ -303,32 +322,29 @@ class VectorCache:
             self.put(missing[found], vectors)
 
     def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys that are not here, each once, with their vectors."""
         first = np.sort(np.unique(keys, return_index=True)[1])
         first = first[self._find(keys[first]) < 0]
         return keys[first], vectors[first]
 
     def _write(self, keys: np.ndarray, vectors: np.ndarray) -> None:
-        """Add rows to the files."""
         if not len(keys):
             return
-        if self.damage and len(self):
+        if self._state.damage and len(self):
             # Other programs may have the damaged files open: they are not changed.
-            keys = np.concatenate([self._sorted, keys])
-            vectors = np.concatenate([self._vectors.rows[self._row_of], vectors])
+            keys = np.concatenate([self._state.sorted, keys])
+            vectors = np.concatenate([self._state.vectors.rows[self._state.row_of], vectors])
         assert self.folder is not None
         self.folder.make_room(self.about.name, vectors.nbytes + 9 * len(keys) + 2 * HEADER)
-        if self.damage or not self._header:
+        if self._state.damage or not self._state.header:
             self._create(vectors.shape[1])
         rows = np.ascontiguousarray(vectors).data
         part = keys.astype("<i8").tobytes() + has_vector(vectors).tobytes()
         block = _BLOCK.pack(len(keys), zlib.crc32(rows, zlib.crc32(part))) + part
         _write_at(self._path(".bin"), HEADER + len(self) * vectors[0].nbytes, rows)
-        _write_at(self._path(".keys"), self._end, block)
+        _write_at(self._path(".keys"), self._state.end, block)
         self._read()
 
     def _create(self, width: int) -> None:
-        """Begin new files."""
         assert self.folder is not None
         self.folder.remove(self.about.name)
         self._forget()
@@ -336,8 +352,8 @@ class VectorCache:
         header = json.dumps(about).encode("utf8").ljust(HEADER - 1) + b"\n"
         for suffix in (".bin", ".keys"):
             self._path(suffix).write_bytes(header)
-        self._header = header
-        self._file_width = width
+        self._state.header = header
+        self._state.width = width
 
     def _leave_folder(self, error: OSError) -> None:
         """Keep vectors in memory from now on."""
@@ -345,7 +361,7 @@ class VectorCache:
         log.info("The vectors are not kept in %s: %s", self.folder.path, error)
         if not len(self):
             self.folder.remove(self.about.name)
-        self._vectors = AppendOnly.of(np.array(self._vectors.rows))
+        self._state.vectors = AppendOnly.of(np.array(self._state.vectors.rows))
         self.folder = None
 
 
@@ -393,9 +409,8 @@ class VectorCaches:
         return cache
 
     def _place(self, about: VectorKind) -> VectorFolder | None:
-        """The folder that vectors are read from and written to; None for memory."""
-        home = self.storage.folder
-        folder = None if home is None else VectorFolder(home)
+        place = self.storage.folder
+        folder = None if place is None else VectorFolder(place)
         if folder is not None and (folder.is_writable or folder.has(about)):
             return folder
         return user_cache() if self.count > FEW else None

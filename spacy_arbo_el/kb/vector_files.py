@@ -82,7 +82,6 @@ class VectorFolder:
         return (self.path / f"{about.name}.keys").is_file()
 
     def _by_use(self, pattern: str) -> list[Path]:
-        """The files of keys, those used last first."""
         times = {}
         for path in self.path.glob(f"{pattern}.keys"):
             with suppress(OSError):

@@ -185,8 +185,8 @@ class EntityVectors:
 
     def encoders(self) -> list[str]:
         """Fingerprints of the encoders whose vectors are in the folder, those used last first."""
-        home = self.storage.folder
-        return [] if home is None else [kind.encoder for kind in VectorFolder(home).kinds(NAMES)]
+        place = self.storage.folder
+        return [] if place is None else [kind.encoder for kind in VectorFolder(place).kinds(NAMES)]
 
     def are_of(
         self, verbalize: Verbalization, fingerprint: str, among: np.ndarray | None = None
@@ -238,11 +238,11 @@ class EntityVectors:
         if self._cache is not None or self._has_looked:
             return
         self._has_looked = True
-        home = self.storage.folder
+        place = self.storage.folder
         texts = self._saved_texts("texts-*")
-        if home is None or texts is None:
+        if place is None or texts is None:
             return
-        folder = VectorFolder(home)
+        folder = VectorFolder(place)
         for kind in folder.kinds(NAMES):
             cache = VectorCache(kind, folder)
             if cache.has(texts.keys).any():
@@ -308,7 +308,6 @@ class EntityVectors:
         self._earlier = earlier._cache
 
     def _current_texts(self, verbalize: Verbalization) -> TextRows:
-        """The texts of the present entities."""
         texts = self._texts if self._gives_same(verbalize) else None
         identity = verbalization_identity(verbalize)
         if texts is None:
@@ -318,7 +317,6 @@ class EntityVectors:
         return texts.updated(self.storage.entities, verbalize)
 
     def _gives_same(self, verbalize: Verbalization) -> bool:
-        """Return whether a verbalization gives the texts in use."""
         if self._cache is None or verbalize is self._verbalize:
             return self._cache is not None
         identity = verbalization_identity(verbalize)
@@ -326,11 +324,11 @@ class EntityVectors:
 
     def _saved_texts(self, pattern: str) -> TextRows | None:
         """The texts in the folder, those used last; None without any of this database."""
-        home = self.storage.folder
-        if home is None:
+        place = self.storage.folder
+        if place is None:
             return None
         manifest = self.storage.database.manifest()
-        for path in sorted(home.glob(pattern), key=_modified, reverse=True):
+        for path in sorted(place.glob(pattern), key=_modified, reverse=True):
             with suppress(OSError, ValueError):
                 texts = TextRows.from_bytes(path.read_bytes())
                 if path.name == file_of(texts.identity) and texts.fits(manifest, texts.identity):
@@ -339,7 +337,6 @@ class EntityVectors:
         return None
 
     def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
-        """Use the vectors of texts from now on."""
         before = self._shown
         texts = every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
@@ -360,18 +357,18 @@ class EntityVectors:
         self.layout += not is_same
         self.epoch += not extends
         if not extends:
-            home = self.storage.folder
-            found = None if home is None else AttachedIndex.read(home, cache.about, texts.keys)
+            place = self.storage.folder
+            found = None if place is None else AttachedIndex.read(place, cache.about, texts.keys)
             self._index = found
 
     # Folders and bytes
 
     def _save_texts(self, texts: TextRows) -> None:
         """Write the texts beside their vectors, so that they need not be read from the entities."""
-        home = self.storage.folder
-        if home is None or not texts.identity or not self.storage.is_in_home:
+        place = self.storage.folder
+        if place is None or not texts.identity or not self.storage.is_unedited:
             return
-        path = home / file_of(texts.identity)
+        path = place / file_of(texts.identity)
         if self._saved[0] == path.name:
             since = self.storage.entities.changed_since(self._saved[1])
             # The next program takes in a few edits by itself.
@@ -380,16 +377,16 @@ class EntityVectors:
         with suppress(OSError):
             write_file(path, texts.to_bytes())
             self._saved = path.name, texts.generation
-            for old in sorted(home.glob("texts-*"), key=_modified, reverse=True)[MOST_KEPT:]:
+            for old in sorted(place.glob("texts-*"), key=_modified, reverse=True)[MOST_KEPT:]:
                 old.unlink(missing_ok=True)
 
     def keep_index(self, index: AttachedIndex) -> None:
         """Store a search index beside its rows. It replaces an older one."""
-        home = self.storage.folder
-        if home is not None and self._cache is not None:
+        place = self.storage.folder
+        if place is not None and self._cache is not None:
             self._saved = "", -1
             self._save_texts(self._texts)
-            index = index.write(home, self._cache.about, self._shown.keys)
+            index = index.write(place, self._cache.about, self._shown.keys)
         self._index = index
 
     def write(self, path: Path, uuid: str) -> None:

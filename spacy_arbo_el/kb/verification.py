@@ -61,12 +61,10 @@ def _derived_problems(path: Path) -> Iterator[str]:
 
 
 def _has_no_rows(path: Path) -> bool:
-    """Return whether a file of vectors has its header at most."""
     return path.is_file() and path.stat().st_size <= HEADER
 
 
 def _entity_problems(database: Database) -> Iterator[str]:
-    """Entities whose checksum is wrong."""
     try:
         for _ in EntityStore(database):
             pass
@@ -75,7 +73,6 @@ def _entity_problems(database: Database) -> Iterator[str]:
 
 
 def _trigram_problems(database: Database) -> Iterator[str]:
-    """Find deviations of the trigram index from the names."""
     # The check is a statement that writes, so it is made on a copy.
     with tempfile.TemporaryDirectory() as place:
         copy = database.copy(Path(place) / DATABASE)

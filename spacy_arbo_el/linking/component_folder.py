@@ -16,6 +16,7 @@ from typing import Any
 from ..base.errors import ArboError, Errors
 from ..kb import folder as kb_folder
 from ..kb.knowledge_base import ArboKB
+from ..storage.files import Checksum, Manifest
 from ..storage.folders import (
     FolderKind,
     check_replaceable,
@@ -24,7 +25,6 @@ from ..storage.folders import (
     replacing_folder,
     restore,
 )
-from ..storage.manifest import Checksum, Manifest
 
 FORMAT = "spacy-arbo-el.linker"
 VERSION = 3

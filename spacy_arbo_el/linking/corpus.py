@@ -34,7 +34,7 @@ from .coverage import (
     with_coverage,
 )
 from .documents import DocumentLinker
-from .stages import LinkingStages, Wording, make_links
+from .stages import LinkingStages, LinkTexts, make_links
 from .thresholds import ThresholdSetting, check_threshold, threshold_of
 
 # Gives the documents of a corpus, anew each time.
@@ -63,12 +63,12 @@ class CorpusLinks:
 
     mentions: Its mentions.
     decided: Their links and new entities.
-    wording: What the links refer to, as it was when they were made.
+    texts: What the links refer to, as it was when they were made.
     """
 
     mentions: CorpusMentions
     decided: CorpusDecisions
-    wording: Wording
+    texts: LinkTexts
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ class CorpusLinker:
         with self.stages.datastore.reading():
             mentions = self.gather(read)
             decided, new_entities = self.decide(mentions, threshold)
-            wording = self.stages.wording(mentions.candidates, decided.decisions)
-        return CorpusLinks(mentions, decided, wording), new_entities
+            texts = self.stages.link_texts(mentions.candidates, decided.decisions)
+        return CorpusLinks(mentions, decided, texts), new_entities
 
     def decide(
         self, mentions: CorpusMentions, threshold: float
@@ -330,7 +330,7 @@ class CorpusLinker:
             self._shown(mentions, np.array(rows, dtype=np.int64), links.decided.coverage),
             links.decided.decisions,
             links.decided.cluster_ids,
-            links.wording,
+            links.texts,
         )
 
     def write(self, doc: Doc, links: Sequence[Link]) -> None:

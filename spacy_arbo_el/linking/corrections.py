@@ -9,7 +9,7 @@ import srsly
 
 from ..base.arrays import TopK, resized_table
 from ..base.calibration import log_odds
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
@@ -123,7 +123,6 @@ class Corrections:
         return [self.items[one] for one in self._at([key[:3]]) if one != key]
 
     def _at(self, keys: Iterable[MentionKey]) -> list[CorrectionKey]:
-        """The corrections of mentions, by whatever label."""
         places = set(keys)
         return [key for key in self.items if key[:3] in places]
 

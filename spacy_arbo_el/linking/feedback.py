@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..base.errors import ArboError, Errors
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..kb.entity import NIL
 from ..mentions.getters import find_mentions
 from ..mentions.reader import MentionReader
@@ -148,7 +148,6 @@ class Feedback:
         return (kb_id,) if all(position == own for position in owners) else ()
 
     def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
-        """Stored ids of a mention without those rejected."""
         store = self.datastore.exemplars
         entities = self.datastore.kb.entities
         row = store.row(key_of(span))

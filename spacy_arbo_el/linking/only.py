@@ -66,7 +66,6 @@ class Only:
 
     @staticmethod
     def _without_type(datastore: Datastore) -> np.ndarray:
-        """(positions,) bool, the entities without a type, which ``of_types`` gives too."""
         entities = datastore.kb.entities
         mask = np.zeros(entities.positions, dtype=bool)
         mask[entities.of_types([])] = True

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..encoders.protocol import Encoder
 from ..mentions.record import MentionRecord
 from ..ranking.contexts import Descriptions, encode_contexts
@@ -113,7 +113,6 @@ class Reach:
     def _contexts(
         self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]
     ) -> "_Contexts":
-        """The contexts of some mentions and of corrections, encoded."""
         mentions, numbers = zip(*pairs)
         encoder = self.datastore.encoder
         vectors: dict[str, np.ndarray] = {}
@@ -128,7 +127,6 @@ class Reach:
 def _encoded(
     records: Sequence[MentionRecord], encoder: Encoder, kept: KeptResults | None
 ) -> dict[str, np.ndarray]:
-    """The vectors of mentions' passages, of length 1."""
     passages = list(dict.fromkeys(record.passage for record in records))
     return dict(zip(passages, encode_contexts(encoder, passages, kept)))
 

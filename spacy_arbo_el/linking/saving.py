@@ -27,7 +27,7 @@ from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..ranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
-from ..storage.manifest import Checksum
+from ..storage.files import Checksum
 from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
 from .settings import LiveSettings
@@ -288,7 +288,6 @@ def check_word_pieces(inputs: SpanInputs, model: Model) -> None:
 
 
 def _loaded_shims(tower: Model) -> "list[tuple[Model, EncoderShim]]":
-    """Loaded shims of a tower, each with its layer."""
     if not any(layer.shims for layer in tower.walk()):
         return []
     # Only transformers have shims, and only they need torch.

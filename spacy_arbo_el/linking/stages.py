@@ -12,8 +12,7 @@ from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
-from ..encoders.inputs import SpanInputs
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults, SpanInputs
 from ..encoders.protocol import Encoder
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
@@ -211,11 +210,11 @@ class LinkingStages:
             )
         return groups
 
-    def wording(self, candidates: TopK, decisions: Decisions) -> "Wording":
+    def link_texts(self, candidates: TopK, decisions: Decisions) -> "LinkTexts":
         """Ids, entities and exemplars that mentions' links refer to."""
         kb = self.datastore.kb
         exemplars = self.datastore.exemplars
-        return Wording.read(candidates, decisions, kb, exemplars)
+        return LinkTexts.read(candidates, decisions, kb, exemplars)
 
     # The stages in turn
 
@@ -266,10 +265,10 @@ class LinkingStages:
             candidates = ranked.ranking.candidates
             decisions = self.decide(ranked, threshold)
             groups = self.group_unlinked(batch, decisions)
-            wording = self.wording(candidates, decisions)
+            texts = self.link_texts(candidates, decisions)
         cluster_ids = numbers_within(batch.documents, groups)
         rows = range(len(batch))
-        links = make_links(rows, batch.records, ranked.ranking, decisions, cluster_ids, wording)
+        links = make_links(rows, batch.records, ranked.ranking, decisions, cluster_ids, texts)
         return LinkedMentions(ranked, decisions, links)
 
 
@@ -294,7 +293,7 @@ def least_logit(threshold: float) -> float:
 
 
 @dataclass(frozen=True)
-class Wording:
+class LinkTexts:
     """Data that links refer to, frozen when linking.
 
     ids: From positions in the knowledge base to ids.
@@ -309,7 +308,7 @@ class Wording:
     @classmethod
     def read(
         cls, candidates: TopK, decisions: Decisions, kb: ArboKB, exemplars: ExemplarStore
-    ) -> "Wording":
+    ) -> "LinkTexts":
         """Look up all that links refer to.
 
         candidates: Positions in the KB, (m, c).
@@ -336,7 +335,7 @@ def make_links(
     ranking: Ranking,
     decisions: Decisions,
     cluster_ids: Sequence[str],
-    wording: Wording,
+    texts: LinkTexts,
 ) -> list[Link]:
     """The ``Link`` of each of some of the m mentions.
 
@@ -349,8 +348,8 @@ def make_links(
     part = slice(mentions.start, mentions.stop)
     entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
-    ranked_ids = wording.ids_of(entities)
-    linked_ids = [wording.ids.get(p, "") for p in decisions.entities[part].tolist()]
+    ranked_ids = texts.ids_of(entities)
+    linked_ids = [texts.ids.get(p, "") for p in decisions.entities[part].tolist()]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
     probabilities = probability(ranking.candidates.scores).astype(np.float64)
     ranked_scores = np.round(probabilities, 4).tolist()
@@ -361,14 +360,14 @@ def make_links(
         ids = ranked_ids[row][:count]
         scores = ranked_scores[row][:count]
         first = entities[row, : min(count, N_TITLED)].tolist()
-        titles = [wording.titles.get(position, "") for position in first]
+        titles = [texts.titles.get(position, "") for position in first]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
             own = cluster_ids[mention], titles, presence[row]
             links.append(Link(NIL, best, ids, scores, (), *own))
             continue
         evidence = [
-            _evidence(step, records[mention], records, wording) for step in decisions.paths[mention]
+            _evidence(step, records[mention], records, texts) for step in decisions.paths[mention]
         ]
         score = round(link_scores[row], 4)
         link = Link(linked_ids[row], score, ids, scores, evidence, "", titles, presence[row])
@@ -377,13 +376,12 @@ def make_links(
 
 
 def _evidence(
-    step: Step, target: MentionRecord, records: Sequence[MentionRecord], wording: Wording
+    step: Step, target: MentionRecord, records: Sequence[MentionRecord], texts: LinkTexts
 ) -> Evidence:
-    """Describe one step of the path to ``target``."""
     weight = round(float(probability(step.logit)), 4)
     if step.kind == "entity":
-        return Evidence("entity", wording.ids[step.ref], wording.titles[step.ref], "", weight)
-    record = wording.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
+        return Evidence("entity", texts.ids[step.ref], texts.titles[step.ref], "", weight)
+    record = texts.exemplars[step.ref] if step.kind == "exemplar" else records[step.ref]
     fingerprint, start, end = record.key
     if step.kind == "mention" and fingerprint == target.key[0]:
         return Evidence("mention", f"{start}:{end}", record.text, "", weight)

@@ -144,7 +144,6 @@ class Link:
         return f"Link({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks: the link, its evidence and its candidates."""
         shown = list(zip(self.candidates, self.shares))[:SHOWN_ROWS]
         rows = [
             (rank, c.kb_id, c.title, shown_probability(c.score), shown_probability(share))
@@ -323,16 +322,13 @@ def _annotate_group(doc: Doc, key: str, links: Mapping[Place, Link], overwrite: 
 
 
 def _is_open(kb_id: str, overwrite: Overwrite) -> bool:
-    """Return whether a mention with this kb id gets linked."""
     return not kb_id or (kb_id == NIL if overwrite == ONLY_NIL else bool(overwrite))
 
 
 def annotate_new_entities(
     doc: Doc, links: Mapping[Place, Link], get_spans: SpanGetter, key: str
 ) -> None:
-    """Write mentions of new entities to ``doc.spans[key]``. Each has the id of its new entity as
-    ``id_``.
-    """
+    """Write mentions of new entities to ``doc.spans[key]``; their ``id_`` is the new entity's."""
     new = []
     for span in find_mentions(doc, get_spans):
         link = links.get(place_of(span))

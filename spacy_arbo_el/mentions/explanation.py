@@ -51,7 +51,6 @@ class Explanation:
         return "\n".join(self._lines())
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
         return page("explanation", one=self)
 
     @property

@@ -52,9 +52,7 @@ class MentionSettings:
 
     @property
     def discards_values(self) -> bool:
-        """Return whether values are discarded by default. They stay if the knowledge base has
-        such a type.
-        """
+        """Return whether values are discarded, unless the knowledge base has such a type."""
         return self.labels_discard is None and self.labels is None
 
 

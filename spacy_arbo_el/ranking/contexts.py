@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.arrays import AppendOnly, unit
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..encoders.protocol import Encoder
 from ..kb.entity import Entity
 from ..kb.texts import keys_of

@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from ..base.arrays import TopK, concat_tables, first_of_each, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
-from ..encoders.kept_results import KeptResults
+from ..encoders.inputs import KeptResults
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.record import MentionBatch
 from ..retrieval.datastore import Datastore
@@ -115,8 +115,8 @@ class Ranking:
         log_p = log_probability(two.scores.astype(np.float64))
         with np.errstate(invalid="ignore"):
             lead = log_p[:, 0] - log_p[:, 1]
-        # Where candidates do not share the presence, two may be probable without being equal.
-        share = log_p[:, 0] - log_probability(self.presence.astype(np.float64))
+            # Where candidates do not share the presence, two may be probable without being equal.
+            share = log_p[:, 0] - log_probability(self.presence.astype(np.float64))
         shares = share < np.log(MOST_OF_EQUALS)
         return two.valid.all(axis=1) & (lead < LEAST_LEAD) & shares
 

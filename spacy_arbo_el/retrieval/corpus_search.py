@@ -1,24 +1,19 @@
 """The nearest other mentions of the mentions of a corpus. All are searched, or some at a time.
 
 The result for a mention depends on the corpus alone, not on the mentions that are searched for
-at the same time. So the search can be saved, and workers can share the mentions among them.
+at the same time. So workers can share the mentions among them.
 """
 
-import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
 
 from ..base.arrays import TopK
 from ..base.devices import on_gpu
-from ..storage.files import write_array, write_file
-from .index.approximate import read_index
 from .index.exact import FlatIndex, faiss, rescore
 from .mention_search import first_copies, usable
-from .similarity import Similarity, of_prepared
+from .similarity import Similarity
 
 # Mentions up to which all pairs are compared; on two cores that takes half a minute.
 MAX_EXACT = 65536
@@ -28,11 +23,6 @@ PROBES_FACTOR = 1.05
 TRAINING_ROWS_PER_CELL = 40
 # Mentions that are searched for, or added to the cells, at a time.
 BLOCK = 16384
-ABOUT = "search.json"
-ROWS = "searched.npy"
-CELLS = "cells.faiss"
-# Whether FAISS can map a file of cells.
-MAPS_CELLS = os.name == "posix"
 
 
 @dataclass(frozen=True)
@@ -81,28 +71,6 @@ class CorpusSearch:
             nearest.scores[start + readable, : others.width] = others.scores
         return nearest
 
-    def to_disk(self, folder: Path) -> None:
-        """Write the search index to a folder, without the vectors."""
-        about = {
-            "count": self.count,
-            "cells": isinstance(self.index, Cells),
-            "metric": self.index.similarity.metric,
-            "normalize": self.index.similarity.normalize,
-        }
-        self.index.to_disk(folder)
-        write_file(folder / ABOUT, json.dumps(about).encode("utf8"))
-
-    @classmethod
-    def from_disk(cls, folder: Path, vectors: np.ndarray) -> "CorpusSearch":
-        """Load the result of ``to_disk``. The cells stay in their file, which is mapped.
-
-        vectors: Those that the search was built over.
-        """
-        about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
-        kind = Cells if about["cells"] else AllPairs
-        similarity = of_prepared(about["metric"], about["normalize"])
-        return cls(vectors, about["count"], kind.from_disk(folder, vectors, similarity))
-
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
     """Nearest other mentions of any document: (m, count). It is (m, m - 1) if there are fewer.
@@ -147,13 +115,6 @@ class AllPairs:
         """The ``count`` mentions nearest to vectors. Fewer if there are fewer."""
         best = self.index.search(queries, count)
         return TopK(np.where(best.valid, self.rows[best.ids], -1), best.scores)
-
-    def to_disk(self, folder: Path) -> None:
-        write_array(folder / ROWS, self.rows)
-
-    @classmethod
-    def from_disk(cls, folder: Path, vectors: np.ndarray, similarity: Similarity) -> "AllPairs":
-        return cls.over(vectors, np.load(folder / ROWS, allow_pickle=False), similarity)
 
 
 @dataclass(frozen=True)
@@ -215,17 +176,6 @@ class Cells:
         )
         found = TopK(rows, sign * distances)
         return rescore(found, queries, self.vectors, inner, found.width)
-
-    def to_disk(self, folder: Path) -> None:
-        faiss.write_index(self.index, str(folder / CELLS))
-
-    @classmethod
-    def from_disk(cls, folder: Path, vectors: np.ndarray, similarity: Similarity) -> "Cells":
-        index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
-        if MAPS_CELLS:
-            # FAISS would read ahead with 32 threads for each search.
-            faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
-        return cls.over(vectors, similarity, index)
 
 
 def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:

@@ -212,7 +212,6 @@ class Datastore:
 
     @property
     def _is_fresh(self) -> bool:
-        """Return whether the last refresh still holds."""
         return (
             self._retriever is not None
             and self.exemplars.fingerprint == self.encoder.fingerprint
@@ -223,7 +222,6 @@ class Datastore:
 
     @property
     def _is_encoded(self) -> bool:
-        """Return whether all entities have vectors of the encoder."""
         texts = self.settings.verbalization, self.encoder.text_fingerprint
         return self.kb.vectors.are_of(*texts, self._among)
 

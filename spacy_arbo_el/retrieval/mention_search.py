@@ -48,7 +48,6 @@ def usable(vectors: np.ndarray) -> np.ndarray:
 
 
 def _compare_all(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """The ``count`` nearest others of each of a few mentions."""
     scores = similarity.blocks(vectors, vectors)
     np.fill_diagonal(scores, -np.inf)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count]
@@ -56,7 +55,6 @@ def _compare_all(vectors: np.ndarray, count: int, similarity: Similarity) -> Top
 
 
 def _compare_in_blocks(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """The ``count`` nearest others of each of many mentions."""
     nearest = TopK.empty(len(vectors), count)
     columns = first_copies(vectors, count + 1)
     compared = vectors[columns]

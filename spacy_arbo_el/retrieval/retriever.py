@@ -100,9 +100,7 @@ class EntitySearch:
         )
 
     def similarity_of(self, vector: np.ndarray, entity: int) -> float:
-        """Similarity of a vector to an entity's nearest row. The vector is prepared; -inf
-        without a row.
-        """
+        """Similarity of a prepared vector to an entity's nearest row; -inf without a row."""
         rows = np.flatnonzero(self.owners == entity)
         if not len(rows):
             return -np.inf

@@ -81,9 +81,7 @@ class Similarity:
     def paired_backward(
         self, left: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients of ``paired`` for both sides. They are for left (n, width) and right (n, k,
-        width).
-        """
+        """Gradients of ``paired`` for left (n, width) and right (n, k, width)."""
         if self.metric == "ip":
             d_left = np.einsum("nk,nkd->nd", d_similarity, right)
             return d_left, d_similarity[:, :, None] * left[:, None, :]
@@ -145,10 +143,3 @@ class NegativeSquaredEuclidean(Similarity):
 
     metric = "l2"
     normalize = False
-
-
-def of_prepared(metric: str, normalize: bool) -> Similarity:
-    """The similarity of prepared vectors with these properties."""
-    if metric == "l2":
-        return NegativeSquaredEuclidean()
-    return Cosine() if normalize else Dot()

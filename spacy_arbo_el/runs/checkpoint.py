@@ -21,8 +21,7 @@ from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
 from ..base.errors import ArboError, Errors
-from ..storage.files import write_file
-from ..storage.manifest import Checksum
+from ..storage.files import Checksum, write_file
 
 CHECKPOINT = "checkpoint.bin"
 MOMENTS = ("mom1", "mom2", "averages")
@@ -160,7 +159,6 @@ def _first_line(content: bytes) -> bytes:
 
 
 def _trained(pipes: Components) -> Iterator[tuple[str, Any]]:
-    """The components that have a model."""
     for name, pipe in pipes:
         if getattr(pipe, "is_trainable", False) and isinstance(pipe.model, Model):
             yield name, pipe

@@ -29,7 +29,6 @@ from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
 from ..training.memory import bound_caches
 from ..training.trainer import TrainingDiverged
-from .advice import advice_before_training
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -44,9 +43,9 @@ from .evaluation import (
     create_evaluation,
     describe,
     divides,
+    is_chosen,
 )
 from .resume import LoopStep, ResumableLoop
-from .selection import is_chosen
 
 
 def train(
@@ -143,7 +142,6 @@ class _Training:
 
     @property
     def path(self) -> Path:
-        """The checkpoint."""
         return self.output / CHECKPOINT
 
     def run(self, checkpoint: Checkpoint | None, stdout: IO, stderr: IO) -> None:
@@ -162,9 +160,6 @@ class _Training:
             clean_output_dir(self.output)
         frozen = self.settings["frozen_components"]
         _write_introduction(self.nlp, frozen, checkpoint, stdout)
-        if checkpoint is None:
-            for line in advice_before_training(self.nlp):
-                stdout.write(Printer(no_print=True).warn(line) + "\n")
         writer = _PipelineWriter(self.nlp, self.settings, self.output)
         with self.nlp.select_pipes(disable=frozen):
             log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
@@ -177,8 +172,6 @@ class _Training:
         if is_rough and info["checkpoints"]:
             writer.evaluate_all(self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
-        for line in _gains(info["checkpoints"]):
-            stdout.write(Printer(no_print=True).warn(line) + "\n")
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
@@ -243,9 +236,6 @@ class _Training:
 
 
 def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
-    """Resolve a config's training settings, seeding random generators. Before their objects are
-    made.
-    """
     if training["seed"] is not None:
         fix_random_seed(training["seed"])
     if use_gpu >= 0 and training["gpu_allocator"]:
@@ -296,7 +286,6 @@ class _PipelineWriter:
             yield
 
     def save(self) -> None:
-        """Write model-last."""
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         with self._as_saved():
             save_pipeline(before_to_disk(self.nlp), self.output / DIR_MODEL_LAST)
@@ -321,22 +310,12 @@ def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation
         return call()
 
 
-def _gains(checkpoints: list[tuple[float, int]]) -> Iterator[str]:
-    """Say that the pipeline before training was as good on dev as any later one."""
-    if len(checkpoints) > 1 and max(checkpoints, key=lambda one: (one[0], -one[1]))[1] == 0:
-        yield (
-            "Training has gained nothing on the dev documents: no step is ahead of step 0. Link "
-            "without it, and fit the probabilities to your documents: spacy arbo fit"
-        )
-
-
 def _write_introduction(
     nlp: Language,
     frozen: list[str],
     checkpoint: Checkpoint | None,
     stdout: IO,
 ) -> None:
-    """Write the run's settings, before the first step."""
     lines = [f"Pipeline: {nlp.pipe_names}"]
     if frozen:
         lines.append(f"Frozen components: {frozen}")

@@ -95,7 +95,6 @@ class _ProgressTable:
         log.setLevel(self._log_level)
 
     def _cells(self, info: dict[str, Any], seconds: float) -> Iterator[str]:
-        """The cells of a line, in the order of ``HEADER``."""
         scores = info["other_scores"] or {}
         yield str(info["epoch"])
         yield str(info["step"])

@@ -1,6 +1,7 @@
 """A short training on few documents, with the defaults' settings and a schedule of its length."""
 
 import random
+import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,5 +65,5 @@ def copied_pipeline(nlp: Language) -> Language:
     path = Path(folder.name) / "pipeline"
     save_pipeline(nlp, path)
     copy = load_pipeline(path)
-    vars(copy)["folder"] = folder
+    weakref.finalize(copy, folder.cleanup)
     return copy

@@ -1,6 +1,4 @@
-"""Explanations of links and of missing ones. What supported a link, or what kept an entity from
-being linked.
-"""
+"""Explanations: what supported a link, or what kept an entity from being linked."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -55,7 +53,6 @@ class Explainer:
     def _explain_mention(
         self, span: Span, spans: Sequence[Span], row: int, kb_id: str | None
     ) -> Explanation:
-        """Explain the mention ``spans[row]`` of a document. See ``explain``."""
         linked = self.stages.link([spans], self.threshold)
         own = threshold_for(self.threshold, span.label_)
         link = linked.links[row]
@@ -78,7 +75,6 @@ class Explainer:
         )
 
     def _coverage(self) -> str:
-        """Describe the coverage that presence is for; empty where the reranker has none."""
         fitted = self.stages.coverage_of_fit
         if fitted is None:
             return ""
@@ -89,7 +85,6 @@ class Explainer:
         return f"coverage {shown}; that of the reranker's fit is {fitted:.2f}"
 
     def _reranked(self, ranked: RankedMentions, row: int) -> str:
-        """Describe a cross-encoder's changes to a mention; empty for no change."""
         reranker = self.stages.reranker
         if not isinstance(reranker, RanksAnew):
             return ""
@@ -121,7 +116,6 @@ class Explainer:
         return pair, found.contributions, self._fit(found, positions[0])
 
     def _fit(self, found: Comparison, position: int) -> str:
-        """Describe the fit of the context. Empty where it was not compared."""
         if found.fit is None:
             return ""
         against = "" if found.other_fit is None else f" against {found.other_fit:.2f}"
@@ -217,7 +211,6 @@ def first_sentence(text: str) -> str:
 
 
 def _influence(link: Link) -> str:
-    """Describe which mention or exemplar led to a link."""
     for step in reversed(link.evidence[:-1]):
         if step.kind != "entity":
             where = f" in {step.document}" if step.document else ""

@@ -119,7 +119,6 @@ def linked_mentions(
 
 
 def _warn_of_groups(doc: Doc) -> None:
-    """Warn where links are in span groups, which are not read."""
     linked = [name for name, group in doc.spans.items() if any(span.kb_id_ for span in group)]
     if linked:
         names = ", ".join(map(repr, linked))

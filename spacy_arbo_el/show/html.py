@@ -129,7 +129,6 @@ def _entity(span: Span, kb_url_template: str | None, extension: str) -> dict[str
 
 
 def _name(kb_id: str, link: Link | None) -> str:
-    """Render title, id and probability of an entity as HTML."""
     if link is None or link.kb_id != kb_id:
         return f"<bdi>{escaped(kb_id)}</bdi>"
     title = f"<bdi>{escaped(link.title)}</bdi> " if link.title else ""

@@ -86,7 +86,6 @@ def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
 
 
 def _is_working_directory(folder: Path) -> bool:
-    """Return whether the process works in or below a folder."""
     try:
         working = Path.cwd()
     except OSError:  # it was removed

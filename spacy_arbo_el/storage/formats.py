@@ -8,7 +8,7 @@ given by ``--code`` by these registries as decorators.
 import codecs
 import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -27,6 +27,8 @@ BY_NAME = 0.5
 BY_START = 0.9
 # Bytes of a file's beginning that ``sniff`` gets.
 START = 4096
+# Characters that are hard to give in a shell.
+ESCAPED = {"\\t": "\t", "\\n": "\n"}
 # Kinds of files that no reader reads, by their beginning or the end of their names.
 UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",
                  b"\xfd7zXZ": ".xz archive", b"\x28\xb5\x2f\xfd": ".zst archive",
@@ -68,21 +70,25 @@ def option_names(reader: Any) -> list[str]:
 def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
     """Read options of a reader as a command has them: ``name=value``.
 
-    A list has commas between its values, or is given several times. True and false are such words.
-    ValueError where a value is of another kind.
+    A list has commas between its values, or is given several times. A table is given as
+    ``name=key=value``, once or several times. True and false are such words. A tab and the end of a
+    line may be written as ``\\t`` and ``\\n``. ValueError where a value is of another kind.
     """
     kinds = get_type_hints(reader)
     options: dict[str, Any] = {}
     for one in given:
         name, _, value = one.partition("=")
         kind = kinds.get(name, str)
-        if get_origin(kind) is tuple:
+        if get_origin(kind) is Mapping:
+            key, _, value = value.partition("=")
+            options.setdefault(name, {}).setdefault(key, []).append(value)
+        elif get_origin(kind) is tuple:
             values = (part.strip() for part in value.split(","))
             options[name] = (*options.get(name, ()), *values)
         elif kind is bool and value not in ("true", "false"):
             raise ArboError(Errors.E751.format(name=name, kind="true or false", value=value))
         else:
-            options[name] = value == "true" if kind is bool else value
+            options[name] = value == "true" if kind is bool else ESCAPED.get(value, value)
     return options
 
 
@@ -111,7 +117,6 @@ def _sure(reader: Any, name: str, start: bytes) -> float:
 
 
 def _files(path: Path) -> list[Path]:
-    """A file, or the first file of each suffix in a folder."""
     if not path.is_dir():
         return [path]
     files = sorted((file for file in path.rglob("*") if file.is_file()), reverse=True)
@@ -119,7 +124,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _sample(path: Path) -> tuple[str, bytes]:
-    """What ``sniff`` gets of a file."""
     return _sniffed(path, read_start(path, START))
 
 

@@ -16,9 +16,7 @@ _locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 
 class Lock(Protocol):
-    """A lock that forgets absent threads in a forked process. Threads that had it and do not
-    exist there.
-    """
+    """A lock that forgets in a forked process the threads that do not exist there."""
 
     def _keep_own(self) -> None: ...
 

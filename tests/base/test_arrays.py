@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from spacy_arbo_el.base.arrays import (
     AppendOnly,
     TopK,
-    concat_or_none,
     concat_tables,
     first_of_each,
     offsets_of,
     ragged_ranges,
     resized_table,
     take_or,
-    unit,
 )
 
 # An id and its score. Few different values, so that ids occur again and scores are equal.
@@ -111,18 +109,6 @@ def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data
     assert top.scores_or_least(ids).tolist() == filled
 
 
-@given(top_ks)
-def test_valid_is_where_there_is_an_id(top):
-    assert top.valid.tolist() == [[i >= 0 for i, _ in row] for row in rows_of(top)]
-
-
-def test_an_empty_table_has_rows_and_columns_without_ids():
-    empty = TopK.empty(2, 3)
-    assert len(empty) == 2 and empty.width == 3 and not empty.valid.any()
-    assert (empty.scores == -np.inf).all()
-    assert empty.ids.dtype == np.int64 and empty.scores.dtype == np.float32
-
-
 def test_shapes_that_do_not_match_are_an_error():
     with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
         TopK(np.zeros((2, 3), np.int64), np.zeros((2, 4), np.float32))
@@ -159,18 +145,6 @@ def test_ragged_ranges_and_offsets(ranges):
     expected = [at for start, length in ranges for at in range(start, start + length)]
     assert ragged_ranges(starts, lengths).tolist() == expected
     assert offsets_of(lengths).tolist() == [sum(lengths[:i]) for i in range(len(ranges) + 1)]
-
-
-def test_unit_vectors_have_length_one_unless_they_are_zero():
-    vectors = unit(np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32))
-    assert vectors.tolist() == [pytest.approx([0.6, 0.8]), [0.0, 0.0]]
-
-
-def test_concat_or_none_needs_every_part():
-    one, two = np.array([1]), np.array([2, 3])
-    assert concat_or_none([one, two]).tolist() == [1, 2, 3]
-    assert concat_or_none([one, None]) is None
-    assert concat_or_none([]) is None
 
 
 @given(

@@ -44,6 +44,19 @@ def test_machine_code_is_kept_where_it_can_be():
     assert compiled._cache.cache_path is not None
 
 
+def test_a_function_that_gets_many_small_arrays_is_compiled():
+    def plus_two(x):
+        return x + 2
+
+    compiled = numba_jit()(plus_two)
+    array = np.arange(compiling.WORTH_COMPILING)
+    calls = compiling.WORTH_COMPILING_IN_ALL // len(array)
+    for _ in range(calls):
+        assert compiled(array)[0] == 2
+    assert not compiled.overloads
+    assert compiled(array)[0] == 2 and compiled.overloads
+
+
 def test_other_errors_of_numba_are_not_hidden(monkeypatch):
     def fails(**options):
         raise RuntimeError("something else")

@@ -2,24 +2,11 @@
 
 import pytest
 
-from spacy_arbo_el.base.legal_forms import without_legal_form
+from spacy_arbo_el.base.words import without_legal_form
+
+from ..cases import cases
 
 
-@pytest.mark.parametrize(
-    ("name", "bare"),
-    [
-        ("Alder Instruments Ltd.", "Alder Instruments"),
-        ("Alder, Inc.", "Alder"),
-        ("Velmo S.p.A.", "Velmo"),
-        ("Velmo S. A.", "Velmo"),
-        ("Velmo GmbH & Co. KG", "Velmo"),
-        ("Velmo Co., Ltd", "Velmo"),
-        ("Velmo sp. z o.o.", "Velmo"),
-        ("Ltd.", ""),
-        ("Velmo", ""),
-        ("The Company Store", ""),
-        ("", ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "bare"), cases("legal_forms"))
 def test_legal_forms_at_the_end_are_left_out(name, bare):
     assert without_legal_form(name) == bare

@@ -10,6 +10,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from .. import commands
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated
@@ -127,3 +128,63 @@ def test_a_span_group(check):
     train = documents(TRAIN[:1], key="sc")
     assert "mentions 2" in check(train, None, ENTITIES, "--spans-key", "sc")
     assert "mentions 0" in check(train)
+
+
+# Advice that people got on their first day, which was wrong or which they lacked.
+
+
+def test_numbers_apart_are_no_duplicate():
+    def entities(*titles):
+        return [Entity(str(number), title) for number, title in enumerate(titles)]
+
+    assert duplicate_pairs(entities("syndrome 12", "syndrome 1/2")) == []
+    assert duplicate_pairs(entities("type 1.2", "type 12", "type 1-2")) == [(0, 2)]
+    assert duplicate_pairs(entities("T-cell 12", "t cell, 12")) == [(0, 1)]
+
+
+def test_kb_add_has_the_options_that_its_errors_name(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    commands.run("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
+    (tmp_path / "more.csv").write_text("Key,Name\nE9,zorblat\n")
+    arguments = ("kb", "add", tmp_path / "kb", tmp_path / "more.csv")
+    problem = commands.run(*arguments, code=1)
+    named = set(re.findall(r"--[a-z-]+", problem))
+    assert named == {"--column", "--header"}
+    assert named <= set(re.findall(r"--[a-z-]+", commands.run("kb", "add", "--help")))
+    commands.run(*arguments, "--column", "id=Key")
+    (tmp_path / "last.csv").write_text("E10,quorn\n")
+    last = ("kb", "add", tmp_path / "kb", tmp_path / "last.csv")
+    commands.run(*last, "--header", "id,title")
+    kb = ArboKB.for_reading(tmp_path / "kb")
+    assert kb.get("E9").title == "zorblat" and kb.get("E10").title == "quorn"
+
+
+@pytest.mark.parametrize("name", ["corpus.txt", "corpus"])
+def test_convert_names_the_option_where_a_format_is_not_known(tmp_path, name):
+    """PubTator whose first line is not the title."""
+    (tmp_path / name).write_text("# from PubTator\n123|t|A title.\n123|a|An apple.\n")
+    problem = commands.run("convert", tmp_path / name, tmp_path / "out.spacy", code=1)
+    assert "--format" in problem and "pubtator" in problem and "JSON" not in problem
+    (tmp_path / "wrong.jsonl").write_text("no json\n")
+    problem = commands.run("convert", tmp_path / "wrong.jsonl", tmp_path / "out.spacy", code=1)
+    assert "line 1: no valid JSON" in problem
+
+
+def test_check_warns_where_no_mention_has_a_name_of_the_knowledge_base(tmp_path):
+    joined = [Entity(one.id, "; ".join(one.names)) for one in ENTITIES]
+    write_docbin([annotated(NLP, text) for text in DEV], tmp_path / "dev.spacy")
+    for name, entities in (("good", ENTITIES), ("joined", joined)):
+        write_entities_jsonl(entities, tmp_path / f"{name}.jsonl")
+    what = "mentions by a name of no entity, of nearly all"
+    printed = commands.run("check", tmp_path / "dev.spacy", tmp_path / "joined.jsonl")
+    assert f"8 of 8 {what}" in printed and "kb search" in printed
+    assert f"No {what}" in commands.run("check", tmp_path / "dev.spacy", tmp_path / "good.jsonl")
+
+
+def test_kb_info_has_each_value_on_one_line(tmp_path):
+    many = [Entity(f"E{n}", f"name {n}", types=[f"KIND_OF_THING_{n}"]) for n in range(5)]
+    write_entities_jsonl(many, tmp_path / "kb.jsonl")
+    commands.run("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
+    lines = commands.output("kb", "info", tmp_path / "kb").splitlines()
+    assert any(re.match(r"Entities without up-to-date vectors\s+\d", line) for line in lines)
+    assert any("KIND_OF_THING_0 (1)" in line and "KIND_OF_THING_4 (1)" in line for line in lines)

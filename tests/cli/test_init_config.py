@@ -1,6 +1,5 @@
 """``arbo init-config``: complete configs of the package's systems and of one's own."""
 
-import configparser
 from functools import partial
 from pathlib import Path
 
@@ -30,11 +29,11 @@ def test_the_recommended_system_is_written_by_default(tmp_path):
 
 def test_sources_are_package_data():
     assert len(SYSTEMS) == 11 and "linker" in SYSTEMS
-    settings = configparser.ConfigParser()
-    settings.read(ROOT / "setup.cfg")
-    data = settings["options.package_data"]["spacy_arbo_el"].split()
+    data = (
+        (ROOT / "pyproject.toml").read_text("utf8").partition("[tool.setuptools.package-data]")[2]
+    )
     folders = {path.parent.relative_to(PACKAGE) for path in SOURCES.values()}
-    assert {(folder / "*.cfg").as_posix() for folder in folders} <= set(data)
+    assert all(f'"{(folder / "*.cfg").as_posix()}"' in data for folder in folders)
 
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):

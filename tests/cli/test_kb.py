@@ -3,13 +3,20 @@
 import json
 from functools import partial
 
+import numpy as np
 import pytest
 
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build
+from spacy_arbo_el.kb.verbalizations import Names
+from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
+from spacy_arbo_el.retrieval.similarity import Cosine
 
 from .. import commands
+from ..commands import run as succeed
+from ..linker.world import ENTITIES
 
 NAMES = ["benzo[a]pyrene", "[/bold]", "[red]x", "\x1b[2Jwiped", "a\x07b\r\nc", "\u202edesrever"]
 
@@ -37,10 +44,8 @@ def test_names_are_neither_markup_nor_commands_to_the_terminal(source, tmp_path)
     assert "[/bold]" in run("search", kb, "[/bold]")
     assert r"\x1b[2Jwiped" in run("search", kb, NAMES[3])
     assert r"\x1b[2Jwiped (1)" in run("info", kb)
-    assert r"\x1b[2Jwiped" in run("merge", kb, "3[b]" + NAMES[3], "0[b]benzo[a]pyrene")
-    assert "no entity" in run("remove", kb, "\x1b[2J", code=1)
     (kb / "\x1b[2J").write_text("")
-    assert r"\x1b[2J does not belong" in run("verify", kb, code=1)
+    assert r"\x1b[2J does not belong" in run("info", kb, "--verify", code=1)
 
 
 def test_build_leaves_a_folder_of_something_else_as_it_was(source, tmp_path, monkeypatch):
@@ -57,15 +62,16 @@ def test_build_leaves_a_folder_of_something_else_as_it_was(source, tmp_path, mon
 def test_build_replaces_a_knowledge_base_only_when_told_to(source, tmp_path):
     kb = tmp_path / "kb"
     run("build", source, kb)
-    run("add", kb, "--id", "by hand")
+    (tmp_path / "more.jsonl").write_text('{"id": "by hand"}\n')
+    run("add", kb, tmp_path / "more.jsonl")
     assert "--replace" in run("build", source, kb, code=1)
     assert "7" in run("info", kb)
     assert "6 entities" in run("build", source, kb, "--replace")
 
 
 def test_paths_without_a_knowledge_base_are_named(source, tmp_path):
-    for command in ("info", "verify"):
-        output = run(command, tmp_path / "none", code=1)
+    for options in ((), ("--verify",)):
+        output = run("info", tmp_path / "none", *options, code=1)
         assert "none does not exist" in output and "save again" not in output
     (tmp_path / "empty").mkdir()
     assert "incomplete" in run("info", tmp_path / "empty", code=1)
@@ -96,3 +102,90 @@ def test_replacing_a_damaged_knowledge_base_warns_of_merged_ids(source, tmp_path
     database.write_bytes(database.read_bytes()[:4096])
     with pytest.warns(UserWarning, match="W108"):
         build(tmp_path / "kb", source, overwrite=True)
+
+
+# ``arbo kb …`` on a knowledge base that a pipeline encodes.
+
+
+fail = partial(succeed, code=1)
+
+
+@pytest.fixture
+def model(saved_nlp):
+    return saved_nlp
+
+
+@pytest.fixture
+def kb(tmp_path):
+    write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
+    succeed("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
+    return tmp_path / "kb"
+
+
+def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
+    assert "does not exist" in fail("kb", "info", tmp_path / "none")
+    (tmp_path / "more.jsonl").write_text('{"id": "tree", "title": "maple"}\n')
+    output = succeed("kb", "add", kb, tmp_path / "more.jsonl", "--model", model)
+    assert "1 added, 9 entities, 9 texts encoded" in output
+    info = succeed("kb", "info", kb)
+    assert "9, 32 wide, float32" in info and "COMPANY (3)" in info
+    assert "'tree' occurs twice" in fail("kb", "add", kb, tmp_path / "more.jsonl")
+    assert "1 added, 9 entities" in succeed("kb", "add", kb, tmp_path / "more.jsonl", "--replace")
+
+    assert "planet" in succeed("kb", "search", kb, "MERCURY")
+    assert "river" in succeed("kb", "search", kb, "river"), "an id"
+    assert "similar name" in succeed("kb", "search", kb, "Amazzon river")
+    results = succeed("kb", "search", kb, "sweet fruit", "--model", model, "--type", "FOOD")
+    assert "vector" in results and "apple" in results and "COMPANY" not in results
+
+    succeed("kb", "export", kb, tmp_path / "out.jsonl")
+    lines = (tmp_path / "out.jsonl").read_text(encoding="utf8").split("\n")
+    assert [json.loads(line) for line in lines if line] == [
+        json.loads(line) for line in commands.output("kb", "export", kb, "-").splitlines()
+    ]
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == [*(entity.id for entity in ENTITIES), "tree"]
+    assert "is undamaged" in succeed("kb", "info", kb, "--verify")
+    (vectors,) = kb.glob("vectors-*.bin")
+    vectors.write_bytes(b"x")
+    assert vectors.name in fail("kb", "info", kb, "--verify")
+
+
+def test_vectors_of_several_encoders_stay_beside_each_other(kb, model, tmp_path):
+    with ArboKB.open(kb) as opened:
+        opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another")
+    (tmp_path / "x.jsonl").write_text('{"id": "x"}\n')
+    added = succeed("kb", "add", kb, tmp_path / "x.jsonl", "--model", model)
+    assert f"{len(ENTITIES) + 1} texts encoded" in added
+    with ArboKB.open(kb) as opened:
+        assert opened.sync(Names(), lambda texts: np.ones((len(texts), 384)), "another") == 1
+    again = succeed("kb", "add", kb, tmp_path / "x.jsonl", "--replace", "--model", model)
+    assert "0 texts encoded" in again
+    assert "Encoders with vectors" in succeed("kb", "info", kb)
+
+
+def test_build_options_of_tables_and_wikidata(tmp_path):
+    (tmp_path / "c.csv").write_text("Key,Name,Other\nc1,Acme,The Acme;ACME Inc.\n")
+    output = succeed(
+        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+        *("--column", "id=Key", "--column", "title=Name", "--column", "aliases=Other"),
+        *("--option", "separator=;", "--option", "where=Name=Acme", "--dtype", "float16"),
+    )
+    assert "1 entities, 3 names" in output
+    assert "no column 'Nam'" in fail(
+        *("kb", "build", tmp_path / "c.csv", tmp_path / "kb", "--format", "table"),
+        *("--column", "id=Nam", "--replace"),
+    )
+    (tmp_path / "d.json").write_text('{"type": "property"}\n')
+    output = fail("kb", "build", tmp_path / "d.json", tmp_path / "d", "--format", "wikidata")
+    assert "has no entity (1 a property, not an item)" in " ".join(output.split())
+    assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
+
+
+def test_info_tells_of_a_stored_index(tmp_path):
+    rng = np.random.default_rng(0)
+    with ArboKB.create(tmp_path / "many") as many:
+        many.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
+        many.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
+        many.vectors.keep_index(FaissIndex("HNSW4", "")(many.rows, Cosine()).attached)
+    assert "HNSW4 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")

@@ -1,6 +1,10 @@
-import pytest
+import json
 
-from spacy_arbo_el.corpora.read import read_ids
+import pytest
+import spacy
+
+from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
+from spacy_arbo_el.kb import loaders
 from spacy_arbo_el.storage.files import replacing
 from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
 
@@ -46,3 +50,48 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, name):
 
 def test_a_lone_surrogate_is_no_text():
     assert is_text("🙂") and not is_text("\ud83d") and not is_text(1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.xml", "<a/>", "XML file"),
+        ("a.xmi", "<a/>", "UIMA CAS"),
+        ("a.tsv", "# text = x\n", "conllu"),
+        ("a.yaml", "a: b\n", "YAML file"),
+        ("a.tsv", "#FORMAT=WebAnno TSV 3.2\n", "webanno"),
+        ("a.jsonl", b"PK\x03\x04x", "zip archive or .xlsx"),
+        ("a.csv", b"PK\x03\x04x", "zip archive or .xlsx"),
+        ("a.parquet", b"PAR1x", "Parquet file"),
+    ],
+)
+def test_files_of_other_kinds_are_named(write, name, content, kind):
+    path = write(content, name)
+    with pytest.raises(ValueError, match=f"E119.*{kind}"):
+        list(read(path, "jsonl"))
+    with pytest.raises(ValueError, match=f"E119.*{kind}"):
+        loaders.known_format_of(path)
+    assert known_format_of(write("# text,x\n", "b.csv")) == "csv"
+
+
+@pytest.mark.filterwarnings("error::ResourceWarning")
+def test_rows_without_text_are_counted_and_tables_in_utf_16_are_closed(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('id,text\na,Blue fever.\nb,\nc,"  "\n', "utf-16")
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="2 documents without text were left out, .* 'b'"):
+            docs = list(read_documents(path, spacy.blank("en")))
+        assert [doc.text for doc in docs] == ["Blue fever."]
+
+
+@pytest.mark.parametrize(
+    ("items", "format"),
+    [
+        ([{"type": "item", "id": "Q1", "labels": {"mul": {"value": "Veil"}}}], "wikidata"),
+        ([{"id": "Q1", "labels": {}}], "wikidata"),
+        ([{"id": "1", "title": "Veil", "types": ["item"]}], "json"),
+        ([{"id": "1", "title": "Veil", "labels": "x"}], "json"),
+    ],
+)
+def test_lists_of_items_of_wikidata_are_known_by_their_beginning(write, items, format):
+    assert loaders.known_format_of(write(json.dumps(items), "items.json")) == format

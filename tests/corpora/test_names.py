@@ -4,7 +4,6 @@ import gc
 import pickle
 import re
 import textwrap
-import unicodedata
 
 import pytest
 import spacy
@@ -18,6 +17,7 @@ from spacy_arbo_el.corpora.names import Dictionary, mark_names
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
+from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 
 NAMES = [
@@ -39,52 +39,12 @@ def found(text, nlp=EN, entities=ENTITIES):
     return [span.text for span in doc.ents]
 
 
-@pytest.mark.parametrize(
-    "text, names",
-    [
-        # White space.
-        ("He had a heart\nattack.", ["heart\nattack"]),
-        ("He had a heart \r\n  attack.", ["heart \r\n  attack"]),
-        ("He had a heart\u00a0attack.", ["heart\u00a0attack"]),
-        ("with acute\nmyeloid leukemia", ["acute\nmyeloid leukemia"]),
-        ("of the heart\n\nattack", []),
-        # Dashes, apostrophes, forms of Unicode, characters that nobody sees.
-        ("Sjögren’s syndrome", ["Sjögren’s syndrome"]),
-        ("non‑small cell lung cancer", ["non‑small cell lung cancer"]),
-        ("non-\nsmall cell lung cancer", ["non-\nsmall cell lung cancer"]),
-        ("a T - cell", ["T - cell"]),
-        (unicodedata.normalize("NFD", "in São Paulo"), [unicodedata.normalize("NFD", "São Paulo")]),
-        ("the ﬁbrosis", ["ﬁbrosis"]),
-        ("a heart at\u00adtack", ["heart at\u00adtack"]),
-        # Case: short names and capitals in their own spelling, or as "Unesco".
-        ("Covid-19, covid-19 HEART ATTACK", ["Covid-19", "covid-19", "HEART ATTACK"]),
-        ("Unesco, UNESCO and unesco; aids, Aids, AIDS", ["Unesco", "UNESCO", "AIDS"]),
-        ("one leopard", []),
-        # Plurals.
-        ("heart attacks, metastases, a neoplasm", ["heart attacks", "metastases", "neoplasm"]),
-        # Words, and parts of them.
-        ("Alzheimer's, Alzheimers, Alzheimerian", ["Alzheimer", "Alzheimers"]),
-        ("COVID-19-positive, COVID-199, 1COVID-19", ["COVID-19"]),
-        ("https://unesco.org/COVID-19/UNESCO-x", []),
-    ],
-)
+@pytest.mark.parametrize("text, names", cases("names_in_text"))
 def test_what_is_found(text, names):
     assert found(text) == names
 
 
-@pytest.mark.parametrize(
-    "text, names",
-    [
-        ("彼は東京大学で働いています。京都へ", ["東京大学", "京都"]),
-        ("เขาอยู่ที่กรุงเทพมานาน", ["กรุงเทพ"]),
-        (
-            unicodedata.normalize("NFD", "삼성전자는 좋다"),
-            [unicodedata.normalize("NFD", "삼성전자")],
-        ),
-        ("새삼성전자", []),
-        ("UNESCOと東京大学", ["UNESCO", "東京大学"]),
-    ],
-)
+@pytest.mark.parametrize("text, names", cases("names_without_spaces"))
 def test_scripts_without_spaces_need_no_tokenizer(text, names):
     assert found(text, XX) == names
 

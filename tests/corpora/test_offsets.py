@@ -216,16 +216,6 @@ def test_words_that_are_elsewhere_are_an_error_with_the_place(write, format):
 
 
 @pytest.mark.parametrize(
-    ("words", "is_same"), [("TNF-a", True), ("TNF-alpha", True), ("TNT-a", False)]
-)
-def test_words_may_be_written_in_plainer_characters(write, words, is_same):
-    content = f"1|t|TNF-α rose.\n1\t0\t5\t{words}\tGene\t7124\n"
-    problems = []
-    found = list(read(write(content), "pubtator", problems.append))
-    assert (len(found), len(problems)) == ((1, 0) if is_same else (0, 1))
-
-
-@pytest.mark.parametrize(
     ("reading", "message"),
     [("utf16", "W105.*1 of 2 .*'ort Veil.' .*--offsets utf16 0 would"), (CHARACTERS, None)],
 )
@@ -250,3 +240,5 @@ def test_mentions_within_words_without_a_better_reading_are_counted_too(write):
 def test_an_unknown_reading_and_a_reader_without_the_option_are_refused(write):
     with pytest.raises(ValueError, match="E117.*'utf-16'.*utf16-lf"):
         list(read(write("{}"), "jsonl", offsets="utf-16"))
+    with pytest.raises(ValueError, match="E124"):
+        list(read(write("1|t|A.\n"), "pubtator", id_key="x"))

@@ -148,9 +148,17 @@ def test_bad_edits_change_nothing():
             entities.split(a, wrong)
     with pytest.raises(KeyError):
         entities.merge(a, b, "nothing")
+    with pytest.raises(ValueError, match="No linker has"):
+        entities.accept(b)
+    with pytest.raises(ValueError, match="no such decision"):
+        entities.undo()
     assert members(entities) == {a: [0, 1], b: [2]} and not entities.log
     entities.merge(a, a)
     assert len(entities) == 2 and not entities.log
+    entities.release(b, "E1")
+    with pytest.raises(ValueError, match="linker.new_entities.undo"):
+        entities.undo()
+    assert entities.resolve(b) == "E1"
 
 
 def test_mentions_that_were_accepted_elsewhere_are_removed():
@@ -237,18 +245,12 @@ def test_every_decision_can_be_undone():
     ):
         edit()
         states.append(members(entities))
-    with pytest.raises(ValueError, match="linker.new_entities.undo"):
-        entities.undo()
-    with pytest.raises(ValueError, match="No linker has"):
-        entities.accept(d)
     for state in reversed(states[:-1]):
         entities = NewEntities.from_bytes(entities.to_bytes())
         entities.take_back(acceptances=True)
         assert members(entities) == state
     assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
     assert not entities.decided().records, "nothing is kept apart"
-    with pytest.raises(ValueError, match="no such decision"):
-        entities.undo()
     assert [entry["action"] for entry in entities.log].count("undo") == 6
 
 
@@ -377,8 +379,8 @@ class Edits(RuleBasedStateMachine):
         super().__init__()
         self.entities = NewEntities(0.5, "encoder")
         self.sets = {}
-        # What was there before the last decision.
-        self.before = None
+        # What was there before each decision that can be undone.
+        self.before = []
         self.count = 0
 
     @rule(place=st.integers(0, 5))
@@ -390,14 +392,14 @@ class Edits(RuleBasedStateMachine):
         new = mentions([self.count])
         self.entities.put(new, np.array([0]), known)
         self.sets.setdefault(self.entities.id_of(new.keys[0]), set()).add(self.count)
-        self.before = None
+        self.before = []
         self.count += 1
 
     @precondition(lambda self: len(self.sets) > 1)
     @rule(data=st.data())
     def merge(self, data):
         a, b = data.draw(st.permutations(sorted(self.sets)))[:2]
-        self.before = {n: set(s) for n, s in self.sets.items()}
+        self.before.append({n: set(s) for n, s in self.sets.items()})
         self.entities.merge(a, b)
         self.sets[a] |= self.sets.pop(b)
 
@@ -408,7 +410,7 @@ class Edits(RuleBasedStateMachine):
         entity = self.entities[name]
         last = len(entity.members) - 1
         chosen = data.draw(st.sets(st.integers(0, last), min_size=1, max_size=last))
-        self.before = {n: set(s) for n, s in self.sets.items()}
+        self.before.append({n: set(s) for n, s in self.sets.items()})
         off = self.entities.split(name, chosen)
         moved = set(numbers_of(entity.members[i] for i in chosen))
         rest = self.sets.pop(name) - moved
@@ -421,7 +423,7 @@ class Edits(RuleBasedStateMachine):
     def accept(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
         taken = self.entities.mentions_of(name)
-        self.before = {n: set(s) for n, s in self.sets.items()}
+        self.before.append({n: set(s) for n, s in self.sets.items()})
         self.entities.release(name, "E1")
         assert set(numbers_of(taken.records)) == self.sets.pop(name)
         assert self.entities.resolve(name) == "E1"
@@ -430,16 +432,17 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def reject(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
-        self.before = {n: set(s) for n, s in self.sets.items()}
+        self.before.append({n: set(s) for n, s in self.sets.items()})
         self.entities.reject(name)
         self.sets.pop(name)
 
-    @precondition(lambda self: self.before is not None)
+    @precondition(lambda self: self.before)
     @rule()
     def undo(self):
-        """At once, with nothing in between."""
+        """Of the last decisions, one after the other, with nothing put in between."""
         self.entities.take_back(acceptances=True)
-        self.sets, self.before = self.before, None
+        self.sets = self.before.pop()
+        assert all(self.entities.resolve(name) == name for name in self.sets)
 
     @rule()
     def save_and_load(self):

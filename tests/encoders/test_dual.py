@@ -62,43 +62,12 @@ def test_texts_are_read_in_blocks(encoder, monkeypatch):
     assert all((blocks.to_dict()[name] == array).all() for name, array in whole.to_dict().items())
 
 
-def test_numpy_tower_gives_each_span_the_mean_of_its_words(hashed):
-    mentions = hashed.read_mentions(TEXTS, TEXT_OF, OFFSETS)
-    assert mentions.passages == 3 and mentions.lengths.tolist() == [5, 1, 7]
-    vectors = hashed.encode_mentions(mentions)
-    titles = hashed.encode_texts(hashed.read_texts(ENTITIES))
-    assert_same_vectors(vectors[[0, 3, 1]], titles)
-    words = hashed.encode_texts(hashed.read_texts([("river", ""), ("bank", "")]))
-    assert_same_vectors(vectors[1], words.mean(axis=0))
-
-
-def test_numpy_tower_has_the_gradient_of_the_mean(hashed):
-    tower = hashed.model.get_ref("mention")
-    inputs = hashed.read_mentions(TEXTS, TEXT_OF, OFFSETS)
-    weights = tower.get_param("E").astype(np.float64)
-    tower.set_param("E", weights.astype(np.float32))
-    vectors, backprop = tower.begin_update(inputs)
-    d_vectors = np.random.default_rng(1).normal(size=vectors.shape).astype(np.float32)
-    backprop(d_vectors)
-    gradient = tower.get_grad("E")
-    # The vectors are linear in the weights: one step changes them by exactly gradient times step.
-    step = np.random.default_rng(2).normal(size=weights.shape).astype(np.float32)
-    tower.set_param("E", (weights + step).astype(np.float32))
-    change = ((tower.predict(inputs) - vectors) * d_vectors).sum()
-    assert change == pytest.approx((gradient * step).sum(), rel=1e-4)
-
-
-def test_is_ready_after_initialize():
+def test_is_ready_needs_the_weights_of_both_towers(hashed, tiny):
     encoder = DualEncoder(build_dual_encoder(build_hashed_encoder()))
-    assert not encoder.is_ready
     with pytest.raises(ValueError, match="'linker' has an encoder.*no weights yet"):
         encoder.require_ready("linker")
     encoder.model.initialize()
     encoder.require_ready("linker")
-    assert encoder.is_ready
-
-
-def test_is_ready_needs_the_weights_of_both_towers(hashed, tiny):
     towers = hashed.model.get_ref("mention"), build_hashed_encoder()
     assert not DualEncoder(build_dual_encoder(*towers)).is_ready
     assert not DualEncoder(build_dual_encoder(*towers[::-1])).is_ready

@@ -2,13 +2,11 @@
 
 import os
 
-import catalogue
 import numpy as np
 import pytest
-import srsly
 import threadpoolctl
 
-from spacy_arbo_el.encoders.dual import PARALLELISM, one_thread_after_fork, resolve_entry_points
+from spacy_arbo_el.encoders.dual import PARALLELISM, one_thread_after_fork
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -35,18 +33,3 @@ def test_children_compute_with_one_thread_each():
         os._exit(not pools or any(pool["num_threads"] != 1 for pool in pools))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before
-
-
-def test_entry_points_are_looked_up_once(monkeypatch):
-    """What other packages register still counts, and so does what is registered later."""
-    registry = catalogue.create("arbo_tests", "encoders", entry_points=True)
-    points = {"theirs": len}
-    monkeypatch.setattr(registry, "get_entry_points", lambda: points)
-    registry.register("ours", func=max)
-    resolve_entry_points(registry)
-    points.clear()
-    registry.register("later", func=min)
-    assert registry.get_all() == {"theirs": len, "ours": max, "later": min}
-    assert not srsly.msgpack_encoders.entry_points and not srsly.msgpack_decoders.entry_points
-    array = np.arange(3)
-    assert (srsly.msgpack_loads(srsly.msgpack_dumps(array)) == array).all()

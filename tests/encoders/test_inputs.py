@@ -1,14 +1,12 @@
 """Passages and spans against plain loops over lists."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.inputs import SpanInputs, assemble, length_batches
 
 from .strategies import (
-    build_inputs,
     passages_of,
     passages_of_ids,
     span_inputs,
@@ -82,22 +80,6 @@ def test_to_dict_and_from_dict_keep_everything(inputs):
         np.testing.assert_array_equal(getattr(again, name), getattr(inputs, name))
 
 
-def test_one_span_each():
-    ids, offsets = np.array([5, 6, 7], dtype=np.int32), np.array([0, 1, 3])
-    first, last, marker = np.array([0, 0]), np.array([0, 1]), np.array([0, 1])
-    inputs = SpanInputs.one_span_each(ids, offsets, first, last, marker)
-    check_types(inputs, SpanInputs.empty())
-    assert spans_of(inputs) == [([5], 0, 0, 0), ([6, 7], 0, 1, 1)]
-
-
-def test_empty_inputs():
-    none = SpanInputs.empty()
-    assert len(none) == none.passages == 0 and none.padded(0).shape == (0, 0)
-    one = build_inputs([[1, 2]], [(0, 0, 1, 0)])
-    assert spans_of(SpanInputs.concat([none, one, none])) == [([1, 2], 0, 1, 0)]
-    assert len(SpanInputs.concat([])) == 0 and none.keys() == []
-
-
 @given(st.integers(0, 5), st.integers(1, 4), st.integers(0, 2**16))
 def test_assemble(count, segments, seed):
     rng = np.random.default_rng(seed)
@@ -131,11 +113,3 @@ def test_no_batch_has_room_for_the_next_passage(lengths, limit, mixed):
         width, next_width = lengths[batch].max(), lengths[following[0]]
         full = (len(batch) + 1) * width > limit
         assert full or (not mixed and next_width != width)
-
-
-@pytest.mark.parametrize("mixed", [True, False])
-def test_batches_are_the_same_every_time(mixed):
-    lengths = np.array([3, 5, 3, 5, 3, 1])
-    batches = [batch.tolist() for batch in length_batches(lengths, 10, mixed)]
-    expected = [[1, 3], [0, 2, 4], [5]]
-    assert batches == expected

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.encoders.kept_results import KeptResults
+from spacy_arbo_el.encoders.inputs import KeptResults
 
 CALLS = st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.integers(0, 4), max_size=5)))
 

@@ -1,6 +1,5 @@
 """Loading Hugging Face folders of all kinds, and the errors for those that can't be loaded."""
 
-import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -85,23 +84,15 @@ def test_unknown_names_and_broken_folders_raise_errors(tiny_bert, tmp_path, monk
         load_pretrained(BUNDLED, "eager")
 
 
-@pytest.mark.parametrize("keep", [0, 7, 0.5])
-def test_damaged_weights_raise_errors(keep, tmp_path):
+@pytest.mark.parametrize("damage", [0, 7, 0.5, '{"model_type": "no-such-type"}', "{"])
+def test_damaged_weights_and_configs_raise_errors(damage, tmp_path):
     folder = save_tiny(tmp_path / "bert", "bert")
-    weights = folder / "model.safetensors"
-    data = weights.read_bytes()
-    weights.write_bytes(data[: int(keep * len(data)) if keep < 1 else keep])
-    with pytest.raises(ValueError, match="Can't load the encoder"):
-        load_pretrained(str(folder), "eager")
-
-
-def test_damaged_config_raises_error(tmp_path):
-    folder = save_tiny(tmp_path / "bert", "bert")
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps({**config, "model_type": "no-such-type"}))
-    with pytest.raises(ValueError, match="Can't load the encoder"):
-        load_pretrained(str(folder), "eager")
-    (folder / "config.json").write_text("{")
+    if isinstance(damage, str):
+        (folder / "config.json").write_text(damage)
+    else:
+        weights = folder / "model.safetensors"
+        data = weights.read_bytes()
+        weights.write_bytes(data[: int(damage * len(data)) if damage < 1 else damage])
     with pytest.raises(ValueError, match="Can't load the encoder"):
         load_pretrained(str(folder), "eager")
 

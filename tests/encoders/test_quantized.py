@@ -22,7 +22,7 @@ from ..tiny import dual_encoder
 from .strategies import build_inputs
 
 CPU = torch.device("cpu")
-needs_vnni = pytest.mark.skipif(not has_fast_int8(CPU), reason="this CPU has no VNNI")
+needs_int8 = pytest.mark.skipif(not has_fast_int8(CPU), reason="8 bits are not fast here")
 TEXTS = ["cold flu virus of the river", "apple bank", "a cold apple 42", "the flu"]
 
 
@@ -38,7 +38,24 @@ def windows(count, seed=0):
     return build_inputs(passages, [(i, 2, 4, 1) for i in range(count)])
 
 
-@needs_vnni
+@needs_int8
+@torch.no_grad()
+@pytest.mark.parametrize("largest", [False, True])
+def test_products_are_summed_without_overflow(largest):
+    linear = torch.nn.Linear(64, 8)
+    inputs = torch.rand(5, 64)
+    if largest:
+        linear.weight.fill_(1.0)
+        inputs.fill_(1.0)
+    scales = torch.cat([torch.ones(64), torch.tensor([0.0, 1.0])])
+    layer = quantized.QuantizedLinear(linear, scales)
+    weights = (linear.weight / layer.scales[:, None]).round().double()
+    sums = (layer.rounded(inputs).double() - layer.zero) @ weights.T
+    exact = sums * layer.step * layer.scales.double() + linear.bias
+    np.testing.assert_allclose(layer(inputs), exact, rtol=1e-5, atol=1e-5)
+
+
+@needs_int8
 def test_vectors_are_near_those_of_float32(tiny_bert):
     inputs = windows(40)
     exact = dual_encoder(str(tiny_bert), precision="float32").encode_mentions(inputs)
@@ -48,7 +65,7 @@ def test_vectors_are_near_those_of_float32(tiny_bert):
     assert cosines(exact, rounded).mean() > 0.99
 
 
-@needs_vnni
+@needs_int8
 @given(st.lists(st.integers(0, 29), min_size=1, max_size=8, unique=True))
 def test_a_vector_does_not_depend_on_its_batch(int8_tower, rows):
     inputs = windows(30, seed=1)
@@ -63,7 +80,7 @@ def int8_tower(tiny_bert):
     return dual_encoder(str(tiny_bert), precision="int8")
 
 
-@needs_vnni
+@needs_int8
 def test_weights_in_training_are_not_quantized(tiny_bert):
     encoder, exact = (dual_encoder(str(tiny_bert), precision=one) for one in ("int8", "float32"))
     inputs = windows(8)
@@ -82,7 +99,7 @@ def test_weights_in_training_are_not_quantized(tiny_bert):
     np.testing.assert_array_equal(encoder.encode_mentions(inputs), before)
 
 
-@needs_vnni
+@needs_int8
 def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
     encoder = dual_encoder(str(tiny_bert), precision="int8")
     inputs = windows(5)
@@ -92,7 +109,7 @@ def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
     np.testing.assert_array_equal(tower.copy().predict(inputs), vectors)
 
 
-@needs_vnni
+@needs_int8
 @torch.no_grad()
 def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, monkeypatch):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
@@ -112,7 +129,7 @@ def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, mon
     torch.testing.assert_close(together, apart, atol=1e-3, rtol=0)
 
 
-@needs_vnni
+@needs_int8
 def test_scales_are_saved_unless_weights_changed(tiny_bert, monkeypatch):
     tower = dual_encoder(str(tiny_bert), precision="int8").model.get_ref("mention")
     inputs = windows(5)
@@ -126,7 +143,7 @@ def test_scales_are_saved_unless_weights_changed(tiny_bert, monkeypatch):
     assert shim_of(tower.from_bytes(tower.to_bytes()))._quantized.scales is None
 
 
-@needs_vnni
+@needs_int8
 def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tiny_bert):
     encoder = dual_encoder(str(tiny_bert), precision="int8")
     tower, inputs = encoder.model.get_ref("mention"), windows(5)
@@ -173,7 +190,7 @@ def test_damaged_scales_are_refused(tiny_bert, change):
         shim.set_transformer(shim.tokenizer, transformer, scales)
 
 
-@needs_vnni
+@needs_int8
 def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
     with torch.no_grad():
@@ -186,7 +203,7 @@ def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
 
 
 @pytest.mark.parametrize(
-    "precision, bfloat16, amx, vnni, predicting, training",
+    "precision, bfloat16, amx, int8, predicting, training",
     [
         ("auto", True, False, True, "bfloat16", "bfloat16"),
         ("auto", True, True, True, "int8", "bfloat16"),
@@ -201,16 +218,16 @@ def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
     ],
 )
 def test_precision_by_what_the_machine_has(
-    monkeypatch, precision, bfloat16, amx, vnni, predicting, training
+    monkeypatch, precision, bfloat16, amx, int8, predicting, training
 ):
     monkeypatch.setattr(shims, "has_fast_bfloat16", lambda device: bfloat16)
     monkeypatch.setattr(shims, "depends_on_batch", lambda device: amx)
-    monkeypatch.setattr(shims, "has_fast_int8", lambda device: vnni)
+    monkeypatch.setattr(shims, "has_fast_int8", lambda device: int8)
     assert precision_kind(precision, CPU) == predicting
     assert precision_kind(precision, CPU, training=True, allows_int8=False) == training
 
 
-@needs_vnni
+@needs_int8
 @pytest.mark.bundled
 def test_scales_of_the_bundled_encoder_are_those_that_are_found(bundled):
     """Another processor rounds otherwise, and may choose other factors of a layer."""
@@ -221,7 +238,7 @@ def test_scales_of_the_bundled_encoder_are_those_that_are_found(bundled):
     assert np.mean(same) > 0.8
 
 
-@needs_vnni
+@needs_int8
 @pytest.mark.bundled
 def test_the_bundled_encoder_keeps_its_vectors(bundled):
     """Cosine to float32 of at least 0.995 on average, for windows and for names."""

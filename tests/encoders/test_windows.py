@@ -169,30 +169,6 @@ def window_text(tokenizer, size, text, start, end):
     return tokenizer.decode(windows.ids, skip_special_tokens=False)
 
 
-@pytest.mark.parametrize(
-    "start, end, expected",
-    [
-        (0, 3, "[CLS] [START] one [END] two three four five six seven [SEP]"),
-        (40, 43, "[CLS] three four five six seven eight [START] ten [END] [SEP]"),
-        (8, 13, "[CLS] one two [START] three [END] four five six seven [SEP]"),
-        (14, 18, "[CLS] one two three [START] four [END] five six seven [SEP]"),
-    ],
-)
-def test_context_is_split_evenly_and_unused_budget_goes_to_the_other_side(
-    tokenizer, start, end, expected
-):
-    text = "one two three four five six seven eight ten"
-    assert len(text) == 43
-    assert window_text(tokenizer, 11, text, start, end) == expected
-
-
-def test_a_long_mention_keeps_its_two_ends(tokenizer):
-    text = "we saw one two three four five six seven eight nine and left"
-    start, end = text.index("one"), text.index(" and")
-    expected = "[CLS] [START] one two eight nine [END] [SEP]"
-    assert window_text(tokenizer, 8, text, start, end) == expected
-
-
 def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     """20,000 tokens, a mention at every hundredth."""
     words = ["w" + "abcdefghij"[i % 10] for i in range(20_000)]
@@ -213,21 +189,16 @@ def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
         assert tokenizer.decode(inside) == text[start:end]
 
 
-@pytest.mark.parametrize(
-    "copied", [lambda x: x, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
-)
-def test_markers_in_a_text_are_text(tokenizer, copied):
+def test_markers_in_a_text_are_text(tokenizer):
     """A text may contain "[END]" or "[SEP]", which is no marker; copies of a tokenizer agree."""
     text = "press [END] or [SEP] or [TITLE] now"
-    word_pieces = copied(WordPieceTokenizer(tokenizer))
-    windows = mention_windows(word_pieces, 40, [text], np.array([0]), np.array([[0, 5]]))
-    specials = {tokenizer.cls_token_id, tokenizer.sep_token_id}
-    specials |= set(tokenizer.convert_tokens_to_ids(list(MARKERS)))
-    assert [i for i in windows.ids.tolist() if i in specials] == [
-        tokenizer.cls_token_id,
-        *tokenizer.convert_tokens_to_ids([START, END]),
-        tokenizer.sep_token_id,
-    ]
+    cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
+    markers = tokenizer.convert_tokens_to_ids(list(MARKERS))
+    expected = [cls, *tokenizer.convert_tokens_to_ids([START, END]), sep]
+    own = WordPieceTokenizer(tokenizer)
+    for word_pieces in (own, copy.deepcopy(own), pickle.loads(pickle.dumps(own))):
+        windows = mention_windows(word_pieces, 40, [text], np.array([0]), np.array([[0, 5]]))
+        assert [i for i in windows.ids.tolist() if i in {cls, sep, *markers}] == expected
 
 
 def naive_entity_text(tokenizer, title, rest, size):
@@ -277,19 +248,6 @@ def test_what_the_vocabulary_does_not_know_is_unreadable(tokenizer, text):
     assert entities.readable.tolist() == [readable, readable, True]
 
 
-@pytest.mark.parametrize(
-    "text", ["Paris🎉", "🎉Paris", "🎉Paris🎉", "Parisian", "aParis", "☢Paris☢☢", "xParisx"]
-)
-def test_a_word_round_a_mention_does_not_hide_it(tokenizer, text):
-    """The mention is read as if it stood alone."""
-    start = text.index("Paris")
-    windows = mention_windows(
-        WordPieceTokenizer(tokenizer), 32, [text], np.array([0]), np.array([[start, start + 5]])
-    )
-    inside = windows.ids[windows.first[0] : windows.last[0] + 1]
-    assert tokenizer.decode(inside) == "paris"
-
-
 @pytest.mark.parametrize("text", ["Paris🎉" * 5000, "Paris🎉 " * 3000, "ሰላም " * 20_000])
 def test_long_texts_of_symbols_are_read_in_blocks(tokenizer, text, monkeypatch):
     monkeypatch.setattr("spacy_arbo_el.encoders.word_pieces.PARTS_AT_ONCE", 100)
@@ -315,13 +273,6 @@ def test_long_texts_of_entities_are_cut_before_they_are_tokenized(tokenizer):
     assert max(lengths) <= 16 * 100
     expected = entity_passages(word_pieces, 16, [("word " * 20, ""), ("title", "word " * 20)])
     assert inputs.ids.tolist() == expected.ids.tolist()
-
-
-def test_no_mentions_and_no_texts(tokenizer):
-    none = np.zeros(0, dtype=np.int64)
-    word_pieces = WordPieceTokenizer(tokenizer)
-    assert len(mention_windows(word_pieces, 16, ["a text"], none, none.reshape(0, 2))) == 0
-    assert len(entity_passages(word_pieces, 16, [])) == 0
 
 
 def test_truncation_of_the_tokenizer_file_is_switched_off(tmp_path):

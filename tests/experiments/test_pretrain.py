@@ -1,6 +1,5 @@
 """Pretraining on names: an encoder that knows synonyms, as a Hugging Face model."""
 
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -89,26 +88,3 @@ def test_names_in_text_are_mentions_of_their_entities():
     # Each name, each description, and on either side.
     assert len(examples) == 40 and seen > {"green", "other"} | names["a"] | names["b"]
     assert [eg.text for eg in examples] == [eg.text for eg in again]
-
-
-def test_names_in_text_are_of_all_entities():
-    entities = [Entity(f"e{i}", f"name {i}", "", [f"other {i}", " "]) for i in range(50)]
-    few = list(NamesInText(lambda vocab: ArboKB(vocab, entities), n=10)(spacy.blank("xx")))
-    ids = {example.reference.ents[0].kb_id_ for example in few}
-    assert len(ids) == 10 and ids != {f"e{i}" for i in range(10)}
-    many = list(NamesInText(lambda vocab: ArboKB(vocab, entities), n=120)(spacy.blank("xx")))
-    counts = Counter(example.reference.ents[0].kb_id_ for example in many)
-    assert len(counts) == 50 and set(counts.values()) == {2, 3}
-
-
-def test_names_in_text_without_descriptions_stand_among_other_names():
-    entities = [Entity(key, names[0], "", names[1:]) for key, names in NAMES.items()]
-    corpus = NamesInText(lambda vocab: ArboKB(vocab, entities), n=9, words=8)
-    texts = [example.text for example in corpus(spacy.blank("xx"))]
-    assert all("," in text for text in texts) and len(set(texts)) > 1
-
-
-def test_names_in_text_need_an_entity_with_two_names():
-    corpus = NamesInText(lambda vocab: ArboKB(vocab, [Entity("a", "a", "", ["A"])]))
-    with pytest.raises(ValueError, match="two different names"):
-        next(corpus(spacy.blank("xx")))

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_arbo_el.evaluation.reliability import reliability
-from spacy_arbo_el.evaluation.report import as_page
 from spacy_arbo_el.fitting.plots import (
     THRESHOLD_LINES,
-    inline_svg,
     plot_recall,
     plot_reliability,
     plot_thresholds,
@@ -54,23 +52,8 @@ def test_saved_by_suffix(tmp_path, suffix, start):
     assert path.read_bytes().startswith(start)
 
 
-def test_unknown_suffix(tmp_path):
-    with pytest.raises(ValueError, match=r"figure\.gif.*E832|E832.*figure\.gif"):
-        save_figure(plot_thresholds(ROWS, best=1), tmp_path / "figure.gif")
-    assert not list(tmp_path.iterdir())
-
-
 def test_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ImportError, match=r"spacy_arbo_el\[plots\]"):
         plot_thresholds(ROWS, best=1)
-
-
-def test_page_has_tables_and_figures_and_loads_nothing():
-    figure = inline_svg(plot_thresholds(ROWS, best=1))
-    page = as_page({"<b>": {"arbo_acc": 0.5}}, "a & b", ["note"], {"T": figure})
-    assert "&lt;b&gt;" in page and "a &amp; b" in page and "<td>0.5000</td>" in page
-    assert page.count("<svg") == 1 and "default-src 'none'" in page
-    assert "src=" not in page and "<script" not in page and "@import" not in page
-    assert figure == inline_svg(plot_thresholds(ROWS, best=1)), "the same file each time"

@@ -176,7 +176,6 @@ def test_trained_too_is_a_row_of_the_table(tiny_bert, tmp_path):
     nlp.to_disk(tmp_path / "model")
     arguments = ("fit", tmp_path / "model", tmp_path / "docs.spacy", "--folds", "2")
     printed = commands.run(*arguments, "--train")
-    assert "28 mentions to train on, fewer than 200" in printed
     assert "│ trained" in printed
     commands.run(*arguments, "--way", "trained", "--output", tmp_path / "trained")
     trained = find_linker(spacy.load(tmp_path / "trained"))

@@ -58,12 +58,3 @@ def test_average_linkage_joins_only_connected_nodes_at_rising_levels(seed, count
     expected = connected_components(graph, directed=False)[1]
     assert adjusted_rand_score(expected, labels) == pytest.approx(1.0)
     assert (labels == linked).all()
-
-
-def test_average_linkage_joins_nothing_above_the_limit():
-    vectors = np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32)
-    joins = average_joins(vectors, np.array([0, 1]), np.array([1, 2]), -0.7)
-    assert joins.a.tolist() + joins.b.tolist() == [0, 1] and joins.level.tolist() == [
-        pytest.approx(-0.8)
-    ]
-    assert not len(average_joins(vectors, np.array([0]), np.array([1]), -0.9).a)

@@ -59,14 +59,3 @@ def test_constrained_equals_a_literal_procedure(graph):
     assert sets == literal(clusters, decided, source, target, weight)
     firsts = [int(np.flatnonzero(found == c)[0]) for c in range(found.max() + 1)]
     assert firsts == sorted(firsts), "numbered in order of their first nodes"
-
-
-def test_a_decision_holds_against_the_edges():
-    source, target = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4])
-    weight = np.array([-0.9, -0.8, -0.95, -0.7], dtype=np.float32)
-    whole = components(6, source, target)
-    decided = np.array([7, -1, -1, -1, 3, 7])
-    found = constrained(whole, decided, source, target, weight)
-    assert found.tolist() == [0, 0, 0, 0, 1, 0]
-    none = np.full(6, -1)
-    assert constrained(whole, none, source, target, weight).tolist() == [0, 0, 0, 0, 0, 1]

@@ -110,7 +110,7 @@ def readable(path, problems=()):
         return *found, names, kb.entities.type_counts()
     except (ValueError, OSError) as error:
         assert str(error).startswith("[arbo-E")
-        assert DATABASE in str(error) or "kb verify" in str(error)
+        assert DATABASE in str(error) or "--verify" in str(error)
         assert problems
         return None
 
@@ -151,7 +151,7 @@ def test_a_changed_row_of_an_entity_is_detected(tmp_path):
     path = build(tmp_path / "kb")
     with ArboKB.open(path) as kb:
         kb.database.rows("UPDATE entity SET title = 'other' WHERE id = 'e7'")
-        with pytest.raises(ValueError, match="'e7'.*damaged.*kb verify"):
+        with pytest.raises(ValueError, match="'e7'.*damaged.*--verify"):
             kb.get("e7")
         assert kb.get("e8").title == "name 8"
     assert any("'e7'" in problem for problem in verify(path))

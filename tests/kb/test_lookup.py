@@ -11,6 +11,8 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.lookup import similar_names, trigrams
 
+from ..cases import cases
+
 NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(str.strip)
 
 
@@ -47,19 +49,7 @@ def test_common_trigrams_are_not_looked_up(monkeypatch):
     assert similar_names(kb.entities, "common zeal", 1)[0] == (200, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("query", "expected"),
-    [
-        ("IL2", "a"),
-        ("il 2", "a"),
-        ("L'Oreal", "b"),
-        ("AT & T", "c"),
-        ("Skoda", "e"),
-        ("Skoddda", "e"),
-        ("&", ""),
-        ("か-ん", ""),
-    ],
-)
+@pytest.mark.parametrize(("query", "expected"), cases("similar_letters"))
 def test_names_of_the_same_letters_are_found(query, expected):
     names = ["IL-2", "L’Oréal", "AT&T", "Müller GmbH & Co. KG", "Škoda", "IL-21", "がん"]
     kb = ArboKB(Vocab(), [Entity(id_, name) for id_, name in zip("abcdefg", names)])

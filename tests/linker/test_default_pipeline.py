@@ -6,13 +6,10 @@ from dataclasses import replace
 
 import pytest
 import spacy
-from spacy.tokens import Span
 
 from spacy_arbo_el.base.log import warn_once
-from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 
-from .. import commands
 from ..default import MENTIONS, TEXT, links_in, marked
 
 
@@ -111,16 +108,3 @@ def test_a_calibrated_pipeline_needs_no_advice(own_default):
     weights = linker.reranker.pretrained_in(linker.stages.context)
     linker.reranker = replace(linker.reranker, weights=weights)
     assert advised(own_default, ["No Zorblax here."] * 300) == []
-
-
-@pytest.mark.parametrize("known, is_advised", [(9, True), (20, False)])
-def test_evaluate_advises_where_a_tenth_of_the_mentions_has_no_entity(
-    default_nlp, saved_default, tmp_path, known, is_advised
-):
-    docs = [marked(default_nlp, "No liver cancer here.", ["liver cancer"]) for _ in range(known)]
-    docs.append(marked(default_nlp, "No Zorblax here.", ["Zorblax"]))
-    for doc, kb_id in zip(docs, [*["liver:cancer"] * known, "NIL"]):
-        doc.ents = [Span(doc, one.start, one.end, one.label_, kb_id=kb_id) for one in doc.ents]
-    write_docbin(docs, tmp_path / "dev.spacy")
-    said = commands.run("evaluate", saved_default, tmp_path / "dev.spacy")
-    assert ("mentions have no entity" in said) is is_advised

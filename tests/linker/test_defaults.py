@@ -10,6 +10,8 @@ from spacy_arbo_el.evaluation.report import linked_outcomes
 from spacy_arbo_el.fitting.calibrate import fit_calibration
 from spacy_arbo_el.kb.entity import Entity
 
+from ..cases import cases
+
 # As in the Disease Ontology.
 DISEASES = [
     Entity("infarction", "myocardial infarction", "", ["heart attack", "Myocardial infarct"]),
@@ -45,18 +47,7 @@ def link(nlp, text, mention):
 
 @pytest.mark.parametrize(
     "text, mention, expected",
-    [
-        # An exact alias wins over a near description.
-        ("My father had a heart attack last year.", "heart attack", "infarction"),
-        ("She was treated for haemolytic anaemia.", "haemolytic anaemia", "anemia"),
-        ("Patients with rheumatoid arthritis. In RA, joints hurt.", "RA", "ra"),
-        ("An outbreak of Measles in the school.", "Measles", "measles"),
-        ("He died of myocardial infarctions.", "myocardial infarctions", "infarction"),
-        ("Paris is the capital of France.", "Paris", "NIL"),
-        ("We flew to Paris last summer.", "Paris", "NIL"),
-        ("Hello, how are you?", "Hello", "NIL"),
-        ("He bought a new car from Toyota.", "Toyota", "NIL"),
-    ],
+    cases("default_links"),
 )
 def test_spellings_abbreviations_and_plurals_are_linked_and_strangers_not(
     nlp, text, mention, expected

@@ -54,14 +54,6 @@ def test_any_batch_size_with_any_discarded_label(shared_nlp, batch_size, discard
         linker.reader = reader
 
 
-def test_an_empty_kb_means_everything_is_new():
-    nlp = build([], train=[])
-    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
-    assert kb_ids(doc) == ["NIL", "NIL"]
-    assert all(ent._.arbo.is_nil and ent._.arbo.cluster for ent in doc.ents)
-    assert doc.ents[0]._.arbo.candidates == []
-
-
 def test_spans_in_doc_spans_are_linked():
     getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
     nlp = build(key="sc", mentions={"getter": getter})

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 from thinc.api import Adam, fix_random_seed
@@ -50,23 +49,6 @@ def test_training_lowers_the_loss_and_links_training_mentions(trained):
     assert losses[-1] < 0.5 * losses[0]
     scores = nlp.evaluate(examples(nlp, TRAIN))
     assert scores["arbo_recall_at_1"] > 0.9
-
-
-def test_text_without_a_known_word_is_linked_by_its_characters_or_not_at_all(trained):
-    nlp, _ = trained
-    doc = nlp.make_doc("zzqx \u200b   ")
-    doc.ents = [doc.char_span(0, 4, label="THING")]
-    linked = nlp.get_pipe("arbo_linker")(doc)
-    assert np.isfinite(linked.ents[0]._.arbo.score)
-
-
-def test_mention_of_spaces_has_no_vector(trained):
-    nlp, _ = trained
-    linker = nlp.get_pipe("arbo_linker")
-    doc = nlp.make_doc("a   b")
-    assert doc[1].is_space
-    batch = linker.stages.encode(linker.reader.read([[doc[1:2]]]))
-    assert not batch.has_vector.any()
 
 
 def test_entities_with_empty_fields_are_linked(nlp):

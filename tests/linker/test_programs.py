@@ -35,7 +35,7 @@ def link(nlp, linker, path):
     for _ in range(ROUNDS):
         linker.set_kb(path)
         for _ in range(2):
-            assert all(one.candidates for one in linker.link_docs([doc])[0].values())
+            assert all(one.candidates for one in linker.predict([doc])[0].values())
         check_vectors(linker)
 
 

@@ -41,7 +41,7 @@ def test_what_a_knowledge_base_is_made_of(linker, tmp_path, kind):
     linker.set_kb(sources[kind])
     assert [entity.id for entity in linker.kb] == [entity.id for entity in ENTITIES]
     doc = annotated(spacy.blank("xx"), DEV[0])
-    assert all(link.ids for link in linker.link_docs([doc])[0].values())
+    assert all(link.ids for link in linker.predict([doc])[0].values())
 
 
 @pytest.mark.parametrize("kind", ["kb", "loader", "folder"])
@@ -73,9 +73,11 @@ def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_pa
     linker.set_kb(inner)
 
 
-@pytest.mark.parametrize("source", [3, None, b"kb", lambda vocab: "kb", OtherKB])
+@pytest.mark.parametrize(
+    "source", [3, None, b"kb", lambda vocab: "kb", OtherKB, {"D1": "x"}, {"id": "D1", "title": "x"}]
+)
 def test_what_no_knowledge_base_can_be_made_of(linker, source):
-    with pytest.raises(ValueError, match="E50[23]"):
+    with pytest.raises(ValueError, match="E50[236]"):
         linker.set_kb(source)
 
 

@@ -58,6 +58,8 @@ def test_names_of_the_list_may_be_in_another_form_of_unicode(nlp):
     decomposed = unicodedata.normalize("NFD", "がん病院")
     assert linked(nlp, [decomposed, "かん病院"], "がん病院") == 1
     assert linked(nlp, ["5 µg zelmone", "5 mg zelmone"], "5 μg zelmone") == 1
+    assert linked(nlp, ["5 μg zelmone", "5 mg zelmone"], "5 µg zelmone") == 1
+    assert linked(nlp, ["5 µg zelmone", "5 mg zelmone"], "5 µg zelmone") == 1
     assert nlp.get_pipe("arbo_linker").kb.get("1").title == "5 µg zelmone"
 
 

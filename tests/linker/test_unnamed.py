@@ -4,7 +4,7 @@ import spacy
 from thinc.api import Adam
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.corpora.kb import KBFromCorpus
+from spacy_arbo_el.corpora.reader import KBFromCorpus
 from spacy_arbo_el.kb.entity import Entity
 
 from .conftest import build

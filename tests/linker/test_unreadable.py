@@ -98,24 +98,6 @@ def test_exact_names_count_for_every_similarity(similarity):
     assert linked(nlp, OTHER).is_nil
 
 
-def test_a_feature_ranker_takes_unreadable_mentions(nlp):
-    ranked = build([*ENTITIES, CITY], reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"})
-    assert linked(ranked, "ኣዲስ").kb_id == "city"
-    assert linked(ranked, "☢").is_nil
-
-
-def test_training_takes_unreadable_mentions_and_entities():
-    marked = [*TRAIN[:4], "They drove to [ኣዲስ|city] and [☢|city] at night."]
-    nlp = build([*ENTITIES, CITY], marked)
-    from .world import examples
-
-    optimizer = nlp.create_optimizer()
-    for _ in range(2):
-        losses = nlp.update(examples(nlp, marked), sgd=optimizer)
-    assert 0.0 <= losses["arbo_linker"] < 100.0
-    assert linked(nlp, "Amazon").ids
-
-
 def test_one_warning_in_a_process(nlp):
     warn_once.cache_clear()
     with pytest.warns(UserWarning, match="cannot read some mentions.*multilingual") as caught:

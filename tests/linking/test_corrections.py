@@ -4,30 +4,9 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_arbo_el.linking.corrections import LIKELY_LOGIT
+from ..cases import cases
 
-COMPANIES = [
-    {
-        "id": "us",
-        "title": "Kestrel Motors Corp.",
-        "aliases": ["Kestrel"],
-        "description": "American maker of electric pickup trucks in Detroit",
-    },
-    {
-        "id": "canada",
-        "title": "Kestrel Motors Canada Inc.",
-        "aliases": ["Kestrel"],
-        "description": "Canadian subsidiary with an assembly plant in Windsor, Ontario",
-    },
-    {
-        "id": "air",
-        "title": "Kestrel Airways Ltd",
-        "aliases": ["Kestrel"],
-        "description": "Irish regional airline",
-    },
-    {"id": "fever", "title": "blue fever", "description": "a disease of sailors"},
-    {"id": "planet", "title": "Mercury", "description": "the planet next to the sun"},
-]
+COMPANIES = cases("companies")
 PLANT = "The plant of Kestrel in Windsor, Ontario, will build the new truck."
 SAME = "Kestrel will build its new truck in Windsor."
 FLIGHTS = "Kestrel cancelled all flights between Cork and Bristol."
@@ -193,7 +172,3 @@ def test_equal_spans_of_two_labels_are_corrected_apart():
     assert found() == {"A": "2", "B": before["B"]}
     assert linker.feedback.forget(first) and found() == before
     assert not len(linker.exemplars)
-
-
-def test_what_is_likely_is_above_common_thresholds():
-    assert 2.9 < LIKELY_LOGIT < 3.0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 
 from spacy_arbo_el.base.display import shown_probability
 from spacy_arbo_el.kb.entity import NIL, Entity
@@ -185,9 +185,3 @@ def test_nothing_tells_equals_apart_so_neither_is_linked():
     assert doc.ents[0]._.arbo.undecided == tie.undecided
     linker.threshold = 0.0
     assert links(nlp, [document(nlp, "barmun")])[0].kb_id == "A", "all are linked"
-
-
-def test_links_keep_presence_in_bytes(nlp):
-    doc = nlp(document(nlp, NAMES[0]))
-    again = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-    assert again.ents[0]._.arbo.presence == doc.ents[0]._.arbo.presence > 0.8

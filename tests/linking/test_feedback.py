@@ -36,12 +36,18 @@ KINDS = {
 
 
 @pytest.fixture(params=KINDS)
-def nlp(request):
+def each_kind(request):
     return KINDS[request.param]()
 
 
+@pytest.fixture
+def nlp():
+    return build()
+
+
 @pytest.mark.slow
-def test_learn_and_forget(nlp, tmp_path):
+def test_learn_and_forget(each_kind, tmp_path):
+    nlp = each_kind
     linker = nlp.get_pipe("arbo_linker")
     before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)
     span = linked(nlp, TEXT).ents[0]
@@ -79,7 +85,8 @@ def test_forget_restores_the_label_of_a_training_mention(nlp):
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
 
 
-def test_learn_nil_and_reject_links(nlp):
+def test_learn_nil_and_reject_links(each_kind):
+    nlp = each_kind
     linker = nlp.get_pipe("arbo_linker")
     span = linked(nlp, TEXT).ents[0]
     linker.feedback.learn(span, "NIL")
@@ -185,7 +192,8 @@ def test_a_correction_holds_for_mentions_of_the_same_type():
         assert [ent.kb_id_ for ent in doc.ents] == [expected]
 
 
-def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp):
+def test_nothing_but_a_correction_reaches_a_threshold_of_one(each_kind):
+    nlp = each_kind
     linker = nlp.get_pipe("arbo_linker")
     linker.threshold = 1.0
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")

@@ -22,7 +22,7 @@ TEXTS = [*DEV[:3], "Nobody knew the [zorblat|x] yet."]
 
 def links(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    found = linker.link_docs([annotated(nlp, text) for text in TEXTS])
+    found = linker.predict([annotated(nlp, text) for text in TEXTS])
     return [[link.kb_id, *link.ids, *link.scores] for of_doc in found for link in of_doc.values()]
 
 

@@ -1,8 +1,8 @@
-"""What setup.cfg promises of Python agrees with what the installed requirements need."""
+"""What pyproject.toml promises of Python agrees with what the installed requirements need."""
 
 import json
 import re
-from configparser import ConfigParser
+import sys
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -15,24 +15,28 @@ from spacy.cli.package import generate_readme
 import spacy_arbo_el
 from spacy_arbo_el.runs.evaluation import describe
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(__file__).parents[2]
 
 
-def setup():
-    parser = ConfigParser()
-    parser.read(ROOT / "setup.cfg", encoding="utf8")
-    return parser
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
 
 
 def promised():
     """The versions of Python among the classifiers."""
-    found = re.findall(r"Python :: (3\.\d+)$", setup()["metadata"]["classifiers"], re.M)
+    classifiers = "\n".join(project()["project"]["classifiers"])
+    found = re.findall(r"Python :: (3\.\d+)$", classifiers, re.M)
     assert found
     return found
 
 
 def test_classifiers_are_the_versions_that_can_be_installed():
-    allowed = SpecifierSet(setup()["options"]["python_requires"])
+    allowed = SpecifierSet(project()["project"]["requires-python"])
     assert [f"3.{n}" for n in range(6, 20) if f"3.{n}.0" in allowed] == promised()
 
 
@@ -45,7 +49,7 @@ def test_the_main_requirements_can_be_installed_with_each_version(name):
 
 def test_all_files_of_the_package_are_in_the_wheel():
     package = ROOT / "spacy_arbo_el"
-    patterns = setup()["options.package_data"]["spacy_arbo_el"].split()
+    patterns = project()["tool"]["setuptools"]["package-data"]["spacy_arbo_el"]
     packed = {path for pattern in patterns for path in package.glob(pattern)}
     for path in package.rglob("*.*"):
         if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__":
@@ -66,7 +70,7 @@ def test_citation_and_universe_name_this_package():
     citation = srsly.read_yaml(ROOT / "CITATION.cff")
     assert str(citation["version"]) == spacy_arbo_el.__version__
     universe = json.loads((ROOT / "docs" / "universe.json").read_text("utf8"))
-    assert universe["pip"].replace("-", "_") == setup()["metadata"]["name"] == citation["title"]
+    assert universe["pip"].replace("-", "_") == project()["project"]["name"] == citation["title"]
 
 
 def test_the_model_card_says_what_the_scores_are_of():

@@ -19,8 +19,7 @@ from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
 from spacy_arbo_el.linking.saving import Serializer
-from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays
-from spacy_arbo_el.storage.manifest import Checksum
+from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays
 
 from ..linker.world import DEV, annotated, without_links
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline

@@ -1,5 +1,6 @@
 """The examples train and link through a config that names them."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,24 +15,19 @@ from ..systems import load_system
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-ENCODER = """
-[components.arbo_linker.model.mention]
-@architectures = "HashedFeatures.v1"
-width = 64
-rows = 16384
-"""
-RERANKER = """
-[components.arbo_linker.reranker]
-@misc = "WordOverlap.v1"
-bonus = {bonus}
-"""
+# The sections of the two parts in the README.
+PARTS = r"(\[components\.arbo_linker\.(?:reranker|model\.mention)\]\n(?:[^`\n].*\n)+)"
 
 
-def config_with(*sections):
-    """The demo config with some sections replaced."""
+def config_with(bonus):
+    """The demo config with the sections that the README of the examples shows."""
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf8")
     config = load_system("demo")
-    for section in sections:
+    for section in re.findall(PARTS, readme):
         config = config.merge(spacy.util.Config().from_str(with_parents(section)))
+    parts = config["components"]["arbo_linker"]
+    assert parts["model"]["mention"]["@architectures"] == "HashedFeatures.v1"
+    parts["reranker"]["bonus"] = bonus
     return config
 
 
@@ -46,7 +42,7 @@ def test_custom_encoder_and_reranker_train_and_link(tmp_path):
     """As ``spacy train --code examples/NAME.py`` does with a config that has their sections."""
     for name in ("custom_encoder", "custom_reranker"):
         import_file("python_code", EXAMPLES / f"{name}.py")
-    config_with(ENCODER, RERANKER.format(bonus=2.0)).to_disk(tmp_path / "my.cfg")
+    config_with(bonus=2.0).to_disk(tmp_path / "my.cfg")
     settings = {
         "training.max_epochs": 8,
         "training.eval_frequency": 8,

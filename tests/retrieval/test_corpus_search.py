@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.contrib.scale.search_files import read_search, write_search
 from spacy_arbo_el.retrieval import corpus_search
 from spacy_arbo_el.retrieval.corpus_search import CorpusSearch, nearest_in_corpus
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
@@ -53,9 +54,9 @@ def test_neighbours_do_not_depend_on_what_is_searched_for_together(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(corpus_search, "MAX_EXACT", limit)
         expected = nearest_in_corpus(vectors, 4, similarity)
-        CorpusSearch.build(vectors, 4, similarity).to_disk(folder)
+        write_search(folder, CorpusSearch.build(vectors, 4, similarity))
     mapped = np.load(folder / "vectors.npy", mmap_mode="c")
-    saved = CorpusSearch.from_disk(folder, mapped)
+    saved = read_search(folder, mapped)
     assert (folder / "cells.faiss").is_file() == (limit == 50)
     order = np.random.default_rng(seed).permutation(300)
     for part in np.array_split(order, -(-300 // size)):
@@ -66,6 +67,6 @@ def test_neighbours_do_not_depend_on_what_is_searched_for_together(
 
 def test_a_search_of_nothing_is_saved_too(tmp_path):
     search = CorpusSearch.build(np.zeros((0, 4), dtype=np.float32), 4, Cosine())
-    search.to_disk(tmp_path)
-    saved = CorpusSearch.from_disk(tmp_path, search.vectors)
+    write_search(tmp_path, search)
+    saved = read_search(tmp_path, search.vectors)
     assert saved.nearest(np.zeros(0, dtype=np.int64)).ids.shape == (0, 0)

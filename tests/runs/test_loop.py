@@ -16,7 +16,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval import datastore
 from spacy_arbo_el.runs import evaluation, loop
 from spacy_arbo_el.runs.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
-from spacy_arbo_el.runs.loop import _gains, train
+from spacy_arbo_el.runs.loop import train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, write_corpus
@@ -239,8 +239,3 @@ def test_evaluations_search_some_entities_and_the_last_all(paths, tmp_path, monk
         kb = find_linker(spacy.load(tmp_path / "out" / name)).kb
         assert kb.in_sync and (kb.vectors.owners() >= 0).sum() == n_rows
     assert len(sizes) == n_encoded, "what was saved is complete"
-
-
-def test_a_training_that_gained_nothing_says_so():
-    assert list(_gains([(0.5, 0), (0.4, 4), (0.5, 8)]))[0].endswith("spacy arbo fit")
-    assert not list(_gains([(0.5, 0), (0.6, 4)])) and not list(_gains([(0.5, 0)]))

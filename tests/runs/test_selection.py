@@ -2,8 +2,7 @@
 
 import pytest
 
-from spacy_arbo_el.runs.evaluation import ERROR
-from spacy_arbo_el.runs.selection import is_chosen
+from spacy_arbo_el.runs.evaluation import ERROR, is_chosen
 
 
 def chosen(scores, error=0.02):

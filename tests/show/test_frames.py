@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 
 import pytest
 import spacy
@@ -142,3 +143,15 @@ def test_frames_have_the_rows_and_columns():
     assert list(candidates_to_frame([linked_doc()])["rank"]) == [1, 2, 1]
     assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
     assert "nearest_title" in NewEntities().to_frame()
+
+
+def test_links_of_span_groups_are_asked_for():
+    nlp = spacy.blank("en")
+    doc = nlp("Blue fever came.")
+    doc.spans["mine"] = [Span(doc, 0, 2, "D", kb_id="D1")]
+    with pytest.warns(UserWarning, match="W111.*'mine'"):
+        assert links_to_dicts([doc]) == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = links_to_dicts([doc], get_spans=GroupSpans("mine"))
+    assert [row["kb_id"] for row in rows] == ["D1"]

@@ -15,38 +15,11 @@ from spacy_arbo_el.mentions.getters import EntSpans, place_of
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.show.html import render_evidence, to_displacy, web_address
 
+from ..cases import cases
+
 VOCAB = spacy.blank("xx").vocab
 TEMPLATE = "https://example.org/{}"
-VECTORS = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    '" onfocus=alert(1) autofocus="',
-    "</mark></div><iframe src=javascript:alert(1)>",
-    "javascript:alert(1)",
-    "JaVaScRiPt:alert(1)//https://example.org",
-    "data:text/html,<script>alert(1)</script>",
-    "vbscript:msgbox(1)",
-    "&lt;script&gt;alert(1)&lt;/script&gt;",
-    "&#60;script&#62;",
-    "<svg/onload=alert(1)>",
-    "<!--",
-    "-->",
-    "<![CDATA[<script>]]>",
-    "</title><script>",
-    "</style><script>",
-    "{0.__class__}",
-    "{label}{text}%s",
-    "`onclick=alert(1)`",
-    "\\u003cscript\\u003e",
-    "＜script＞",
-    "<a href='java\tscript:alert(1)'>",
-    'report <b>2024</b>.pdf"onload="x',
-    "\x01javascript:alert(1)",
-    '?x="><script>',
-    "\x00<b>",
-    "\u202e<b>",
-]
+VECTORS = cases("hostile_markup")
 hostile = st.one_of(
     st.sampled_from(VECTORS),
     st.text(alphabet="<>\"'&`=/ {}%#:;\\aZ\u2028\x0b!-[]?", min_size=1, max_size=12),

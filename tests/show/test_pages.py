@@ -167,12 +167,3 @@ def test_a_browser_runs_our_script_and_no_other(make, tmp_path):
     page = in_browser(html.replace("</h1>", f"</h1>{foreign}"), tmp_path, "--dump-dom")
     assert '<div class="controls">' in page, "our script shows the controls"
     assert f"<title>{title}</title><style>" in page
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
-def test_pages_can_be_drawn_for_a_phone(make, tmp_path):
-    image = tmp_path / "page.png"
-    in_browser(make(), tmp_path, "--window-size=500,900", f"--screenshot={image}")
-    assert image.read_bytes().startswith(b"\x89PNG") and image.stat().st_size > 5000

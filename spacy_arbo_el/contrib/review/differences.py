@@ -243,4 +243,4 @@ def to_html(found: Sequence[Difference], title: str, total: int) -> str:
     rows = [(number, list(one.cells.values())) for number, one in enumerate(found, 1)]
     notes = [f"{len(found):,} of {total:,} mentions are linked differently."]
     notes += [f"{count:,} × {kind}: {why}" for (kind, why), count in counts_of(found).most_common()]
-    return page("report", title=title, columns=COLUMNS, rows=rows, notes=notes, figures={})
+    return page("table", title=title, columns=COLUMNS, rows=rows, notes=notes)

@@ -11,7 +11,7 @@ from spacy.util import filter_spans, minibatch
 from ...corpora.annotated import LABEL
 from ...corpora.docs import unlinked
 from ...discovery.decision_log import Entry
-from ...encoders.kept_results import KeptResults
+from ...encoders.inputs import KeptResults
 from ...kb.entity import NIL
 from ...linker import ArboLinker
 from ...linking.corrections import CorrectionKey
@@ -67,7 +67,7 @@ class LinkReview:
         self._kept = KeptResults()
         found: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
-            linked = linker.link_docs([doc for _, doc in batch])
+            linked = linker.predict([doc for _, doc in batch])
             for (fingerprint, _), links in zip(batch, linked):
                 text = self.texts[fingerprint]
                 found += [

@@ -10,9 +10,9 @@ from spacy.cli._util import Opt
 from wasabi import msg
 
 from ...base.errors import Errors
-from ...cli._util import config_overrides, errors_for_people, visible
+from ...cli._util import config_overrides, user_errors, visible
 from ...cli.arguments import CODE, MODEL, check_data, check_model, check_needs
-from ...cli.discover import KEEP, MIN_MENTIONS, NEW, PAGE, NewFiles, keep_new
+from ...cli.discover import KEEP, MIN_MENTIONS, NEW, NewFiles, keep_new
 from ...cli.documents import DOCUMENTS, FIND, check_finder
 from .errors import ScaleMessages
 
@@ -70,7 +70,7 @@ def link_command(
       python -m spacy arbo scale link out/model-best texts/ --output links --ray local --workers 4
     """
     overrides = config_overrides(ctx)
-    with errors_for_people():
+    with user_errors():
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         _check_part(part, one_graph)
         options = {"one_graph": one_graph, "format": format, "size": shard}
@@ -84,7 +84,6 @@ def discover_command(
     model: Path = MODEL,
     data: Path = DOCUMENTS,
     output: Path = NEW,
-    page: Path | None = PAGE,
     find: str = FIND,
     min_mentions: int = MIN_MENTIONS,
     keep: Path | None = KEEP,
@@ -107,8 +106,8 @@ def discover_command(
     from .runs import discover_in_shards
 
     overrides = config_overrides(ctx)
-    with errors_for_people(), nullcontext() if keep is None else changing_pipeline(keep):
-        files = NewFiles.of(output, page, min_mentions)
+    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep):
+        files = NewFiles(output, min_mentions)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         options = {"one_graph": True, "format": "jsonl", "size": shard}
         folder = output.with_suffix(".run")

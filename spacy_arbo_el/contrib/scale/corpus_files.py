@@ -14,18 +14,11 @@ import numpy as np
 
 from ...base.arrays import offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
-from ...linking.corpus_mentions import (
-    CorpusMentions,
-    CorpusPart,
-    PackedRecords,
-    canonical_order,
-    mentions_of,
-    numbered,
-    pack_records,
-)
+from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
 from ...ranking.decisions import Decisions, Paths, Step
 from ...storage.files import write_file
 from ...storage.folders import FolderKind, replacing_folder
+from .part_files import PackedRecords, arrays_of, mentions_of, pack_records
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
@@ -142,7 +135,7 @@ class _Layout:
         self._save("record_stops", bounds[1:][rows])
 
     def _measure(self, part: CorpusPart) -> None:
-        for name, values in part.arrays().items():
+        for name, values in arrays_of(part).items():
             width = values.shape[1] if values.ndim == 2 else 0
             if len(part.ranked.batch) or name not in self._shapes:
                 known = self._shapes.get(name, (values.dtype, 0))[1]
@@ -163,7 +156,7 @@ class _Layout:
         start = document = passage = piece = 0
         for part in parts:
             rows = self._row_of[start : start + len(part.ranked.batch)]
-            arrays = part.arrays()
+            arrays = arrays_of(part)
             inputs = part.ranked.batch.inputs
             arrays["documents"] = arrays["documents"] + document
             arrays["inputs_passage"] = arrays["inputs_passage"] + passage

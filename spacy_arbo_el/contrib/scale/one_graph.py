@@ -15,11 +15,11 @@ Between the steps, the folder of the job has these as well:
     mentions/part-000012.spacy     the documents of a shard, with the mentions that were found
     mentions/part-000012.json      its documents that could not be read, with the reasons
     mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
-    corpus                         all mentions, see ``distributed/corpus_files.py``
-    search                         the search index, see ``CorpusSearch.to_disk``
+    corpus                         all mentions, see ``corpus_files.py``
+    search                         the search index, see ``search_files.py``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
-    decided                        the decisions, see ``distributed/corpus_files.py``
+    decided                        the decisions, see ``corpus_files.py``
     new_entities                   the new entities, as ``NewEntities.to_disk`` writes them
     decided.json                   written after these two
 """
@@ -41,7 +41,6 @@ from ...base.arrays import TopK
 from ...linking.corpus import BATCH, CorpusLinks
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart
 from ...ranking.decisions import Decisions
-from ...retrieval.corpus_search import CorpusSearch
 from ...storage.files import pack_arrays, unpack_arrays, write_file
 from ...storage.folders import replacing_folder
 from .corpus_files import FOLDER, read_decisions, read_mentions, write_decisions, write_mentions
@@ -49,6 +48,8 @@ from .identity import check_same, versions
 from .job import Job
 from .map_files import SHARDS, do_files, do_once
 from .on_ray import RaySettings
+from .part_files import part_from_bytes, part_to_bytes
+from .search_files import read_search, write_search
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
 
@@ -117,7 +118,7 @@ class MentionWorker:
             write_file(self.job.file(MENTIONS, shard, ".spacy"), documents)
             write_file(self.job.file(MENTIONS, shard, ".json"), json.dumps(problems).encode("utf8"))
             part = CorpusPart.concat(parts or [self.corpus.gather_part([])])
-            write_file(mentions_file(self.job, shard), part.to_bytes())
+            write_file(mentions_file(self.job, shard), part_to_bytes(part))
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def arrange_mentions(job: Job) -> None:
     def parts() -> Iterator[CorpusPart]:
         documents.clear()
         for shard in shards:
-            part = CorpusPart.from_bytes(mentions_file(job, shard).read_bytes())
+            part = part_from_bytes(mentions_file(job, shard).read_bytes())
             documents.append(len(part.counts))
             yield part
 
@@ -168,7 +169,7 @@ def arrange_mentions(job: Job) -> None:
     search = linker.search(read_mentions(job.folder / CORPUS))
     if search is not None:
         with replacing_folder(job.folder / SEARCH, FOLDER) as folder:
-            search.to_disk(folder)
+            write_search(folder, search)
     arranged = Arranged(list(accumulate(documents)), search is not None)
     write_file(job.folder / ARRANGED, json.dumps(asdict(arranged)).encode("utf8"))
     for shard in shards:
@@ -187,7 +188,7 @@ class SearchWorker:
         self.arranged = Arranged.of(job)
         self.mentions = read_mentions(job.folder / CORPUS)
         vectors = self.mentions.ranked.batch.encoded
-        self.search = CorpusSearch.from_disk(job.folder / SEARCH, vectors)
+        self.search = read_search(job.folder / SEARCH, vectors)
 
     def __call__(self, shard: Shard) -> None:
         nearest = self.search.nearest(self.arranged.rows(shard, self.mentions))
@@ -260,5 +261,5 @@ class WritingWorker:
         own = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
         stages = self.linker.stages
         with stages.datastore.reading():
-            wording = stages.wording(self.mentions.candidates.take(rows), own)
-        return CorpusLinks(self.mentions, self.decided, wording)
+            texts = stages.link_texts(self.mentions.candidates.take(rows), own)
+        return CorpusLinks(self.mentions, self.decided, texts)

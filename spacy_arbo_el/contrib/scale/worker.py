@@ -53,7 +53,7 @@ class PipelineWorker:
         return list(self.finder([unlinked(doc, mentions=False) for doc in docs]))
 
     def _link(self, docs: Sequence[Doc]) -> list[Doc]:
-        self.linker.set_annotations(docs, self.linker.link_docs(docs))
+        self.linker.set_annotations(docs, self.linker.predict(docs))
         return list(docs)
 
 

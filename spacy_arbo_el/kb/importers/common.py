@@ -276,7 +276,6 @@ class Entries:
 
 
 def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
-    """The rows of a data frame of pandas or polars, or of a table of pyarrow."""
     if hasattr(frame, "collect"):
         frame = frame.collect()
     if hasattr(frame, "iter_rows"):

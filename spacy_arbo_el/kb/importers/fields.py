@@ -67,7 +67,6 @@ def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
-    """The places of a key, that in lower case first."""
     places = [place for place, key in enumerate(lower) if key == name]
     return sorted(places, key=lambda place: keys[place] != name)
 
@@ -122,7 +121,6 @@ def _as_list(value: Any) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a string or a list of strings."""
     if isinstance(value, str):
         return True
     is_list = hasattr(value, "__iter__") and not isinstance(value, Mapping)

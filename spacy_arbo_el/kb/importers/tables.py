@@ -154,7 +154,6 @@ class _TableFile:
         return read_lines(self.path, bad, encoding=self.encoding)
 
     def _split(self, bad: OnBad) -> Iterator[tuple[int, list[str]]]:
-        """(first line, cells) of each row."""
         if self.delimiter == "\t":
             return read_tab_cells(self.path, bad, self.encoding, self.width)
         if len(self.delimiter) == 1:
@@ -163,7 +162,6 @@ class _TableFile:
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
-    """Detect the column separator from a file's first line."""
     suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
     if suffix in (".tsv", ".tab"):
         return "\t"
@@ -172,7 +170,6 @@ def _delimiter_of(path: PathLike, line: str) -> str:
 
 
 def _repeated(table: _TableFile, fields: Mapping[str, Sequence[int]]) -> set[str]:
-    """The ids that several rows have."""
     seen: set[str] = set()
     repeated: set[str] = set()
     for _, row in table.rows(ignore):
@@ -188,7 +185,6 @@ def _record(
     row: list[str],
     report: ImportReport,
 ) -> Record:
-    """The fields and the other columns of a row."""
     fields, others = reader.read(tuple(table.header), list(map(str.strip, row)))
     if "frequency" in fields:
         column = table.header[places["frequency"][0]]

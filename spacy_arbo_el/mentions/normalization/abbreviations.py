@@ -137,7 +137,6 @@ def _possible_definitions(text: str) -> Iterator[Possible]:
 
 
 def _before(text: str, end: int) -> str:
-    """The sentence up to a place."""
     return _BREAK.split(text[max(end - MAX_DISTANCE, 0) : end].rstrip())[-1]
 
 
@@ -146,7 +145,6 @@ def _long_form_before(short: str, text: str, end: int) -> "_LongForm | None":
 
 
 def _long_form_by_initials(short: str, text: str, end: int) -> "_LongForm | None":
-    """The words before a place, if they have the initials of the short form."""
     before = _before(text, end)
     characters = [c.lower() for c in short if c.isalnum()]
     starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
@@ -184,9 +182,7 @@ class _LongForm(NamedTuple):
 
 
 def _long_form(short: str, before: str) -> _LongForm | None:
-    """Find the long form at the end of ``before``. All characters of the short form occur in it
-    in order.
-    """
+    """The long form at the end of ``before``, with all characters of the short form in order."""
     characters = [c.lower() for c in short if c.isalnum()]
     starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
     initials = [before[at].lower() for at in starts]

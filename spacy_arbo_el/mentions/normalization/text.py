@@ -171,7 +171,6 @@ _GREEK = "Ͱ-Ͽἀ-῿"
 
 
 def _greek_names() -> dict[str, str]:
-    """Names of Greek letters, without accents."""
     names = {}
     for code in (*range(0x391, 0x3AA), *range(0x3B1, 0x3CA)):
         words = unicodedata.name(chr(code), "").split()
@@ -309,7 +308,6 @@ class AmericanSpelling:
 
 
 def _in_case_of(new: str, old: str) -> str:
-    """Write ``new`` in the case of ``old``. That is upper case, capitalized or lower case."""
     if old.isupper():
         return new.upper()
     return new.capitalize() if old[0].isupper() else new

@@ -69,7 +69,7 @@ class FaissIndex:
     def __post_init__(self) -> None:
         check_positive("index.rescore", self.rescore)
         if faiss is not None:
-            with self._errors_for_people():
+            with self._setting_errors():
                 width = _trial_width(self.factory)
             self._new(width, faiss.METRIC_L2)
 
@@ -101,13 +101,13 @@ class FaissIndex:
         index = read_attached(attached, about)
         if index is None:
             index = self._trained(new, rows, similarity)
-        with self._errors_for_people():
+        with self._setting_errors():
             faiss.ParameterSpace().set_index_parameters(index, self.search)
         return ApproximateIndex(index, rows, similarity, about, self.rescore)
 
     def _new(self, width: int, metric: int) -> Any:
         """An empty FAISS index. ValueError where FAISS or the linker can't use the settings."""
-        with self._errors_for_people():
+        with self._setting_errors():
             index = faiss.index_factory(width, self.factory, metric)
             faiss.ParameterSpace().set_index_parameters(index, self.search)
             for part in parts(index):
@@ -120,14 +120,13 @@ class FaissIndex:
         for part in parts(index):
             _set_clustering(part)
         count = max(TRAINING_ROWS_PER_LIST * (n_lists(index) or 1024), MIN_ROWS)
-        with self._errors_for_people():
+        with self._setting_errors():
             index.train(sample(rows, count, similarity))
             add_rows(index, rows, similarity)
         return index
 
     @contextmanager
-    def _errors_for_people(self) -> Iterator[None]:
-        """Name the settings in FAISS's errors."""
+    def _setting_errors(self) -> Iterator[None]:
         try:
             yield
         except (RuntimeError, TypeError, MemoryError) as error:
@@ -167,7 +166,6 @@ def _set_clustering(part: Any) -> None:
 
 
 def _must_be_exact() -> bool:
-    """Return whether FAISS is missing or can't use the GPU, with a warning."""
     if faiss is None:
         warnings.warn(Warnings.W301)
         return True

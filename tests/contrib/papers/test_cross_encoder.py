@@ -101,27 +101,23 @@ def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
     assert find_linker(with_section).reranker.to_bytes() == b""
 
 
-def test_scored_candidates_come_first_and_the_others_keep_their_order(nlp):
+def test_scored_candidates_come_first_by_their_scores_and_the_others_keep_their_order(nlp):
+    linker = find_linker(nlp)
+    stages = linker.stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, TRAIN)))
+    neighbours = stages.retrieve(batch)
+    with stages.datastore.reading():
+        scored = linker.reranker.score(batch, neighbours, stages.context)
     after, before = ranked(nlp, TRAIN)
-    k = find_linker(nlp).reranker.n_reranked
+    best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
+    assert (after.candidates.ids[:, 0] == best[:, 0]).all()
+    k = linker.reranker.n_reranked
     assert (np.sort(after.candidates.ids[:, :k]) == np.sort(before.candidates.ids[:, :k])).all()
     assert (after.candidates.ids[:, k:] == before.candidates.ids[:, k:]).all()
     assert (after.candidates.ids[:, 0] != before.candidates.ids[:, 0]).any()
     valid = after.candidates.valid
     assert (np.diff(np.where(valid, after.candidates.scores, -1e9), axis=1) <= 0).all()
     assert np.isfinite(after.candidates.scores[valid]).all()
-
-
-def test_the_order_is_that_of_the_scores(nlp):
-    linker = find_linker(nlp)
-    stages = linker.stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    neighbours = stages.retrieve(batch)
-    with stages.datastore.reading():
-        scored = stages.reranker.score(batch, neighbours, stages.context)
-        after = stages.reranker(batch, neighbours, stages.context)
-    best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
-    assert (after.candidates.ids[:, 0] == best[:, 0]).all()
 
 
 def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, nlp):
@@ -219,20 +215,6 @@ def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
         added = [max(of_entity.get(entity, [least])) for entity in candidates]
         expected = plain.scores[row] + np.array(added)
         np.testing.assert_allclose(with_curves.scores[row], expected, rtol=1e-4, atol=1e-4)
-
-
-def test_what_was_trained_is_not_changed_by_another_calibration(fitted, tiny_bert):
-    """The scorer has learned what to add to the log-odds of its training."""
-    linker = find_linker(fitted)
-    stages, reranker = linker.stages, linker.reranker
-    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
-    neighbours = stages.retrieve(batch)
-    other = replace(stages, calibration=stages.calibration.times(3.0))
-    with stages.datastore.reading():
-        expected, found = (
-            reranker.score(batch, neighbours, s.context).scores for s in (stages, other)
-        )
-    assert (found == expected).all()
 
 
 def test_sure_mentions_are_left_as_they_are(nlp):
@@ -372,20 +354,7 @@ def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     assert find_linker(again).reranker.to_bytes() == reranker.to_bytes()
 
 
-@pytest.mark.slow
-def test_n_process(fitted):
-    expected = links(fitted.pipe(docs_of(fitted)))
-    assert links(fitted.pipe(docs_of(fitted), n_process=2, batch_size=3)) == expected
-
-
 # Fitting and explaining
-
-
-def test_fitting_keeps_what_was_trained(fitted):
-    reranker = find_linker(fitted).reranker
-    assert reranker.fitted.weights is not None and reranker.ranker.weights is not None
-    nothing = reranker.from_bytes(b"")
-    assert nothing.scorer is None and nothing.vector_curves is None
 
 
 def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):

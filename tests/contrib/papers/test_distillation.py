@@ -117,34 +117,19 @@ def test_names_are_sought_in_documents_without_mentions(teacher):
     assert len(mentions.inputs) == 2 + 2 + 1
 
 
-def test_teacher_of_another_width_is_refused(teacher):
+def test_teachers_and_students_that_do_not_fit_are_refused(teacher):
+    linker, settings = find_linker(teacher), DistillationSettings(**QUICK)
     with pytest.raises(ValueError, match=f"arbo-E855.*width 16.*{WIDTH}"):
-        distill(
-            find_linker(teacher), student_of(16), documents(teacher), DistillationSettings(**QUICK)
-        )
-
-
-@pytest.mark.parametrize("texts", [[], ["   "], ["1 2 3"]])
-def test_teacher_without_texts_is_refused(teacher, texts):
-    docs = [teacher.make_doc(text) for text in texts]
-    with pytest.raises(ValueError, match="arbo-E856.*mentions"):
-        distill(
-            find_linker(teacher),
-            student_of(),
-            spans_of(teacher, docs),
-            DistillationSettings(**QUICK),
-        )
-
-
-def test_teacher_without_names_is_refused():
+        distill(linker, student_of(16), documents(teacher), settings)
+    for texts in ([], ["   "], ["1 2 3"]):
+        docs = [teacher.make_doc(text) for text in texts]
+        with pytest.raises(ValueError, match="arbo-E856.*mentions"):
+            distill(linker, student_of(), spans_of(teacher, docs), settings)
     nlp = build(entities=[], train=["nothing here"], **TEACHER)
     with pytest.raises(ValueError, match="arbo-E856.*names"):
-        distill(find_linker(nlp), student_of(), documents(nlp), DistillationSettings(**QUICK))
-
-
-def test_student_that_is_no_ngram_encoder_is_refused(teacher):
+        distill(find_linker(nlp), student_of(), documents(nlp), settings)
     with pytest.raises(ValueError, match="arbo-E857"):
-        check_student(find_linker(teacher).model)
+        check_student(linker.model)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from spacy.training import Example
 
 from spacy_arbo_el.kb.entity import Entity
 
@@ -50,18 +49,6 @@ def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages(nl
     assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
     exemplars = nlp.get_pipe("arbo_linker").exemplars
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
-
-
-def test_a_document_without_words_and_an_update_with_it(nlp):
-    empty = nlp.make_doc("")
-    assert len(nlp(empty).ents) == 0
-    assert nlp.update([Example(nlp.make_doc("a"), nlp.make_doc("a"))])["arbo_linker"] == 0.0
-
-
-def test_a_mention_longer_than_a_passage_is_linked(nlp):
-    text = "The [" + "very long name " * 40 + "Mercury|planet] and [Amazon|river]."
-    doc = nlp(without_links(annotated(nlp, text)))
-    assert all(ent._.arbo.kb_id for ent in doc.ents)
 
 
 PARTS = {

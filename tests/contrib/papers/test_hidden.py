@@ -94,13 +94,6 @@ def test_every_second_name_is_hidden_with_those_of_the_same_words(tmp_path):
     assert left[1::2] == [["lung cancer"], ["skin cancer"]]
 
 
-def test_an_alias_takes_the_place_of_a_hidden_title():
-    dictionary = Dictionary.build(NLP, ENTITIES)
-    number = next(n for n, name in enumerate(dictionary.names) if name.text == "rabies")
-    (entity,) = without_names(ENTITIES, dictionary, [number])
-    assert (entity.title, entity.aliases) == ("hydrophobia", ("lyssa",))
-
-
 @given(st.floats(0, 1), st.integers(0, 5))
 def test_share_and_seed(tmp_path_factory, share, seed):
     path = tmp_path_factory.mktemp("hidden")
@@ -197,7 +190,3 @@ def test_a_knowledge_base_is_not_replaced_without_asking(world):
 def test_bad_settings(world, more, error):
     assert error in run("silver", *arguments(world), *more, code=1)
     assert not (world / "train.spacy").exists()
-
-
-def test_a_dev_set_needs_its_knowledge_base(world):
-    assert "--hidden-kb" in run("silver", *arguments(world)[:-2], code=1)

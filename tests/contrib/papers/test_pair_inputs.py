@@ -122,16 +122,6 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         assert ids.index(word_pieces.specials[4]) == pairs.marker[number]
 
 
-def test_the_name_nearest_to_the_mention_is_the_title():
-    index = index_of([entity.names for entity in ENTITIES])
-    numbers = index.nearest_names(["the bank of a river", "D"], np.array([[3, 0], [3, 1]]))
-    titles = [
-        entity_texts(ENTITIES[e], n, index.names_of(e), None)[0]
-        for e, n in zip((3, 0, 3, 1), numbers.ravel().tolist())
-    ]
-    assert titles[0] in ("river bank", ENTITIES[3].aliases[-1]) and titles[2:] == ["D", "B"]
-
-
 def test_a_normalized_name_stands_for_the_name_that_it_was_made_of():
     class Normalizer:
         def __call__(self, text, offsets):
@@ -148,15 +138,3 @@ def test_an_entity_without_names_has_no_title():
     silent = Entity("c", meta={"unnamed": True})
     assert entity_texts(silent, 0, ["a form of its exemplar"], None) == ("", "", "", "", "")
     assert entity_texts(ENTITIES[0], 0, [], None)[0] == "flu"
-
-
-def test_the_description_is_cut_first_and_the_title_last(word_pieces):
-    index = index_of([entity.names for entity in ENTITIES])
-    offsets, zero = np.array([[0, 6]]), np.zeros(1, dtype=np.int64)
-    inputs = mention_windows(word_pieces, 32, [TEXT], zero, offsets)
-    tokens = word_pieces.tokenizer
-    for size, expected in ((8, "d [TITLE] river bank ; d d"), (40, "cold cold")):
-        parts, part_of = parts_of(word_pieces, size, [3], [0], index)
-        pairs = make_pairs(inputs, parts, zero, part_of, word_pieces.specials, 32)
-        text = tokens.decode(pairs.ids[pairs.first[0] : -1])
-        assert expected in text and len(pairs.ids) - pairs.first[0] == size

@@ -118,22 +118,6 @@ def test_markers_stand_round_each_mention_and_nothing_else_changes(tokenizer, do
         assert inside == in_plain[plain.first[i] : plain.last[i] + 1]
 
 
-def test_a_marked_document(tokenizer):
-    text = "The gene BRCA1 causes breast cancer and ovarian cancer"
-    offsets = np.array([[40, 54], [9, 14], [9, 35], [22, 35], [9, 14]])
-    zeros = np.zeros(5, dtype=np.int64)
-    inputs = document_passages(tokenizer, 64, 100, True, [text], zeros, offsets)
-    decode = tokenizer.tokenizer.decode
-    assert decode(inputs.ids) == (
-        "[CLS] the gene [START] [START] brca1 [END] causes [START] breast cancer [END] [END] and "
-        "[START] ovarian cancer [END] [SEP]"
-    )
-    assert [decode(inputs.ids[a : b + 1]) for a, b in zip(inputs.first, inputs.last)][:2] == [
-        "ovarian cancer",
-        "brca1",
-    ]
-
-
 def test_of_long_documents_only_mentions_and_their_context_are_read(tokenizer):
     text = "word " * 1000 + "gene " * 60 + "word " * 1000 + "gene"
     starts = np.append(5000 + 5 * np.arange(60), len(text) - 4)
@@ -143,11 +127,6 @@ def test_of_long_documents_only_mentions_and_their_context_are_read(tokenizer):
     # 30 mentions a passage, between 5 word pieces of context each; the last one has them before it.
     assert inputs.lengths.tolist() == [42, 42, 8]
     assert inputs.first.tolist() == [*range(6, 36), *range(6, 36), 6]
-
-
-def test_no_mentions(tokenizer):
-    none = np.zeros(0, dtype=np.int64)
-    assert len(document_passages(tokenizer, 16, 9, True, ["text"], none, none.reshape(0, 2))) == 0
 
 
 def test_a_mention_has_the_same_vector_whatever_else_is_encoded(encoder):

@@ -17,6 +17,7 @@ from spacy_arbo_el.corpora.read import read_plain_documents
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
+from ...cases import cases
 from ...commands import run
 
 ENTITIES = [
@@ -48,24 +49,7 @@ def silver(tmp_path, texts, entities=ENTITIES, **settings):
     return report, found
 
 
-@pytest.mark.parametrize(
-    "text, mentions",
-    [
-        # The longest name, in any case; short names and capitals in their own spelling only.
-        ("Acute Lymphatic LEUKAEMIA and leukaemia.", ["Acute Lymphatic LEUKAEMIA", "leukaemia"]),
-        ("ALL is one of all diseases.", ["ALL"]),
-        ("INFLUENZA, or Flu, or flu.", ["INFLUENZA", "flu"]),
-        # A stop word is no name, but may be one in capitals.
-        ("It is IT that has the flu.", ["IT", "flu"]),
-        # One that begins with a capital is the beginning of a sentence.
-        ("Never say never. There it is, a flu. Her flu.", ["flu", "flu"]),
-        # A name in its own spelling comes before another in any case.
-        ("The common cold and COLD.", ["common cold", "COLD"]),
-        ("Bird flu is no flu.", ["Bird flu", "flu"]),
-        # A name of two entities is left out, and so is what is inside of it.
-        ("An obstructive disease and a flu.", ["flu"]),
-    ],
-)
+@pytest.mark.parametrize("text, mentions", cases("silver_mentions"))
 def test_what_is_found(tmp_path, text, mentions):
     _, found = silver(tmp_path, [text])
     assert [name for name, _ in found["0"]] == mentions

@@ -15,6 +15,7 @@ from spacy_arbo_el.contrib.scale.corpus_files import (
 )
 from spacy_arbo_el.contrib.scale.job import Job
 from spacy_arbo_el.contrib.scale.output import rows_of
+from spacy_arbo_el.contrib.scale.part_files import arrays_of, part_from_bytes, part_to_bytes
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
@@ -128,8 +129,8 @@ def test_mentions_of_a_part_survive_their_bytes(model, corpus):
     linker = find_linker(nlp).corpus
     docs = list(read_documents(corpus, nlp))
     for part in (linker.gather_part(docs), linker.gather_part([])):
-        copy = CorpusPart.from_bytes(part.to_bytes())
-        assert copy.to_bytes() == part.to_bytes() and copy.counts == part.counts
+        copy = part_from_bytes(part_to_bytes(part))
+        assert part_to_bytes(copy) == part_to_bytes(part) and copy.counts == part.counts
         assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
         assert np.array_equal(copy.candidates.scores, part.candidates.scores)
         assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
@@ -168,7 +169,7 @@ def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
     rows = np.random.default_rng(0).permutation(len(expected.documents))
     for some in (rows, rows[:5], rows[:0]):
         left, right = (
-            CorpusPart(m.ranked, m.candidates, []).arrays() for m in (mentions, expected)
+            arrays_of(CorpusPart(m.ranked, m.candidates, [])) for m in (mentions, expected)
         )
         inputs = [m.ranked.batch.inputs.take(some).to_dict() for m in (mentions, expected)]
         assert all(np.array_equal(inputs[0][name], inputs[1][name]) for name in inputs[0])

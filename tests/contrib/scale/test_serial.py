@@ -118,14 +118,14 @@ def test_errors_are_counted_and_written_with_their_reasons(make_job, records, tm
 def test_a_document_that_cannot_be_linked_is_an_error_of_its_own(make_job, expected, monkeypatch):
     job = make_job()
     worker = ShardWorker(job)
-    link = worker.pipeline.linker.link_docs
+    link = worker.pipeline.linker.predict
 
     def refuse(docs):
         if any(doc.user_data["doc_id"] == "d1" for doc in docs):
             raise ValueError("too long")
         return link(docs)
 
-    monkeypatch.setattr(worker.pipeline.linker, "link_docs", refuse)
+    monkeypatch.setattr(worker.pipeline.linker, "predict", refuse)
     (shard, *_) = job.begin()
     worker(shard)
     report = job.report_of(shard)

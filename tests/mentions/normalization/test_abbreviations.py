@@ -11,45 +11,12 @@ from spacy_arbo_el.mentions.normalization.abbreviations import (
 )
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling
 
+from ...cases import cases
 from ...linker.conftest import build
 from ...linker.world import annotated
 
 
-@pytest.mark.parametrize(
-    "text, defined",
-    [
-        ("patients with coronary heart disease (CHD) were", {"CHD": "coronary heart disease"}),
-        ("Ataxia-telangiectasia (A-T) is", {"A-T": "Ataxia-telangiectasia"}),
-        ("juvenile polyposis syndrome (JPS; MIM 175100)", {"JPS": "juvenile polyposis syndrome"}),
-        ("called late adenomatous polyps (LAP)", {"LAP": "late adenomatous polyps"}),
-        ("called all adenomatous polyps (AAP)", {"AAP": "all adenomatous polyps"}),
-        ("the disease. Wilms tumour (WT) is rare", {"WT": "Wilms tumour"}),
-        ("very long chain (see Table 2) acids", {}),
-        ("some families (n = 12) had it", {}),
-        ("breast or ovarian cancer cases and markers on chromosomes 17q (BRCA1)", {}),
-        ("the gene (HD) of", {}),
-        ("in 1995 (CHD) and", {}),
-        ("the HD gene (HD) maps", {}),
-        ("(CHD)", {}),
-        ("the myotonic dystrophy (DM) gene", {"DM": "myotonic dystrophy"}),
-        ("an associated subarachnoid hemorrhage (SAH)", {"SAH": "subarachnoid hemorrhage"}),
-        ("ataxia-telangiectasia (A-T)", {"A-T": "ataxia-telangiectasia"}),
-        ("CHD (coronary heart disease) is", {"CHD": "coronary heart disease"}),
-        ("coronary heart disease [CHD] is", {"CHD": "coronary heart disease"}),
-        ("Coronary heart disease, or CHD, is", {"CHD": "Coronary heart disease"}),
-        ("coronary heart disease or CHD.", {"CHD": "coronary heart disease"}),
-        ("Terms.\nCHD: coronary heart disease\nHD: Huntington disease.",
-         {"CHD": "coronary heart disease", "HD": "Huntington disease"}),
-        ("PTEN = phosphatase and tensin homolog; x", {"PTEN": "phosphatase and tensin homolog"}),
-        ("the level of sodium [Na] rose", {}),
-        ("heart or not, the CHD", {}),
-        ("METHOD: Medically healthy 7- to 17-year-old males chronically treated", {}),
-        ("a car or BMW", {}),
-        ("factor (IGF) II (IGF II) and A-II (ApoA-II)", {}),
-        ("the gene BRCA1 (see Table 2)", {}),
-        ("", {}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text, defined", cases("abbreviations"))
 def test_definitions(text, defined):
     assert find_abbreviations(text) == defined
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.mentions.normalization.text import GREEK, PlainCharacters
 
+from ...cases import cases
+
 READ = PlainCharacters()
 
 
@@ -22,36 +24,7 @@ def read(mention, before="", after=""):
     return new[start:end]
 
 
-@pytest.mark.parametrize(
-    "mention, plain",
-    [
-        ("β-cell", "beta-cell"),
-        ("γδ T cell", "gamma-delta T cell"),
-        ("TGFβ1", "TGF-beta1"),
-        ("TNF‑α", "TNF-alpha"),
-        ("ΔF508", "Delta-F508"),
-        ("σ factor", "sigma factor"),
-        ("Αθήνα", "Αθήνα"),
-        ("leu-\nkemia", "leukemia"),
-        ("acute\n  myeloid leukemia", "acute myeloid leukemia"),
-        ("Sjögren’s", "Sjögren's"),
-        ("ﬁbrosis", "fibrosis"),
-        ("Sjo\u0308gren", "Sjögren"),
-        ("２型", "2型"),
-        ("zerium²⁺", "zerium2+"),
-        ("vitamin Z¹²", "vitamin Z12"),
-        ("¹³C-urea", "13C-urea"),
-        ("½ life ¼ ¾", "1/2 life 1/4 3/4"),
-        ("µ-opioid", "mu-opioid"),
-        ("4′-hydroxy", "4'-hydroxy"),
-        ("5ʹ-", "5'-"),
-        ("2″-O", "2''-O"),
-        ("d´Or", "d'Or"),
-        ("Hawaiʻi", "Hawai'i"),
-        ("é ö ç ¨", "é ö ç ¨"),
-        ("plain", "plain"),
-    ],
-)
+@pytest.mark.parametrize("mention, plain", cases("plain_characters"))
 def test_mentions_are_read_in_plain_characters(mention, plain):
     assert read(mention) == plain
     assert read(mention, "A β–cell ", " of ﬁve.") == plain

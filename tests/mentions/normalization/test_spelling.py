@@ -5,26 +5,10 @@ import pytest
 
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling
 
+from ...cases import cases
 
-@pytest.mark.parametrize(
-    "british, american",
-    [
-        ("anaemia", "anemia"),
-        ("Haemolytic ANAEMIA", "Hemolytic ANEMIA"),
-        ("lymphoedema", "lymphedema"),
-        ("Oedema of the oesophagus", "Edema of the esophagus"),
-        ("Wilms tumours", "Wilms tumors"),
-        ("angioedema", "angioedema"),
-        ("gastroesophageal reflux", "gastroesophageal reflux"),
-        ("aerobic exercise", "aerobic exercise"),
-        ("Haemophilus influenzae", "Haemophilus influenzae"),
-        ("haemophilia", "hemophilia"),
-        ("acanthamoeba keratitis", "acanthamoeba keratitis"),
-        ("leucovorin", "leucovorin"),
-        ("anaem\u0131a \u017fulph", "anaem\u0131a \u017fulph"),
-        ("", ""),
-    ],
-)
+
+@pytest.mark.parametrize("british, american", cases("american_spellings"))
 def test_british_spellings_become_american_ones(british, american):
     text = f"With {british} and anaemia."
     offsets = np.array([[5, 5 + len(british)]])

@@ -149,7 +149,7 @@ def test_a_saved_index_is_used_only_for_the_same_kind_and_metric(tmp_path):
     queries = similarity.prepare(rows_of(9, seed=2).array())
     np.testing.assert_array_equal(again.search(queries, 5).ids, index.search(queries, 5).ids)
     (tmp_path / "index.faiss").write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="Can't read.*index.faiss.*arbo kb index"):
+    with pytest.raises(ValueError, match="Can't read.*index.faiss.*keep_index"):
         build(rows, similarity, saved)
     # Of another kind or another metric: built again, without reading the file.
     assert len(FaissIndex("IVF8,SQ8", "nprobe=2")(rows, similarity, saved)) == 400

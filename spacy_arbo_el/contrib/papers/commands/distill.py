@@ -9,7 +9,7 @@ import typer
 from spacy.cli._util import Opt
 from wasabi import msg
 
-from ....cli._util import config_overrides, errors_for_people
+from ....cli._util import config_overrides, user_errors
 from ....cli.arguments import CODE, MODEL, open_model
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def distill_command(
     from ..distillation import DistillationSettings
     from ..ngrams.starting import NGRAM_ENCODER, save_encoder
 
-    with errors_for_people(only_coded=True):
+    with user_errors(only_coded=True):
         check_replaceable(output, NGRAM_ENCODER)
         settings = DistillationSettings(target, steps, mentions=mentions)
         student = _student(config, config_overrides(ctx))

@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....cli._util import config_overrides, errors_for_people
+from ....cli._util import config_overrides, user_errors
 from ....cli.arguments import (
     CODE,
     CONFIG,
@@ -54,7 +54,7 @@ def rerank_command(
     saved = output / "model-last"
     overrides = config_overrides(ctx)
     bound_caches()
-    with errors_for_people(only_coded=True):
+    with user_errors(only_coded=True):
         for path in (train, dev):
             check_annotated(path)
         settings = read_config(config, overrides)

@@ -11,7 +11,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ....base.errors import ArboError
-from ....cli._util import errors_for_people, visible
+from ....cli._util import user_errors, visible
 from ....cli.arguments import CODE, EXCLUDE, LANG, check_needs
 from ....cli.convert import FORMATS
 from ..errors import PaperMessages
@@ -94,8 +94,8 @@ def silver_command(
     several entities are left out. Each line of a .txt file is a document.
 
     With --dev, a dev set is made as well, for calibration. Some names in it are hidden: neither the
-    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards, "arbo
-    kb install" gives the pipeline the whole one.
+    training mentions have them nor the knowledge base --hidden-kb, to train with. Afterwards,
+    linker.set_kb gives the pipeline the whole one.
 
     \b
     Example:
@@ -109,7 +109,7 @@ def silver_command(
     from ..hidden import HiddenSettings
     from ..silver import SilverSettings, write_chosen
 
-    with errors_for_people():
+    with user_errors():
         settings = SilverSettings(per_name, seed)
         held_out = HiddenSettings(dev_share, hide)
         _check_dev(dev, hidden_kb, hide, dev_share, replace)

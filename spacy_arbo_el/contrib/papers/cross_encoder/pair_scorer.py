@@ -12,8 +12,7 @@ from thinc.types import Floats2d
 from ....base.arrays import TopK
 from ....base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
 from ....base.errors import ArboError
-from ....encoders.inputs import SpanInputs
-from ....encoders.kept_results import KeptResults
+from ....encoders.inputs import KeptResults, SpanInputs
 from ....encoders.pooling import ClsPooling
 from ....encoders.serialization import load_transformer
 from ....encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of

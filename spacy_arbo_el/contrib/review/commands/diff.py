@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ....base.errors import ArboError, Errors
-from ....cli._util import errors_for_people, print_table, visible
+from ....cli._util import print_table, user_errors, visible
 from ....cli.arguments import CODE, check_needs, is_pipeline, open_model
 from ....cli.documents import FIND, Reading, document_reader
 from ..errors import ReviewMessages
@@ -46,10 +46,10 @@ def diff_command(
     """
     from ..differences import differences
 
-    with errors_for_people():
+    with user_errors():
         for path in output:
             if path.suffix.lower() not in (".html", ".csv"):
-                raise ArboError(Errors.E835.format(path=path))
+                raise ArboError(Errors.E835.format(path=path, suffixes=".html or .csv"))
         options = {"--texts": texts is not None, "--find": bool(find)}
         if not (is_pipeline(old) and is_pipeline(new)):
             check_needs(options, "two pipelines", "an output has its links already")

@@ -7,7 +7,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....cli._util import errors_for_people, print_table, visible
+from ....cli._util import print_table, user_errors, visible
 from ....cli.arguments import CODE, check_model
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def list_command(
     """
     from ..decisions.decision_table import described, write_decisions
 
-    with errors_for_people():
+    with user_errors():
         new_entities = read_new_entities(model)
         if output is not None:
             write_decisions(new_entities, output)
@@ -75,7 +75,7 @@ def apply_command(
     from ....pipelines import edit_pipeline
     from ..decisions.decision_table import apply_all, read_decisions
 
-    with errors_for_people():
+    with user_errors():
         check_model(model)
         rows = list(read_decisions(decisions))
         with edit_pipeline(model) as nlp:

@@ -12,7 +12,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ....base.errors import ArboError
-from ....cli._util import errors_for_people, visible
+from ....cli._util import user_errors, visible
 from ....cli.arguments import CODE, check_model, check_needs, open_model
 from ....cli.documents import Reading, document_reader
 from ..errors import ReviewMessages
@@ -89,7 +89,7 @@ def serve_command(
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
       python -m spacy arbo serve MODEL --read-only --kb kb --workers 4
     """
-    with errors_for_people(), ExitStack() as stack:
+    with user_errors(), ExitStack() as stack:
         if not read_only:
             needing = {"--kb": kb is not None, "--workers": workers > 1}
             check_needs(needing, "--read-only", READS)

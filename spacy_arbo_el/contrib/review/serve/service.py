@@ -129,7 +129,7 @@ class Service:
         doc = Doc(self.nlp.vocab, ["Hello"])
         set_mentions(doc, [Span(doc, 0, 1, "MENTION")], self.linker.mentions.getter)
         self.linker.refresh()
-        self.linker.link_docs([doc])
+        self.linker.predict([doc])
 
     def _zoned(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
         """The function, within which new words are not kept."""

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.contrib.papers.ngrams.hashing import BREAK, number_tokens, tokenize
 
+from ....cases import cases
 from . import oracle
 
 # Letters, marks, digits, spaces, symbols, scripts without spaces, and characters beyond the tables.
@@ -45,17 +46,7 @@ def test_numbers_are_those_of_a_loop_over_tokens(texts, longest, data):
     assert places[-1] == len(stream) and (stream >= 0).all() and (stream < 1 << 31).all()
 
 
-@pytest.mark.parametrize(
-    "text, sentences",
-    [
-        ("One. Two", [["One", "."], ["Two"]]),
-        ("About 3.5 mg. of it", [["About", "3", ".", "5", "mg", ".", "of", "it"]]),
-        ("No end here", [["No", "end", "here"]]),
-        ("a\nb", [["a"], ["b"]]),
-        ("今日。明日", [["今", "日", "。"], ["明", "日"]]),
-        ("Is it? Yes! 2 of them", [["Is", "it", "?"], ["Yes", "!"], ["2", "of", "them"]]),
-    ],
-)
+@pytest.mark.parametrize("text, sentences", cases("sentences"))
 def test_sentences_end_at_their_punctuation_and_at_lines(text, sentences):
     tokens = tokenize([text])
     found = {}

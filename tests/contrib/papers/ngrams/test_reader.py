@@ -71,11 +71,6 @@ def test_passage_is_the_sentence_and_at_least_the_tokens_near_the_mention():
     assert passage(read, 0) == (words("a bad"), words("flu"), words("in winter"))
 
 
-def test_mention_inside_a_word_is_cut_out_of_it():
-    read = NgramReader().read_mentions(None, ["xflux"], np.zeros(1, int), np.array([[1, 4]]))
-    assert passage(read, 0) == (words("x"), words("flu"), words("x"))
-
-
 def test_lines_of_a_text_are_names_description_and_types():
     texts = [
         ("cold\ncommon cold", "An illness of the nose.\nDisease\nInfection of it"),
@@ -110,19 +105,6 @@ def test_texts_read_one_by_one_or_together_are_the_same(texts):
     each = SpanInputs.concat(reader.read_texts(None, [text]) for text in texts)
     for name, array in together.to_dict().items():
         assert np.array_equal(array, each.to_dict()[name])
-
-
-def test_empty_lists_give_no_spans():
-    none = np.zeros((0, 2), dtype=np.int64)
-    assert len(NgramReader().read_mentions(None, ["text"], none[:, 0], none)) == 0
-    assert len(NgramReader().read_texts(None, [])) == 0
-
-
-def test_whitespace_cannot_be_read():
-    read = NgramReader().read_mentions(
-        None, ["a   b", "  "], np.array([0, 1]), np.array([[2, 3], [0, 2]])
-    )
-    assert read.readable.tolist() == [False, False]
 
 
 def test_scripts_without_spaces_are_read_by_characters():

@@ -75,22 +75,16 @@ def test_untrained_encoder_finds_the_name_that_is_written():
     assert (unit(mentions) @ unit(entities).T).argmax(axis=1).tolist() == [0, 1, 2, 3, 4]
 
 
-def test_vectors_do_not_depend_on_the_batch():
+def test_vectors_do_not_depend_on_the_batch_or_its_blocks(monkeypatch):
     encoder = ngram_encoder()
-    inputs = inputs_of(encoder)
     for name, encode in (("mention", encoder.encode_mentions), ("entity", encoder.encode_texts)):
-        together = encode(inputs[name])
+        inputs = inputs_of(encoder)[name]
+        together = encode(inputs)
         for row in range(len(together)):
-            alone = encode(inputs[name].take(np.array([row])))
-            assert_same_vectors(alone[0], together[row])
-
-
-def test_many_spans_are_encoded_in_blocks(monkeypatch):
-    encoder = ngram_encoder()
-    inputs = inputs_of(encoder)["mention"]
-    whole = encoder.encode_mentions(inputs)
-    monkeypatch.setattr(towers, "PREDICTED", 3)
-    assert_same_vectors(encoder.encode_mentions(inputs), whole)
+            assert_same_vectors(encode(inputs.take(np.array([row])))[0], together[row])
+        with monkeypatch.context() as patch:
+            patch.setattr(towers, "PREDICTED", 3)
+            assert_same_vectors(encode(inputs), together)
 
 
 def test_unreadable_spans_have_zeros_and_no_gradient():
@@ -137,13 +131,6 @@ def test_settings_that_change_what_is_read_change_the_fingerprint():
     prints = {ngram_encoder(**changed).fingerprint for changed in settings}
     assert len(prints) == len(settings)
     assert ngram_encoder().fingerprint == ngram_encoder().fingerprint
-
-
-def test_encoder_without_weights_is_not_ready():
-    encoder = DualEncoder(build_ngram_encoder(**SMALL))
-    assert not encoder.is_ready and not encoder.load()
-    with pytest.raises(ValueError, match="arbo-E504"):
-        encoder.require_ready("arbo_linker")
 
 
 def test_all_fields_take_part_in_the_vector():

@@ -180,15 +180,6 @@ def test_the_mouse_decides_and_going_back_works(window):
     window.page.wait_for_selector("h1:not(:has-text('Quorn'))")
 
 
-def test_many_are_accepted_after_a_preview(window):
-    window.go("/bulk?sure=0.95")
-    window.page.get_by_role("checkbox").first.uncheck()
-    window.press("a")
-    assert "2 new entities accepted" in window.message and len(window.review.queue.rows) == 4
-    window.press("u")
-    assert len(window.review.queue.rows) == 6
-
-
 def test_links_are_decided_by_keys(window):
     window.go("/links")
     window.press("Enter")
@@ -216,25 +207,6 @@ def test_texts_from_right_to_left_keep_their_direction(window):
     window.cluster(RIGHT_TO_LEFT)
     line = window.page.locator(".concordance label").first
     assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
-
-
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.nightly), "dark"])
-def test_pages_fit_into_360_pixels(chromium, server, scheme):
-    small = {"width": 360, "height": 700}
-    window = Window(chromium, server, viewport=small, color_scheme=scheme)
-    quorn = ids_by_name(window.review)["Quorn"]
-    for path in (
-        f"/cluster?id={quorn}",
-        "/links",
-        "/link?n=0",
-        "/kb/entity?id=cat",
-        "/history",
-        "/",
-    ):
-        window.go(path)
-        assert window.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
-    window.context.close()
-    assert not window.problems
 
 
 # What stands on what. WCAG 2 AA wants a contrast of 4.5 for text, and 3 for edges and marks.
@@ -330,22 +302,6 @@ def test_an_id_that_exists_is_asked_about_and_keeps_what_was_typed(window):
     window.problems.clear()  # Chromium notes the refusal
 
 
-def test_a_log_out_ends_the_window(window):
-    window.go("/history")
-    window.page.get_by_label("Who decides in this window").fill("Noa")
-    window.page.get_by_role("button", name="Change").click()
-    window.page.wait_for_load_state("networkidle")
-    window.cluster("Vexil")
-    window.press("x")
-    assert window.review.standing[-1]["by"] == "Noa"
-    window.go("/history")
-    window.page.get_by_role("button", name="Log out").click()
-    window.page.wait_for_selector("body:has-text('Logged out')")
-    window.go("/")
-    assert "token is wrong or missing" in window.page.content()
-    window.problems.clear()  # Chromium notes the refusal
-
-
 def test_another_port_of_the_host_gets_no_cookie(chromium, window):
     heard = []
 
@@ -371,7 +327,7 @@ def test_another_port_of_the_host_gets_no_cookie(chromium, window):
 
 
 @pytest.mark.parametrize("width", [360, 1280])
-def test_words_and_blanks_stay_whole(chromium, server, width):
+def test_pages_fit_and_words_and_blanks_stay_whole(chromium, server, width):
     window = Window(chromium, server, viewport={"width": width, "height": 700})
     window.cluster("Quorn")
     line = window.page.locator(".concordance label").first
@@ -382,7 +338,9 @@ def test_words_and_blanks_stay_whole(chromium, server, width):
             return [b.left - a.right, c.left - b.right]; }"""
     )
     assert width == 360 or all(abs(gap) < 1 for gap in gaps)
-    for path in ("/", "/bulk?sure=0.1", "/history"):
+    quorn = ids_by_name(window.review)["Quorn"]
+    paths = ["/", "/bulk?sure=0.1", "/history", f"/cluster?id={quorn}", "/links", "/link?n=0"]
+    for path in [*paths, "/kb/entity?id=cat"]:
         window.go(path)
         broken = window.page.evaluate(
             """() => [...document.querySelectorAll("td bdi, td a, th")].filter(one => {

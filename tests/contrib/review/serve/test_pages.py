@@ -43,24 +43,34 @@ def test_the_queue_is_filtered_and_the_address_has_the_filters(start):
     assert "1 new entity " in browser.get("/", document="doc8")
 
 
-def test_a_cluster_begins_with_its_most_central_mention_and_says_why_not(start):
+def test_a_cluster_shows_its_mentions_and_says_why_not(start):
+    """The most central mention first, with the blanks round it; and a map of all."""
     browser = start()
     page, fields = cluster(browser, "Quorn")
     assert page.count("data-member") == 4 and page.index('class="medoid"') < page.index("<mark>")
     assert "large spotted cat" in page and "below the threshold of 0.9" in page
+    assert '<span class="before">They met </span><mark><bdi>Quorn</bdi></mark>' in page
+    assert '<span class="after"> at the fair, and Quorn sold meat.</span>' in page
     why = browser.get("/why", id=fields["id"], kb_id="planet")
     assert "planet: candidate number 8" in why
     assert "zorblat" in browser.get("/similar", id=fields["id"])
+    shown = browser.get("/map", id=fields["id"])
+    assert shown.count("data-mention=") == 4 and shown.count('class="edge"') >= 3
+    assert "They met [Quorn] at the fair" in shown and "nan" not in shown
 
 
-def test_an_acceptance_counts_for_the_next_document_and_is_undone(start):
+def test_an_acceptance_counts_for_the_next_document_and_is_undone(start, model):
     browser = start()
     fields = cluster(browser, "Quorn")[1]
     page = browser.post("/decide/accept", **fields, title="Quorn Ltd", types="COMPANY, FOOD")
     assert "zorblat" in page and "accepted as ENT-" in page
     entity = browser.review.linker.kb.get(fields["id"].replace("NEW", "ENT"))
     assert (entity.title, entity.types) == ("Quorn Ltd", ("COMPANY", "FOOD"))
-    assert links_of(browser.review.nlp) == [entity.id] * 2
+    # Other commands see it too, though it is in the journal alone.
+    for nlp in (browser.review.nlp, load_pipeline(model)):
+        assert links_of(nlp) == [entity.id] * 2
+    assert fields["id"] not in run("new", "list", model)
+    assert fields["id"] not in read_new_entities(model).ids
     browser.post("/undo")
     assert entity.id not in browser.review.linker.kb and len(browser.review.queue.rows) == 6
     assert links_of(browser.review.nlp) == ["NIL"] * 2
@@ -114,15 +124,6 @@ def test_every_kind_of_decision_is_repeated(start):
     assert ids_by_name(start().review) == ids_by_name(browser.review)
 
 
-def test_other_commands_see_what_is_only_in_the_journal(start, model):
-    browser = start()
-    fields = cluster(browser, "Quorn")[1]
-    browser.post("/decide/accept", **fields, title="Quorn Ltd")
-    assert links_of(load_pipeline(model))[0] == fields["id"].replace("NEW", "ENT")
-    assert fields["id"] not in run("new", "list", model)
-    assert fields["id"] not in read_new_entities(model).ids
-
-
 def test_a_saved_pipeline_goes_on_where_it_was(start, model):
     browser = start()
     browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
@@ -133,16 +134,6 @@ def test_a_saved_pipeline_goes_on_where_it_was(start, model):
     assert again.review.unsaved == 0
     again.post("/undo")
     assert "Vexil" in ids_by_name(again.review) and "Vexil" in ids_by_name(start().review)
-
-
-def test_two_browsers_do_not_decide_on_what_has_changed(start):
-    browser = start()
-    fields = {name: cluster(browser, name)[1] for name in ("zorblat", "zorb", "Quorn")}
-    browser.post("/decide/merge", **fields["zorblat"], others=fields["zorb"]["id"])
-    assert "has changed since" in browser.post("/decide/reject", 422, **fields["zorblat"])
-    assert "not open any more" in browser.post("/decide/reject", 422, **fields["zorb"])
-    browser.post("/decide/reject", **fields["Quorn"])
-    assert browser.review.standing[-1]["by"] == "ann" and "ann" in browser.get("/history")
 
 
 def test_many_are_accepted_and_undone_at_once(start, monkeypatch):
@@ -275,23 +266,24 @@ def test_no_window_changes_what_another_has_changed(start):
     edit = browser.fields_of(entity, "/decide/kb_update")
     browser.post("/decide/kb_update", **edit, title="Mine", aliases="panther")
     for action in ("kb_update", "kb_merge", "kb_remove"):
-        fields = {
-            **browser.fields_of(entity, f"/decide/{action}"),
-            "title": "Theirs",
-            "into": "car",
-        }
-        assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields)
+        fields = browser.fields_of(entity, f"/decide/{action}")
+        more = {"title": "Theirs", "into": "car"}
+        assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields, **more)
     assert browser.review.linker.kb.get("cat").aliases == ("panther",)
-    # The second cluster of a merge, and those of a bulk acceptance.
+    # A cluster, the second one of a merge, and those of a bulk acceptance.
     page, ids = cluster(browser, "zorblat")[0], ids_by_name(browser.review)
     similar = browser.get("/similar", id=ids["zorblat"])
     value = re.search(rf'name="others" value="({ids["Quorn"]}@\w+)"', similar).group(1)
     bulk = re.findall(r'name="ids" value="([^"]+)"', browser.get("/bulk", sure=0.1))
+    fields = {name: cluster(browser, name)[1] for name in ("Quorn", "zorb")}
     keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members[:1]]
     browser.post("/decide/split", id=ids["Quorn"], mentions=keys)
     merge = browser.fields_of(page, "/decide/split")
     assert "has changed since" in browser.post("/decide/merge", 422, **merge, others=value)
     assert "has changed since" in browser.post("/decide/accept_all", 422, ids=bulk)
+    assert "has changed since" in browser.post("/decide/reject", 422, **fields["Quorn"])
+    browser.post("/decide/merge", **merge, others=ids["zorb"])
+    assert "not open any more" in browser.post("/decide/reject", 422, **fields["zorb"])
     assert len(browser.review.linker.kb) == 8
 
 
@@ -356,20 +348,6 @@ def test_decisions_that_mean_nothing_are_refused(start, model):
         }
         page = browser.post(f"/decide/{action}", 404 if action == "learn" else 422, **named)
         assert "linker.new_entities" not in page and not journal_path(model).exists(), action
-
-
-def test_only_files_that_there_are_can_be_exported(start):
-    browser = start()
-    for name in ("anything", "gold.spacy", "prodigy.jsonl"):
-        browser.get(f"/export/{name}", status=404)
-
-
-def test_a_certainty_that_is_none_marks_nothing_more(start):
-    browser = start()
-    marked = browser.get("/bulk").count("checked")
-    for sure in ("nan", "inf", "-1", "x"):
-        assert browser.get("/bulk", sure=sure).count("checked") == marked, sure
-    browser.get("/", low="nan", status=404)
 
 
 def test_an_entity_that_others_were_merged_into_shows_their_exemplars(start):
@@ -464,22 +442,6 @@ def test_links_leave_out_what_is_decided_under_new_entities(start):
     assert f"{before - 4} links" in browser.get("/links")
 
 
-def test_blanks_round_a_mention_are_kept(start):
-    browser = start()
-    page = cluster(browser, "Quorn")[0]
-    assert '<span class="before">They met </span><mark><bdi>Quorn</bdi></mark>' in page
-    assert '<span class="after"> at the fair, and Quorn sold meat.</span>' in page
-
-
-def test_the_map_has_each_mention_and_its_edges(start):
-    browser = start()
-    page = cluster(browser, "Quorn")[0]
-    assert 'data-key="g"' in page
-    shown = browser.get("/map", id=ids_by_name(browser.review)["Quorn"])
-    assert shown.count("data-mention=") == 4 and shown.count('class="edge"') >= 3
-    assert "They met [Quorn] at the fair" in shown and "nan" not in shown
-
-
 def test_the_queue_is_ranked_anew_with_what_was_decided(start):
     browser = start()
     off = split_and_accept(browser)
@@ -543,3 +505,10 @@ def test_what_is_not_there_is_said_so(start):
     browser = start(texts=True)
     for path in ("/cluster?id=NEW-x", "/link?n=99", "/nothing", "/kb/entity?id=x"):
         assert "message error" in browser.get(path, status=404), path
+    without_texts = start()
+    for name in ("anything", "gold.spacy", "prodigy.jsonl"):
+        without_texts.get(f"/export/{name}", status=404)
+    marked = browser.get("/bulk").count("checked")
+    for sure in ("nan", "inf", "-1", "x"):
+        assert browser.get("/bulk", sure=sure).count("checked") == marked, sure
+    browser.get("/", low="nan", status=404)

@@ -18,6 +18,7 @@ from spacy_arbo_el.contrib.review.serve.reconciliation import address
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 
+from ....cases import cases
 from ....linker.world import ENTITIES
 from .world import SCRIPT, Browser, serving
 
@@ -224,19 +225,7 @@ def test_previews_show_texts_of_others_as_texts(client):
     assert client.get("/preview", 404, id="nothing").json()["error"]
 
 
-BAD_CELLS = [
-    {"query": ""},
-    {"query": None},
-    {},
-    {"limit": 1},
-    {"query": "half \\x00 null".replace("\\x00", chr(0))},
-    {"query": "x" * 1001},
-    {"query": "a", "properties": [{"pid": "description", "v": "x" * 5000}]},
-    {"properties": [{"pid": "a"}]},
-    {"query": ["x"]},
-    {"query": "jaguars", "type_strict": "x"},
-    "jaguars",
-]
+BAD_CELLS = cases("bad_cells")
 
 
 def test_one_bad_cell_costs_one_cell(client):
@@ -247,23 +236,7 @@ def test_one_bad_cell_costs_one_cell(client):
         assert (ids(found["a"])[0], ids(found["c"])[0]) == ("cat", "fruit"), bad
 
 
-LENIENT_CELLS = [
-    {"type": None},
-    {"type": []},
-    {"type": {"id": "ANIMAL"}},
-    {"type": [{"id": "ANIMAL", "name": "animal"}, None]},
-    {"limit": None},
-    {"limit": 0},
-    {"limit": -3},
-    {"limit": "5"},
-    {"limit": 5.0},
-    {"limit": 10**30},
-    {"properties": None},
-    {"properties": [None, {"pid": "country"}]},
-    {"properties": [{"pid": "country", "v": None}]},
-    {"properties": [{"pid": {"id": "country"}, "v": [{"str": ""}]}]},
-    {"type_strict": None},
-]
+LENIENT_CELLS = cases("lenient_cells")
 
 
 @pytest.mark.parametrize("more", LENIENT_CELLS)
@@ -302,15 +275,7 @@ def test_numbers_beyond_those_of_clients_are_texts(model):
     assert client.get("/properties", limit="9" * 5000).status_code == 200
 
 
-WRONG_QUERIES = [
-    ("{", "queries"),
-    ("[]", "queries"),
-    ('{"q": 3}', "queries.q"),
-    ('{"q": {"query": ["x"]}}', "queries.q.query"),
-    ('{"q": {"query": "\\ud800"}}', "queries"),
-    ('{"q": {"query": "a", "type_strict": "x"}}', "queries.q.type_strict"),
-    ('{"q": {"query": "a", "properties": [{"pid": ["a"]}]}}', "queries.q.properties.0.pid"),
-]
+WRONG_QUERIES = cases("wrong_queries")
 
 
 def test_wrong_queries_get_one_message_with_the_place(client):

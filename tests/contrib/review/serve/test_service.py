@@ -18,6 +18,7 @@ from spacy_arbo_el.contrib.review.serve.batching import SharedCall
 from spacy_arbo_el.contrib.review.serve.security import Rules
 from spacy_arbo_el.contrib.review.serve.service import create_service
 
+from ....cases import cases
 from ....linker.conftest import build
 from ....threads import PATIENCE, wait_for, wait_until
 from .world import ids_by_name, running
@@ -83,59 +84,32 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
 
 def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
     sizes, linker = [], nlp.get_pipe("arbo_linker")
-    link_docs = linker.link_docs
+    predict = linker.predict
 
     def counted(docs):
         docs = list(docs)
         sizes.append(len(docs))
-        return link_docs(docs)
+        return predict(docs)
 
-    monkeypatch.setattr(linker, "link_docs", counted)
+    monkeypatch.setattr(linker, "predict", counted)
     answers = link(client, *({"text": f"{PROBE['text']} {i}"} for i in range(64)))
     assert len(answers) == 64 and all(answers)
     assert sizes == [64]
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("{", "The body is not JSON"),
-        ("[]", "The body: "),
-        ("[" * 4000, "error parsing the body"),
-        ("{}", "documents: Field required."),
-        (
-            '{"documents": [{"text": "\\ud800"}]}',
-            "documents[0].text: Input should be a valid string",
-        ),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 1e400}]}]}', "end: "),
-        ('{"documents": [{"text": 3}]}', "documents[0].text: Input should be a valid string."),
-        ('{"documents": [{"txt": "a"}]}', "documents[0].txt: "),
-        ('{"documents": [{}]}', "documents[0]: give either text or tokens."),
-        ('{"documents": [{"tokens": [""]}]}', "documents[0].tokens[0]: "),
-        ('{"documents": [{"text": "a", "mentions": [{"start": 0}]}]}', "mentions[0].end: "),
-        (
-            '{"documents": [{"text": "a", "mentions": [{"start": 0, "end": 2}]}]}',
-            "documents[0]: mentions[0]: 0 to 2 is not within 0 to 1.",
-        ),
-        (
-            '{"documents": [{"text": "ab", "mentions": [{"start": 0, "end": 1}, {"start": 1, '
-            '"end": 2}]}]}',
-            "documents[0].mentions: some overlap",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("body", "message"), cases("wrong_bodies"))
 def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     answer = client.post("/link", content=body)
     assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
     assert message in answer.json()["error"]
 
 
-def test_limits_are_said(client):
-    answer = client.post("/link", json={"documents": [PROBE] * 65})
-    assert answer.status_code == 422 and "at most 64 items" in answer.json()["error"]
-    answer = client.post("/link", content=b" " * 20_001)
-    problem = {"error": "The body has more than 20,000 bytes."}
-    assert (answer.status_code, answer.json()) == (413, problem)
+def test_a_body_of_many_levels_is_refused(client):
+    answer = client.post("/link", content="[" * 4000)
+    assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
+    # From Python 3.13 on, its end is found to be missing before its depth is too much.
+    messages = ("error parsing the body", "The body is not JSON")
+    assert any(message in answer.json()["error"] for message in messages)
 
 
 def test_programs_give_the_token_as_a_header(app):
@@ -214,7 +188,9 @@ def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, app, nlp, monk
 
     def counted(docs):
         passes.append(1)
-        if len(passes) == 1:
+        docs = list(docs)
+        # Clients that are in the first pass together do not wait.
+        if len(passes) == len(docs) == 1:
             wait_until(lambda: len(shared._waiting) > 1, "two more clients")
         return pipe(docs)
 
@@ -281,20 +257,28 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
     assert batcher([2]) == [2]
 
 
-def test_a_request_has_a_limit_of_mentions_and_of_time(nlp):
-    rules = Rules(token="secret", patience=0.0)
-    client = TestClient(create_service(nlp, rules), headers=TOKEN)
-    many = {
-        "text": "a " * 1000,
-        "mentions": [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)],
-    }
-    answer = client.post("/link", json={"documents": [many] * 3})
-    assert answer.status_code == 422 and "more than 2,000 mentions" in answer.json()["error"]
-    answer = client.post("/link", json={"documents": [{"text": "a" * 50_000}] * 11})
-    assert answer.status_code == 422 and "more than 500,000 characters" in answer.json()["error"]
-    large = [{"text": "a " * 600, "mentions": many["mentions"][:600]}] * 2
-    answer = client.post("/link", json={"documents": large})
+def test_limits_are_said(client, nlp):
+    mentions = [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)]
+    many = {"text": "a " * 1000, "mentions": mentions}
+    for documents, message in (
+        ([PROBE] * 65, "at most 64 items"),
+        ([many] * 3, "more than 2,000 mentions"),
+        ([{"text": "a" * 50_000}] * 11, "more than 500,000 characters"),
+    ):
+        other = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+        answer = other.post("/link", json={"documents": documents})
+        assert answer.status_code == 422 and message in answer.json()["error"]
+    answer = client.post("/link", content=b" " * 20_001)
+    problem = {"error": "The body has more than 20,000 bytes."}
+    assert (answer.status_code, answer.json()) == (413, problem)
+    hurried = TestClient(create_service(nlp, Rules(token="secret", patience=0.0)), headers=TOKEN)
+    large = [{"text": "a " * 600, "mentions": mentions[:600]}] * 2
+    answer = hurried.post("/link", json={"documents": large})
     assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
+    full = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
+    answer = full.post("/link", json={"documents": [PROBE]})
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
+    assert full.get("/health").status_code == 200
 
 
 def raw(server, *parts):
@@ -350,13 +334,6 @@ def test_a_stop_answers_what_was_asked(server):
 
     status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
     assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
-
-
-def test_too_many_requests_are_told_to_come_back(nlp):
-    client = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
-    answer = client.post("/link", json={"documents": [PROBE]})
-    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
-    assert client.get("/health").status_code == 200
 
 
 def test_it_counts_what_it_has_done(nlp):
