@@ -233,10 +233,13 @@ def cell(value: object) -> object:
     """Escape a CSV value that spreadsheets would run as formula.
 
     A text that begins with "=" or the like, or with an apostrophe, gets an apostrophe before it,
-    which ``uncell`` takes back.
+    which ``uncell`` takes back. The null character, which Python 3.10 can't write in a table,
+    becomes the replacement character.
     """
-    is_formula = isinstance(value, str) and value[:1] in FORMULA
-    return f"'{value}" if is_formula else value
+    if not isinstance(value, str):
+        return value
+    text = value.replace("\0", "\ufffd")
+    return f"'{text}" if text[:1] in FORMULA else text
 
 
 def uncell(value: str) -> str:
