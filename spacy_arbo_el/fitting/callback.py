@@ -62,21 +62,24 @@ class Calibrate:
 
     def __call__(self, nlp: Language) -> Language:
         # What was scored is saved: it is fitted once.
-        is_same = self._last.get("state") == _state_of(nlp)
-        return self.calibrate_and_score(nlp, is_same and self._last["rough"])[0]
+        return self.calibrate_and_score(nlp, rough=None)[0]
 
     def calibrate_and_score(
-        self, nlp: Language, rough: bool = False
+        self, nlp: Language, rough: bool | None = False
     ) -> tuple[Language, dict[str, Any]]:
         """Calibrate as for saving, and score on held-out documents.
 
-        rough: Whether to fit on halves in place of fifths, and to try fewer thresholds.
+        rough: Whether to fit on halves in place of fifths, and to try fewer thresholds. None for
+            what was fitted last where nothing has changed since, else fifths.
         RETURNS: The pipeline, and the scores of its first linker; none where the dev set can't be
             divided.
         """
         linkers = linkers_of(nlp)
         state = _state_of(nlp)
-        if self._last.get("state") != state or self._last["rough"] != rough:
+        is_same = self._last.get("state") == state
+        if rough is None:
+            rough = is_same and self._last["rough"]
+        if not is_same or self._last["rough"] != rough:
             self._last.clear()
             docs = list(read_docs(ensure_path(self.path), nlp.vocab))
             fitted = {}
