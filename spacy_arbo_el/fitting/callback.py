@@ -16,12 +16,10 @@ from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..runs.evaluation import ERRORS
 from .calibrate import Fitted, annotated_docs, divided, install
-from .held_out import fit_held_out
+from .held_out import FOLDS, fit_held_out
 from .thresholds import LINKING_SCORES, THRESHOLDS, check_score
 
-# The parts of the dev set, each scored by what was fitted on the others; and those of a rough fit,
-# which tries each fifth threshold.
-FOLDS = 5
+# The parts of the dev set in a rough fit, which tries each fifth threshold.
 HALVES = 2
 EVERY = 5
 

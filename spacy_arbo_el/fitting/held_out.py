@@ -12,6 +12,9 @@ from ..linking.thresholds import LabelThresholds
 from .calibrate import Fitted, divided, fit_calibration, fit_in_parts
 from .thresholds import THRESHOLDS, ThresholdSweep, cautious_row, sweep_linking
 
+# The parts of annotated documents, each scored by what was fitted on the others.
+FOLDS = 5
+
 
 class Fit(NamedTuple):
     """What documents give a linker.

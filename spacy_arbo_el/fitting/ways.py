@@ -28,7 +28,7 @@ from ..linking.thresholds import shown_threshold
 from ..mentions.record import keys_of
 from ..retrieval.exemplars import ExemplarStore
 from .calibrate import annotated_docs, divided
-from .held_out import Fit, HeldOutFit, fit_held_out
+from .held_out import FOLDS, Fit, HeldOutFit, fit_held_out
 from .steps import Steps
 from .thresholds import CRITERIA, scores_of_links
 
@@ -41,7 +41,6 @@ TRAINED = "trained"
 WAYS = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
 # Of so many documents, training leaves one to calibrate on.
 CALIBRATED_SHARE = 4
-FOLDS = 5
 # A training says so often how far it is.
 SHARES = 20
 # Times of a step beside that of the search, measured with 787 mentions of 100 documents.
