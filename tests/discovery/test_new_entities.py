@@ -231,29 +231,6 @@ def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
     assert members(entities) == {b: [0, 1, 2]} and len(entities.log) == 1
 
 
-def test_every_decision_can_be_undone():
-    entities = of_groups([0, 0, 1, 1, 2, 3])
-    a, b, c, d = entities.ids
-    states = [members(entities)]
-    for edit in (
-        lambda: entities.merge(a, b, c),
-        lambda: entities.split(a, [0, 2]),
-        lambda: entities.reject(d),
-        lambda: entities.split(a, [1]),
-        lambda: entities.merge(a, b),
-        lambda: entities.release(a, "E1"),
-    ):
-        edit()
-        states.append(members(entities))
-    for state in reversed(states[:-1]):
-        entities = NewEntities.from_bytes(entities.to_bytes())
-        entities.take_back(acceptances=True)
-        assert members(entities) == state
-    assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
-    assert not entities.decided().records, "nothing is kept apart"
-    assert [entry["action"] for entry in entities.log].count("undo") == 6
-
-
 def test_undoing_leaves_mentions_that_came_since():
     entities = of_groups([0, 1, 2])
     a, b, c = entities.ids

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from spacy.util import import_file
 
@@ -48,8 +47,3 @@ def test_scores_count_mentions_without_an_entity_as_misses(nlp):
     hits = round(scores.unnormalized * scores.mentions)
     assert scores.macro == pytest.approx(hits / len(DEV) / 2)
     assert scores.normalized == pytest.approx(hits / len(DEV)), "all entities are candidates"
-
-
-def test_repeated_candidates_are_left_out():
-    table = np.array([[3, 1, 3, -1, 1, 2], [0, 0, 0, 0, 0, 0], [-1, -1, -1, -1, -1, -1]])
-    assert oracles._each_once(table).tolist() == [[3, 1, 2, -1], [0, -1, -1, -1], [-1, -1, -1, -1]]

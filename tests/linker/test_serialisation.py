@@ -26,11 +26,6 @@ def links(docs):
     return [[(e.text, e.kb_id_, e._.arbo) for e in doc.ents] for doc in docs]
 
 
-@pytest.fixture(scope="module")
-def expected(shared_nlp):
-    return links(shared_nlp.pipe(plain(shared_nlp)))
-
-
 def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("unpickled")
@@ -51,13 +46,6 @@ def test_loads_without_the_original_folder(tiny_bert, tmp_path):
     assert links(spacy.load(tmp_path / "model").pipe(plain(nlp))) == before
 
 
-def test_pickle_for_spawned_processes(shared_nlp, expected):
-    linker = pickle.loads(pickle.dumps(shared_nlp.get_pipe("arbo_linker")))
-    docs = plain(shared_nlp)
-    linker.set_annotations(docs, linker.predict(docs))
-    assert links(docs) == expected
-
-
 def test_docs_keep_their_links(shared_nlp):
     doc = shared_nlp(without_links(annotated(shared_nlp, TRAIN[0])))
     link = doc.ents[0]._.arbo
@@ -74,7 +62,7 @@ def test_docs_keep_their_links(shared_nlp):
     assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
 
 
-def test_sourced_into_another_pipeline(shared_nlp, expected):
+def test_sourced_into_another_pipeline(shared_nlp):
     app = spacy.blank("xx")
     ruler = app.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Mercury", "Amazon")])

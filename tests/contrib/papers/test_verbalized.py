@@ -1,14 +1,10 @@
 """Iterative prediction: what is written into the text, and when a link changes."""
 
-import pickle
-
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.contrib.papers.verbalized_iteration import IterativePrediction
 from spacy_arbo_el.contrib.papers.verbalized_links import insertions, write_links
 from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.normalization.text import replace as edited
@@ -137,12 +133,3 @@ def test_only_links_are_written_in(nlp):
     iteration = linker.iteration
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, 40.0) is batch
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
-
-
-def test_the_setting_is_saved(nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert loaded.get_pipe("arbo_linker").iteration == IterativePrediction()
-    assert links_of(map(loaded, docs_of(loaded))) == links_of(map(nlp, docs_of(nlp)))
-    again = pickle.loads(pickle.dumps(nlp.get_pipe("arbo_linker")))
-    assert again.stages.iteration == again.iteration == IterativePrediction()
