@@ -14,29 +14,11 @@ from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mention_windows
 from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
+from ..cases import cases
 from ..tiny import save_tiny
 from .strategies import passages_of
 
-WORDS = [
-    "gene",
-    "BRCA1-related",
-    "supercalifragilistic",
-    "é",
-    "naïve",
-    "中文",
-    "🙂",
-    "gene🙂",
-    "ሰላም",
-    "7",
-    "👩‍🔬",
-    "e\u0301",
-    "a",
-    "G6PD,",
-    "x.",
-    "\n",
-    "[START]",
-    "[SEP]",
-]
+WORDS = cases("odd_words")
 
 
 @pytest.fixture(scope="module")
