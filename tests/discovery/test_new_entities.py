@@ -1,8 +1,5 @@
 """Stored new entities: reading, editing, adding mentions, saving."""
 
-import os
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,8 +11,6 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.record import MentionRecord
-
-from ..threads import forked, wait_for
 
 WIDTH = 4
 
@@ -328,25 +323,6 @@ def test_cut_off_bytes_are_an_error(data):
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ValueError, match="not new entities"):
         NewEntities.from_bytes(whole[:cut])
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
-    entities = NewEntities()
-    held, release = threading.Event(), threading.Event()
-
-    def hold():
-        with entities.lock:
-            held.set()
-            wait_for(release, "the forked process")
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    wait_for(held, "the thread that takes the lock")
-    is_usable = forked(lambda: len(entities) == 0)
-    release.set()
-    thread.join()
-    assert is_usable
 
 
 class Edits(RuleBasedStateMachine):
