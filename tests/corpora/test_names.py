@@ -199,15 +199,7 @@ def test_names_beside_characters_that_nobody_sees(char):
     assert found(f"heart attack{char}s and {char}x") in ([f"heart attack{char}s"], [])
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("THE PATIENT WAS ILL AND THE IMPACT WAS LARGE.", ["IMPACT"]),
-        ("The patient was ill; WAS was mutated.", ["WAS"]),
-        ("WAS and IMPACT.", ["WAS", "IMPACT"]),
-        ("GENES: WAS, IMPACT, BRCA", ["WAS", "IMPACT"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), cases("capitals"))
 def test_words_of_a_text_in_capitals_are_no_symbols(text, names):
     assert found(text, entities=[Entity("H1", "WAS"), Entity("H2", "IMPACT")]) == names
 
