@@ -10,7 +10,6 @@ from thinc.api import Adam, Linear, chain, with_debug
 from spacy_arbo_el.contrib.papers.biocom import MultiSimilarity
 from spacy_arbo_el.contrib.papers.deer import NODE, LearnedScale, Logistic
 from spacy_arbo_el.contrib.papers.verbalized import OverDistances
-from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 from spacy_arbo_el.training.losses import (
@@ -23,7 +22,7 @@ from spacy_arbo_el.training.losses import (
 from spacy_arbo_el.training.step import Batch, Term, _logits, train_step
 
 from ..conftest import BUNDLED
-from ..floats import assert_same_gradients, assert_same_vectors
+from ..floats import assert_same_gradients
 from ..tiny import dual_encoder
 
 
@@ -274,35 +273,6 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     total.backward()
     assert loss == pytest.approx(total.item(), rel=1e-4)
     assert_same_gradients(ours, gradients_of(tower))
-
-
-@pytest.mark.parametrize("kept_tokens", [1, 16384])
-@pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(), CrossEntropy()])
-def test_two_mentions_in_one_passage_train_as_in_two_copies_of_it(tiny_bert, loss, kept_tokens):
-    encoder = dual_encoder(str(tiny_bert), kept_tokens=kept_tokens)
-    tower = encoder.model.get_ref("mention")
-    texts = encoder.read_texts([("cold", "virus"), ("flu", "virus"), ("river", "bank")])
-    ids = encoder.read_mentions(
-        ["a cold or the flu of the river"], np.zeros(1, int), np.array([(2, 6)])
-    ).ids
-    first, last = np.array([2, 7], np.int32), np.array([3, 7], np.int32)
-    bounds = np.array([0, len(ids)])
-    shared = SpanInputs(ids, bounds, np.zeros(2, np.int64), first, last, first)
-    copies = SpanInputs.concat([shared.take(np.array([0])), shared.take(np.array([1]))])
-    assert (shared.passages, copies.passages, len(shared), len(copies)) == (1, 2, 2, 2)
-    # Nodes: texts 0 to 2, mentions 3 and 4. The first mention is a negative of the second.
-    batch = Batch(np.array([3, 4]), np.array([[0], [1]]), np.array([[1, 2], [2, 3]]))
-    passages, results = [], []
-    with_debug(tower, on_forward=lambda model, inputs, is_train: passages.append(inputs.passages))
-    for mentions in (shared, copies):
-        value, vectors = train_step(encoder.model, [Term(batch, loss)], texts, mentions, Cosine())
-        results.append((value, vectors.mention_vectors, gradients_of(tower)))
-    assert passages == [3, 1, 3, 2]
-    (value, vectors, gradients), (copied_value, copied_vectors, copied_gradients) = results
-    assert value == pytest.approx(copied_value, rel=1e-5) and value > 0
-    assert_same_vectors(vectors, copied_vectors)
-    assert not np.allclose(vectors[0], vectors[1])
-    assert_same_gradients(gradients, copied_gradients)
 
 
 def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
