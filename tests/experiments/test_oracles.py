@@ -8,7 +8,7 @@ from spacy.util import import_file
 from spacy_arbo_el.linker import find_linker
 
 from ..contrib.papers.test_cross_encoder import IN_RANKER, with_scorer
-from ..linker.world import DEV, ENTITIES, annotated
+from ..linker.world import DEV, ENTITIES, annotated, docs_of
 
 oracles = import_file("oracles", Path(__file__).parents[2] / "experiments" / "oracles.py")
 
@@ -19,12 +19,8 @@ def nlp(tiny_bert):
     return with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
 
 
-def docs_of(nlp):
-    return [annotated(nlp, text) for text in DEV]
-
-
 def test_oracles_put_the_gold_entity_among_the_candidates(nlp):
-    linker, docs = find_linker(nlp), docs_of(nlp)
+    linker, docs = find_linker(nlp), docs_of(nlp, DEV)
     own, other = (oracles.OracleCandidates.retrieve(linker, docs, count) for count in (2, 3))
     assert not own.retrieved.all()
     given = own.with_gold()
@@ -40,7 +36,8 @@ def test_oracles_put_the_gold_entity_among_the_candidates(nlp):
 
 def test_scores_count_mentions_without_an_entity_as_misses(nlp):
     linker = find_linker(nlp)
-    docs = [*docs_of(nlp), annotated(nlp, "Nobody saw the [zorb|unknown] again.", label="OTHER")]
+    unknown = annotated(nlp, "Nobody saw the [zorb|unknown] again.", label="OTHER")
+    docs = [*docs_of(nlp, DEV), unknown]
     candidates = oracles.OracleCandidates.retrieve(linker, docs, len(ENTITIES)).with_gold()
     scores = oracles.oracle_scores(linker, candidates, docs)
     assert scores.mentions == len(DEV) + 1 and len(candidates.batch) == len(DEV)
