@@ -133,14 +133,9 @@ def test_as_many_names_are_found_in_wrapped_abstracts(data_dir):
 
 @pytest.fixture
 def nlp():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("arbo_names")
-    tower = {"@architectures": "test.HashedEncoder.v1"}
-    model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": tower, "entity": None}
-    linker = nlp.add_pipe("arbo_linker", config={"model": model})
-    linker.model.initialize()
-    linker.encoder.weights_changed()
-    linker.set_kb([Entity("D1", "infarction", aliases=["heart attack"], types=["DISEASE"])])
+    nlp = names_and_linker({})
+    entity = Entity("D1", "infarction", aliases=["heart attack"], types=["DISEASE"])
+    nlp.get_pipe("arbo_linker").set_kb([entity])
     return nlp
 
 
