@@ -4,10 +4,11 @@
 
 Each row runs in separate processes, on one thread. Seconds are of the CPU, children included. One
 process builds the knowledge base. Another starts, loads it, links the first document (FIRST, with
-its imports), then all documents three times: the median counts. ACC is the share of mentions with a
-gold entity of the KB whose first candidate is right, at whatever probability. NEW counts those with
-a surface form that TRAIN lacks, SAME those that are a name of several entities. P50 and P95 are
-milliseconds of a document with three mentions.
+its imports), then all documents three times: the median counts. The rows take turns, three times
+each, so that all are measured in the same minutes; medians of these are printed. ACC is the share
+of mentions with a gold entity of the KB whose first candidate is right, at whatever probability.
+NEW counts those with a surface form that TRAIN lacks, SAME those that are a name of several
+entities. P50 and P95 are milliseconds of a document with three mentions.
 
 - minilm: MiniLM over the names and FAISS, what a user would write instead
 - tfidf: character n-grams over the names, by scikit-learn
@@ -18,6 +19,7 @@ milliseconds of a document with three mentions.
 import argparse
 import json
 import os
+import platform
 import resource
 import statistics
 import subprocess
@@ -32,6 +34,7 @@ import srsly
 
 COLUMNS = ("KB", "ACC", "NEW", "SAME", "m/s", "MB", "FIRST", "P50", "P95")
 ROUNDS = 3
+TURNS = 3
 CALLS = 40
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
@@ -369,29 +372,56 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
         prepare(args.corpus, args.kb, args.train, data)
-        for name in args.rows or rows:
-            folder = data / name.replace("/", "_")
-            folder.mkdir()
-            table[name] = {}
-            for step in ("build", "link"):
-                command = [sys.executable, *sys.argv, "--child", name, step, str(folder), str(data)]
-                done = subprocess.run(command, env=env, capture_output=True, text=True)
-                if done.returncode:
-                    table[name] = {"skipped": done.stderr.strip().splitlines()[-1]}
-                    break
-                table[name].update(json.loads(done.stdout.splitlines()[-1]))
-            print_row(name, table[name], first=len(table) == 1)
+        names = args.rows or list(rows)
+        for name in names:
+            (data / name.replace("/", "_")).mkdir()
+            table[name] = child(name, "build", data, env)
+        for _ in range(TURNS):
+            for name in names:
+                if "skipped" not in table[name]:
+                    add_turn(table[name], child(name, "link", data, env))
+    print(f"{machine()}. Medians of {TURNS} turns.")
+    print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
+    for name, row in table.items():
+        print_row(name, row)
     if args.output:
         srsly.write_json(args.output, table)
 
 
-def print_row(name: str, row: dict[str, Any], first: bool) -> None:
-    if first:
-        print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
+def child(name: str, step: str, data: Path, env: dict[str, str]) -> dict[str, Any]:
+    """What a process of its own prints, or why it is skipped."""
+    folder = data / name.replace("/", "_")
+    command = [sys.executable, *sys.argv, "--child", name, step, str(folder), str(data)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    if done.returncode:
+        return {"skipped": done.stderr.strip().splitlines()[-1]}
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def add_turn(row: dict[str, Any], turn: dict[str, Any]) -> None:
+    """Keep the numbers of a turn beside those of earlier ones."""
+    if "skipped" in turn:
+        row.update(turn)
+    for key, value in turn.items():
+        row.setdefault("turns", {}).setdefault(key, []).append(value)
+
+
+def machine() -> str:
+    """The kind of CPU, and what of it decides the speed of a transformer."""
+    import torch
+
+    flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    vnni = "VNNI" if "vnni" in flags else "no VNNI"
+    return f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}, {vnni}"
+
+
+def print_row(name: str, row: dict[str, Any]) -> None:
+    """Print the medians of a row, which become its values."""
     if "skipped" in row:
         print(f"{name:24} skipped: {row['skipped']}")
-    else:
-        print(f"{name:24}" + "".join(f"{value:9.1f}" for value in row.values()), flush=True)
+        return
+    row.update({key: statistics.median(values) for key, values in row.pop("turns").items()})
+    print(f"{name:24}" + "".join(f"{row[key]:9.1f}" for key in COLUMNS), flush=True)
 
 
 if __name__ == "__main__":
