@@ -7,10 +7,10 @@
 ``train`` withholds a fifth of the entities, chosen by a hash: their mentions are neither trained on
 nor stored. Its learning rate falls to 0 at the last of ``--steps``. It keeps the weights before the
 first step, at half of the steps and at the end. ``score`` finds the first candidate of the withheld
-mentions and of DEV, with a ranker fitted on DEV (DEV itself in five parts), and of the withheld
-mentions once more with one fitted on those of the other half of their entities too. ``--share``
-gives the weights before training a share in those that are scored. ``table`` prints R@1 with paired
-intervals, over mentions and over entities.
+mentions and of DEV, with a ranker fitted on DEV (DEV itself in five parts). With ``--both`` it also
+ranks the withheld mentions with a ranker fitted on those of the other half of their entities too.
+``--share`` gives the weights before training a share in those that are scored. ``table`` prints R@1
+with paired intervals, over mentions and over entities.
 """
 
 import argparse
@@ -47,9 +47,11 @@ from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.labels import current_ids, is_gold
 from spacy_arbo_el.runs.evaluation import evaluated_entities
 
-WITHHELD, FOLDS, SAMPLES = 5, 5, 2000
+PARTS, FOLDS, SAMPLES = 5, 5, 2000
 # In OUTPUT: the withheld part, the pipeline before training, and the weights of a step.
 FOLD, START, WEIGHTS = "fold.json", "start", "weights-{}.bin"
+# In a file of scores: withheld mentions with a ranker of dev, and with one of half of them too.
+WITHHELD, BOTH = "withheld", "withheld, fitted on both"
 
 
 def part_of(kb_id: str, parts: int, salt: str = "") -> int:
@@ -61,7 +63,7 @@ def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: 
     """Copies of documents with the mentions of withheld entities, or with all others."""
 
     def is_kept(gold: Sequence[str]) -> bool:
-        return any(part_of(kb_id, WITHHELD) == fold for kb_id in gold) is withheld
+        return any(part_of(kb_id, PARTS) == fold for kb_id in gold) is withheld
 
     return with_mentions(linker, docs, is_kept)
 
@@ -162,23 +164,28 @@ def score(args: argparse.Namespace) -> None:
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
         with linker.datastore.searching(among) if among is not None else nullcontext():
-            target.write_text(json.dumps(judge(linker, dev, withheld)))
+            target.write_text(json.dumps(judge(linker, dev, withheld, args.both)))
         print("scored", step, share, flush=True)
 
 
-def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc]) -> dict[str, Any]:
-    """First candidates of withheld mentions by two rankers, and of dev."""
+def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -> dict[str, Any]:
+    """First candidates of withheld mentions and of dev. ``both`` adds those of a second ranker."""
     seen = seen_by(linker)
     keeping = linker.keeping_stages()
     fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
-    judged: dict[str, Any] = {"dev": [], "withheld": [], "withheld, fitted on both": []}
+    judged: dict[str, Any] = {"dev": []}
     for (_, part), one in zip(divided(dev, FOLDS), without):
         judged["dev"] += first_candidates(one.within(keeping), part, seen)
+    # The second ranker's mentions are in this order.
     halves = [half_of(linker, withheld, half) for half in (0, 1)]
-    for half, other in (halves, halves[::-1]):
-        judged["withheld"] += first_candidates(fitted.within(keeping), half, seen)
-        both = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
-        judged["withheld, fitted on both"] += first_candidates(both.within(keeping), half, seen)
+    judged[WITHHELD] = []
+    for half in halves:
+        judged[WITHHELD] += first_candidates(fitted.within(keeping), half, seen)
+    if both:
+        judged[BOTH] = []
+        for half, other in (halves, halves[::-1]):
+            second = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
+            judged[BOTH] += first_candidates(second.within(keeping), half, seen)
     return judged
 
 
@@ -205,10 +212,9 @@ def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list
 
 # The judges: the mentions, a part of them or all, and the column that is counted.
 JUDGES = {
-    "withheld": ("withheld", None, "first"),
-    "withheld, new strings": ("withheld", "new", "first"),
-    "withheld, nearest name": ("withheld", None, "nearest"),
-    "withheld, ranker fitted on half of them too": ("withheld, fitted on both", None, "first"),
+    "withheld": (WITHHELD, None, "first"),
+    "withheld, new strings": (WITHHELD, "new", "first"),
+    "withheld, nearest name": (WITHHELD, None, "nearest"),
     "dev": ("dev", None, "first"),
     "dev, unseen": ("dev", "unseen", "first"),
     "dev, new strings": ("dev", "new", "first"),
@@ -232,17 +238,21 @@ def table(args: argparse.Namespace) -> None:
             for base in sorted({(0, 0.0), (step, 0.0)} & columns.keys() - {(step, share)}):
                 line += f"; on step {base[0]}, share 0 {column.over(columns[base])}"
             print(line)
+    for (step, share), one in scores.items():
+        if BOTH in one:
+            both = Column.of(one[BOTH], None, "first")
+            gain = both.over(Column.of(one[WITHHELD], None, "first"))
+            shown = f"{100 * both.right.mean():.1f}, on the ranker of dev {gain}"
+            print(f"ranker fitted on half of them too, step {step}, share {share:g}: {shown}")
     if args.output:
-        args.output.write_text(json.dumps({"withheld": summary(scores)}, indent=2))
+        args.output.write_text(json.dumps({WITHHELD: summary(scores)}, indent=2))
 
 
 def summary(scores: Scores) -> dict[str, Any]:
     """R@1 of the withheld mentions before and after training, and averaged, for docs/results.md."""
     last = max(step for step, _ in scores)
     keys = {"before": (0, 0.0), "trained": (last, 0.0), "averaged": (last, 0.5)}
-    columns = {
-        name: Column.of(scores[key]["withheld"], None, "first") for name, key in keys.items()
-    }
+    columns = {name: Column.of(scores[key][WITHHELD], None, "first") for name, key in keys.items()}
     gain = columns["trained"].difference(columns["before"])
     of_average = columns["averaged"].difference(columns["trained"])
     return {
@@ -299,6 +309,7 @@ def main() -> None:
     one.add_argument("--step", type=int, action="append", required=True)
     one.add_argument("--share", type=float, action="append", required=True)
     one.add_argument("--names", type=int, default=0, help="names that are searched; 0 for all")
+    one.add_argument("--both", action="store_true", help="fit a second ranker on withheld mentions")
     one.set_defaults(run=score)
     one = commands.add_parser("table")
     one.add_argument("scored", type=Path)
