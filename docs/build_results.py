@@ -12,6 +12,7 @@ measured again, or say in ``kept`` why it stands.
 import argparse
 import ast
 import hashlib
+import json
 import subprocess
 from collections.abc import Sequence
 from itertools import groupby
@@ -352,7 +353,8 @@ def main() -> None:
         place = {key: getattr(args, key) for key in ("table", "data", "command")}
         place.update(commit=args.commit or head(), code=code_of(args.table))
         rows = add(rows, rows_of(args.metrics, place, names))
-        srsly.write_jsonl(ROWS, rows)
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+        ROWS.write_text("".join(lines), encoding="utf8")
     PAGE.write_text(page(rows), encoding="utf8")
     text = README.read_text(encoding="utf8")
     if MARKS[0] in text:
