@@ -28,6 +28,7 @@ import numpy as np
 import torch
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.base.memory import peak_megabytes, resident_megabytes
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -40,7 +41,6 @@ from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.retriever import EntitySearch
 from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.storage.folders import replacing_folder
-from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes
 
 WIDTH, TOPIC, CLUSTER = 384, 2000, 200
 K = 64

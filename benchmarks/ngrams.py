@@ -145,7 +145,7 @@ def first(options: argparse.Namespace) -> None:
         _hide_torch()
     import spacy
 
-    from spacy_arbo_el.training.memory import resident_megabytes
+    from spacy_arbo_el.base.memory import resident_megabytes
 
     nlp = spacy.load(options.model)
     doc = nlp.make_doc("He was treated for colon cancer in May.")

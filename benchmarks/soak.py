@@ -26,11 +26,11 @@ from pathlib import Path
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.base.memory import resident_megabytes
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
-from spacy_arbo_el.training.memory import resident_megabytes
 
 N_THREADS = 8
 # Documents between two passes of the bare encoder.

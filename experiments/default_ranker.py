@@ -1,6 +1,7 @@
 """Fit the weights and the curves that a linker begins with, for the untrained bundled encoder.
 
     python default_ranker.py gather FOLDER DOMAIN:TRAIN.spacy:DEV.spacy:KB … [--mentions 1200]
+        [--seed 0]
     python default_ranker.py fit FOLDER [--write]
 
 The corpora are annotated and public. *gather* reads each in several ways, see ``ranker_ways.py``,
@@ -67,8 +68,12 @@ THRESHOLD = 0.3
 LACKS = {"complete": 0.0, "half": 0.5, "tenth": 0.9}
 
 
-def gather(folder: Path, corpora: list[str], mentions: int) -> None:
-    """Keep features and labels of corpora, in files for each."""
+def gather(folder: Path, corpora: list[str], mentions: int, seed: int) -> None:
+    """Keep features and labels of corpora, in files for each.
+
+    seed: Which documents of a TRAIN are read, and which names are taken away. The documents of the
+        first few seeds differ, so files of several seeds can be fitted together.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     linkers: dict[str, ArboLinker] = {}
     siblings: dict[str, Way] = {}
@@ -81,11 +86,13 @@ def gather(folder: Path, corpora: list[str], mentions: int) -> None:
         linker = linkers[kb]
         if train:
             if kb not in siblings:
-                siblings[kb] = lacked_names(Path(kb), mentions, 10_000_000 * (1 + len(siblings)))
-            docs = some_documents(list(read_docs(Path(train), linker.vocab)), mentions)
-            found = collect(linker, docs, 100_000 * number)
-            write_ways(folder / f"{domain}.{Path(train).stem}.train", [*found.ways, siblings[kb]])
-            write_edges(folder / f"{domain}.{Path(train).stem}.edges", edges(linker, *found[1:]))
+                first = 10_000_000 * (1 + len(siblings)) + 1_000_000 * seed
+                siblings[kb] = lacked_names(Path(kb), mentions, first, seed)
+            docs = some_documents(list(read_docs(Path(train), linker.vocab)), mentions, seed)
+            found = collect(linker, docs, 100_000 * number + 10_000 * seed)
+            name = f"{domain}.{Path(train).stem}.{seed}"
+            write_ways(folder / f"{name}.train", [*found.ways, siblings[kb]])
+            write_edges(folder / f"{name}.edges", edges(linker, *found[1:]))
         if dev:
             docs = list(read_docs(Path(dev), linker.vocab))
             ways = dev_ways(linker, some_documents(docs, mentions))
@@ -93,10 +100,11 @@ def gather(folder: Path, corpora: list[str], mentions: int) -> None:
         print(f"{item}: read", flush=True)
 
 
-def some_documents(docs: list[Doc], n_mentions: int) -> list[Doc]:
+def some_documents(docs: list[Doc], n_mentions: int, seed: int = 0) -> list[Doc]:
     """Documents with about so many mentions, spread over the corpus."""
     wanted = max(round(n_mentions * len(docs) / sum(len(doc.ents) for doc in docs)), 2)
-    return docs[:: max(len(docs) // wanted, 1)][:wanted]
+    step = max(len(docs) // wanted, 1)
+    return docs[seed % step :: step][:wanted]
 
 
 def dev_ways(linker: ArboLinker, docs: list[Doc]) -> list[Way]:
@@ -335,12 +343,13 @@ def main() -> None:
     gathering.add_argument("folder", type=Path)
     gathering.add_argument("corpora", nargs="+", metavar="DOMAIN:[TRAIN]:[DEV]:KB")
     gathering.add_argument("--mentions", type=int, default=1200)
+    gathering.add_argument("--seed", type=int, default=0)
     fitting = commands.add_parser("fit")
     fitting.add_argument("folder", type=Path)
     fitting.add_argument("--write", action="store_true", help="Write the weights to the package.")
     args = parser.parse_args()
     if args.command == "gather":
-        gather(args.folder, args.corpora, args.mentions)
+        gather(args.folder, args.corpora, args.mentions, args.seed)
     else:
         fit_all(args.folder, write=args.write)
 

@@ -231,13 +231,14 @@ def briefly_described(
     )
 
 
-def lacked_names(kb: Path, count: int, first: int) -> Way:
+def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:
     """Names as mentions, where other entities have similar ones: variants, and siblings.
 
     Two thirds are names that their entities were made to lack, where entities have several.
 
     count: How many names are taken away.
     first: The number of the first of them.
+    seed: Which names.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "kb"
@@ -245,7 +246,7 @@ def lacked_names(kb: Path, count: int, first: int) -> Way:
         mentions = []
         with ArboKB.open(copy) as opened:
             entities = list(opened)
-            order = np.random.default_rng(0).permutation(len(entities)).tolist()
+            order = np.random.default_rng(seed).permutation(len(entities)).tolist()
             several = [entities[i] for i in order if len(entities[i].names) > 1][:count]
             changed = []
             for number, entity in enumerate(several):

@@ -5,45 +5,10 @@ from spacy.tokens import Doc
 
 from spacy_arbo_el.kb.entity import Entity
 
-ORGANS = {
-    "kidney": "renal",
-    "heart": "cardiac",
-    "liver": "hepatic",
-    "lung": "pulmonary",
-    "brain": "cerebral",
-    "stomach": "gastric",
-    "bone": "osseous",
-    "skin": "cutaneous",
-    "eye": "ocular",
-    "ear": "aural",
-    "bladder": "vesical",
-    "pancreas": "pancreatic",
-    "spleen": "splenic",
-    "uterus": "uterine",
-    "ovary": "ovarian",
-    "prostate": "prostatic",
-    "colon": "colonic",
-    "rectum": "rectal",
-    "throat": "pharyngeal",
-    "thyroid": "thyroidal",
-}
-CONDITIONS = {
-    "cancer": "carcinoma",
-    "failure": "insufficiency",
-    "infection": "sepsis",
-    "bleeding": "haemorrhage",
-    "stone": "calculus",
-    "swelling": "oedema",
-    "injury": "trauma",
-    "pain": "ache",
-    "ulcer": "ulceration",
-    "abscess": "suppuration",
-    "cyst": "cystic lesion",
-    "atrophy": "wasting",
-    "fibrosis": "scarring",
-    "ischemia": "infarction",
-    "malformation": "congenital anomaly",
-}
+from .cases import cases
+
+ORGANS = dict(cases("organs"))
+CONDITIONS = dict(cases("conditions"))
 # Two entities of one name, which their descriptions tell apart.
 NAMESAKES = [
     Entity("cold:illness", "cold", "A viral infection of the nose with cough and sneezing."),

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import spacy
 from spacy.cli.init_config import fill_config
-from spacy.schemas import ConfigSchemaTraining
 from spacy.util import load_config, registry
 from thinc.api import Config, ConfigValidationError
 
@@ -16,7 +15,6 @@ from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encod
 from spacy_arbo_el.contrib.papers.cross_encoder.reranker import RerankerTraining
 from spacy_arbo_el.ranking.feature_ranker import feature_ranker
 
-from .linker.world import write_corpus
 from .systems import SOURCES, load_system, text_of, write_system
 
 
@@ -100,19 +98,6 @@ def test_fill_config_has_nothing_to_fill(system, tmp_path):
     config, filled = fill_config(tmp_path / "filled.cfg", path, silent=True)
     assert config == filled
     assert dict(settings(load_config(tmp_path / "filled.cfg"))) == dict(settings(config))
-
-
-@pytest.fixture(scope="module")
-def paths(tmp_path_factory):
-    return write_corpus(tmp_path_factory.mktemp("corpus"))
-
-
-@pytest.mark.parametrize("system", sorted(SOURCES))
-def test_complete_config_resolves(system, paths):
-    config = load_system(system, paths, interpolate=True)
-    nlp = spacy.util.load_model_from_config(config, auto_fill=False)
-    assert nlp.pipe_names == ["arbo_linker"]
-    registry.resolve(config["training"], schema=ConfigSchemaTraining)
 
 
 def test_another_function_replaces_a_section_as_a_whole():

@@ -181,18 +181,21 @@ class DualEncoder:
         )
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """Encode mentions with the encoder. See ``Encoder.encode_mentions``."""
-        return self._predict("mention", inputs)
+        """See ``Encoder.encode_mentions``. Mentions of equal word pieces run once."""
+        return self._predict_distinct("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
         """See ``Encoder.encode_texts``. Texts of equal word pieces, as in capitals, run once."""
+        return self._predict_distinct("entity", inputs)
+
+    def _predict_distinct(self, tower: str, inputs: SpanInputs) -> np.ndarray:
         keys = inputs.keys()
         number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
         if len(number) == len(inputs):
-            return self._predict("entity", inputs)
+            return self._predict(tower, inputs)
         places = np.array([number[key] for key in keys], dtype=np.int64)
         first = np.unique(places, return_index=True)[1]
-        return self._predict("entity", inputs.take(first))[places]
+        return self._predict(tower, inputs.take(first))[places]
 
     @property
     def reads_passages(self) -> bool:

@@ -10,6 +10,7 @@ from thinc.util import get_torch_default_device
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors, code_of
+from ..base.memory import page_out
 from .sources import resolve_name
 from .word_pieces import MARKERS
 
@@ -70,7 +71,10 @@ def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase,
     size = len(tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})
     if len(tokenizer) > size:
+        read = transformer.get_input_embeddings().weight.data
         transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+        # The vectors were copied.
+        page_out(read.data_ptr(), read.nbytes)
         weights = transformer.get_input_embeddings().weight.data
         # Computed on the CPU: all devices have one fingerprint.
         weights[size:] = weights[:size].cpu().double().mean(0)

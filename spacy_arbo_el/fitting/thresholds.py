@@ -76,18 +76,6 @@ class ThresholdSweep(NamedTuple):
     labels: list[Hashable | None]
 
 
-def pooled_rows(sweeps: Sequence[ThresholdSweep]) -> list[SweepRow]:
-    """Pool several sweeps into scores at each threshold."""
-    thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
-    judged, has_gold = _pooled(sweeps)
-    return _rows(thresholds, judged, has_gold)
-
-
-def _pooled(sweeps: Sequence[ThresholdSweep]) -> tuple[np.ndarray, np.ndarray]:
-    judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
-    return judged, np.concatenate([sweep.has_gold for sweep in sweeps])
-
-
 def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -> int:
     """Find the row nearest to a prior threshold among those as good as the best.
 
@@ -100,7 +88,8 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     prior: The threshold that is kept if nothing speaks against it.
     """
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
-    judged, has_gold = _pooled(sweeps)
+    judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
+    has_gold = np.concatenate([sweep.has_gold for sweep in sweeps])
     values = _values(score, judged, has_gold, np.ones((len(has_gold), 1)))[:, 0]
     best = _middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Hashable)
 # Strings with the same n-grams have a cosine similarity of 1, but for rounding.
 SAME_STRING = 0.9999
 # Strings whose n-grams are in memory at a time.
-BLOCK = 8192
+BLOCK = 2048
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 

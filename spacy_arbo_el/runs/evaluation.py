@@ -15,9 +15,9 @@ from spacy.training.loop import create_evaluation_callback
 
 from ..base.arrays import concat_tables
 from ..base.errors import Warnings
+from ..base.memory import release_memory
 from ..linker import ArboLinker, find_linker, linkers_of
 from ..mentions.labels import annotated_batches, gold_positions
-from ..training.memory import release_memory
 from .checkpoint import Evaluation
 
 # Entities near a mention that evaluations search: as many as it has candidates.

@@ -24,10 +24,10 @@ from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed, set_gpu_allocator
 from wasabi import Printer
 
+from ..base.memory import bound_caches
 from ..linker import linkers_of
 from ..pipelines import PIPELINE, load_pipeline, save_pipeline
 from ..storage.folders import replacing_folder
-from ..training.memory import bound_caches
 from ..training.trainer import TrainingDiverged
 from .checkpoint import (
     CHECKPOINT,

@@ -12,7 +12,7 @@ from spacy.util import registry
 from wasabi import row
 
 from ..base.log import log, progress
-from ..training.memory import resident_megabytes
+from ..base.memory import resident_megabytes
 
 LogStep = Callable[[dict[str, Any] | None], None]
 # Headings of scores, in per cent.

@@ -16,6 +16,7 @@ from thinc.api import Model, Optimizer
 from ..base.arrays import TopK
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log
+from ..base.memory import release_memory
 from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
@@ -23,7 +24,6 @@ from ..retrieval.datastore import Datastore
 from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .losses import LearnsScale
-from .memory import release_memory
 from .objective import TrainingObjective
 from .refresh import CacheRefresh, refresh_texts
 from .step import RevisedInputs, Term, train_step

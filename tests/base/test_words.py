@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.base.words import numbers_among, words_of
 
+from ..cases import cases
+
 
 def test_words_and_numbers():
     assert words_of("Factor V, type IIa; X-linked 2q") == [
@@ -14,17 +16,7 @@ def test_words_and_numbers():
     assert numbers_among(words_of("MEN 2, type ii")) == {"2"}
 
 
-@pytest.mark.parametrize(
-    "plural, singular",
-    [
-        ("neoplasms", "neoplasm"),
-        ("diseases", "disease"),
-        ("neuropathies", "neuropathy"),
-        ("abscesses", "abscess"),
-        ("psychoses", "psychosis"),
-        ("hepatitides", "hepatitis"),
-    ],
-)
+@pytest.mark.parametrize("plural, singular", cases("plurals"))
 def test_words_are_in_the_singular(plural, singular):
     assert words_of(plural) == words_of(singular) == [singular]
 

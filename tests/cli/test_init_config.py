@@ -11,6 +11,7 @@ import spacy_arbo_el
 from spacy_arbo_el.config_sources import SOURCES, SYSTEMS
 
 from .. import commands
+from ..cases import cases
 from ..linker.world import write_corpus
 from ..systems import ROOT, text_of
 
@@ -61,19 +62,7 @@ def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp
     assert config["nlp"]["lang"] == "de"
 
 
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("hello\n", "'hello' above its first section"),
-        ("[nlp]\nbatch_size = 1\n[nlp]\nbatch_size = 2\n", "the section [nlp] twice"),
-        ("[training]\npatience = 1\npatience = 2\n", "option 'patience'"),
-        ("[corpora]\nx = ${paths.nowhere}\n", "paths.nowhere"),
-        ('[nlp]\nlang = "xq"\n', "xq"),
-        ("[components.arbo_linker]\nthreshold = 2\n", "threshold"),
-        ("[components.arbo_linker.retriever]\nneighbours = 2\n", "neighbours"),
-        ('[components.arbo_linker.retriever]\n@misc = "nothing.v1"\n', "nothing.v1"),
-    ],
-)
+@pytest.mark.parametrize(("source", "problem"), cases("broken_sources"))
 def test_a_broken_source_is_named_with_its_problem(tmp_path, source, problem):
     (tmp_path / "mine.cfg").write_text(source)
     printed = run(tmp_path / "out.cfg", "--system", tmp_path / "mine.cfg", code=1)

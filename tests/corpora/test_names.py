@@ -133,14 +133,9 @@ def test_as_many_names_are_found_in_wrapped_abstracts(data_dir):
 
 @pytest.fixture
 def nlp():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("arbo_names")
-    tower = {"@architectures": "test.HashedEncoder.v1"}
-    model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": tower, "entity": None}
-    linker = nlp.add_pipe("arbo_linker", config={"model": model})
-    linker.model.initialize()
-    linker.encoder.weights_changed()
-    linker.set_kb([Entity("D1", "infarction", aliases=["heart attack"], types=["DISEASE"])])
+    nlp = names_and_linker({})
+    entity = Entity("D1", "infarction", aliases=["heart attack"], types=["DISEASE"])
+    nlp.get_pipe("arbo_linker").set_kb([entity])
     return nlp
 
 
@@ -199,15 +194,7 @@ def test_names_beside_characters_that_nobody_sees(char):
     assert found(f"heart attack{char}s and {char}x") in ([f"heart attack{char}s"], [])
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("THE PATIENT WAS ILL AND THE IMPACT WAS LARGE.", ["IMPACT"]),
-        ("The patient was ill; WAS was mutated.", ["WAS"]),
-        ("WAS and IMPACT.", ["WAS", "IMPACT"]),
-        ("GENES: WAS, IMPACT, BRCA", ["WAS", "IMPACT"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), cases("capitals"))
 def test_words_of_a_text_in_capitals_are_no_symbols(text, names):
     assert found(text, entities=[Entity("H1", "WAS"), Entity("H2", "IMPACT")]) == names
 

@@ -11,19 +11,7 @@ from spacy_arbo_el.mentions.getters import EntSpans
 from ..cases import cases
 
 EN = spacy.blank("en")
-NAMES = [
-    "Huntington disease",
-    "cancer of the breast",
-    "breast",
-    "Coronary heart disease",
-    "alpha-synuclein",
-    "Alder Instruments Ltd.",
-    "Target S.A.",
-    "Brontë Works",
-    "grey itch, chronic",
-    "UNESCO",
-    "Velmo Lake (Norway)",
-]
+NAMES = cases("near_entities")
 ENTITIES = [Entity(f"E{n}", name, types=[f"T{n}"]) for n, name in enumerate(NAMES)]
 
 
@@ -51,17 +39,7 @@ def test_a_text_without_names_has_no_mentions():
     assert found(text) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("The Actors", "an actor"),
-        ("In This World", "the world and worlds"),
-        ("Radio Radio", "a radio, radios"),
-        ("Either/Or (album)", "an album and albums"),
-        ("Velmos (film)", "the velmo"),
-        ("Concerto", "a concert"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), cases("ordinary_words"))
 def test_an_ordinary_word_is_no_name(name, text):
     assert found(text, [Entity("E1", name)]) == []
 

@@ -15,6 +15,8 @@ from spacy_arbo_el.corpora.windows import (
 )
 from spacy_arbo_el.corpora.word_index import WordIndex, is_one_edit, words_to_index
 
+from ..cases import cases
+
 STOP_WORDS = frozenset(("a", "of", "and", "is"))
 PLACES = st.lists(
     st.tuples(st.integers(0, 12), st.integers(1, 5)).map(lambda p: (p[0], p[0] + p[1])),
@@ -80,17 +82,7 @@ def slow_windows(units, names, least):
     return windows
 
 
-@pytest.mark.parametrize(
-    ("text", "least", "names"),
-    [
-        ("the alder of tree", 0.9, ["alder of tree"]),
-        ("alder and tree", 0.9, []),
-        ("alder. Tree", 0.9, []),
-        ("alder, tree", 0.9, []),
-        ("trees alder", 0.9, ["trees alder"]),
-        ("aldermnn tree's", 0.9, ["aldermnn tree"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "least", "names"), cases("word_windows"))
 def test_windows_end_where_a_name_would(text, least, names):
     index = WordIndex.of(["alder tree", "aldermann tree"], STOP_WORDS)
     found = near_windows(read_units(text, STOP_WORDS, 3), index, least)

@@ -20,7 +20,7 @@ from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..commands import output as invoke
 from ..linker.conftest import build
-from ..linker.world import DEV, annotated, without_links
+from ..linker.world import DEV, annotated, unlinked_docs
 
 NEW = [
     "The [Zorblat|x] landed on the roof.",
@@ -31,10 +31,6 @@ NEW = [
 ]
 
 
-def docs_of(nlp, texts):
-    return [without_links(annotated(nlp, text)) for text in texts]
-
-
 @pytest.fixture(scope="module")
 def nlp():
     return build(threshold=0.6)
@@ -42,7 +38,7 @@ def nlp():
 
 @pytest.fixture(scope="module")
 def new_entities(nlp):
-    return nlp.get_pipe("arbo_linker").corpus.discover(docs_of(nlp, [*DEV[:3], *NEW]))
+    return nlp.get_pipe("arbo_linker").corpus.discover(unlinked_docs(nlp, [*DEV[:3], *NEW]))
 
 
 def test_discover_groups_and_describes_new_entities(nlp, new_entities):
@@ -69,7 +65,7 @@ def test_discover_groups_and_describes_new_entities(nlp, new_entities):
 
 def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
     linker = nlp.get_pipe("arbo_linker")
-    docs = docs_of(nlp, NEW[:3])
+    docs = unlinked_docs(nlp, NEW[:3])
     vectors = linker.stages.encode(linker.reader.read_docs(docs)).encoded
     cosine = vectors @ vectors.T
     medoid = int(cosine.sum(axis=1).argmax())
@@ -81,13 +77,13 @@ def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
 
 def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities):
     linker = nlp.get_pipe("arbo_linker")
-    docs = docs_of(nlp, NEW)
+    docs = unlinked_docs(nlp, NEW)
     again = linker.corpus.discover(docs)
     assert {one.id for one in new_entities[:2]} == {one.id for one in again}, (
         "other documents, same ids"
     )
     assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
-    first = linker.corpus.discover(docs_of(nlp, NEW[1:2]))
+    first = linker.corpus.discover(unlinked_docs(nlp, NEW[1:2]))
     assert first[0].cohesion == 1.0
     linker.new_entities = first
     later = linker.corpus.discover(docs)
@@ -103,7 +99,7 @@ def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities
 
 def test_discover_takes_its_own_threshold(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    everything = linker.corpus.discover(docs_of(nlp, [*DEV, *NEW]), threshold=1.0)
+    everything = linker.corpus.discover(unlinked_docs(nlp, [*DEV, *NEW]), threshold=1.0)
     assert sum(len(one.members) for one in everything) == len(DEV) + len(NEW)
     assert linker.threshold == 0.6
 
@@ -182,7 +178,7 @@ def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, saved, tmp_pat
     again = spacy.load(kept)
     linker = again.get_pipe("arbo_linker")
     assert not len(linker.new_entities) and len(linker.new_entities.log) == 2
-    assert again(docs_of(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
+    assert again(unlinked_docs(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
     page = ["discover", kept, saved / "c.spacy", "-o", tmp_path / "n.html", "--keep", kept]
     assert "JSONL" in fail(*page)
     # What was decided holds in the next run, until it is taken back.

@@ -1,8 +1,5 @@
 """Stored new entities: reading, editing, adding mentions, saving."""
 
-import os
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,8 +11,6 @@ from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.mentions.record import MentionRecord
-
-from ..threads import forked, wait_for
 
 WIDTH = 4
 
@@ -231,29 +226,6 @@ def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
     assert members(entities) == {b: [0, 1, 2]} and len(entities.log) == 1
 
 
-def test_every_decision_can_be_undone():
-    entities = of_groups([0, 0, 1, 1, 2, 3])
-    a, b, c, d = entities.ids
-    states = [members(entities)]
-    for edit in (
-        lambda: entities.merge(a, b, c),
-        lambda: entities.split(a, [0, 2]),
-        lambda: entities.reject(d),
-        lambda: entities.split(a, [1]),
-        lambda: entities.merge(a, b),
-        lambda: entities.release(a, "E1"),
-    ):
-        edit()
-        states.append(members(entities))
-    for state in reversed(states[:-1]):
-        entities = NewEntities.from_bytes(entities.to_bytes())
-        entities.take_back(acceptances=True)
-        assert members(entities) == state
-    assert [entities.resolve(name) for name in (a, b, c, d)] == [a, b, c, d]
-    assert not entities.decided().records, "nothing is kept apart"
-    assert [entry["action"] for entry in entities.log].count("undo") == 6
-
-
 def test_undoing_leaves_mentions_that_came_since():
     entities = of_groups([0, 1, 2])
     a, b, c = entities.ids
@@ -351,25 +323,6 @@ def test_cut_off_bytes_are_an_error(data):
     cut = data.draw(st.integers(0, len(whole) - 1))
     with pytest.raises(ValueError, match="not new entities"):
         NewEntities.from_bytes(whole[:cut])
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
-def test_a_forked_process_can_use_new_entities_that_a_thread_was_changing():
-    entities = NewEntities()
-    held, release = threading.Event(), threading.Event()
-
-    def hold():
-        with entities.lock:
-            held.set()
-            wait_for(release, "the forked process")
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    wait_for(held, "the thread that takes the lock")
-    is_usable = forked(lambda: len(entities) == 0)
-    release.set()
-    thread.join()
-    assert is_usable
 
 
 class Edits(RuleBasedStateMachine):

@@ -75,24 +75,6 @@ def test_is_ready_needs_the_weights_of_both_towers(hashed, tiny):
     assert not tiny.is_ready
 
 
-def test_weights_survive_bytes(encoder):
-    again = DualEncoder(copy.deepcopy(encoder.model))
-    for node in again.model.walk():
-        for name in node.param_names:
-            node.set_param(name, node.get_param(name) * 2)
-        for shim in node.shims:
-            shim._model.embeddings.word_embeddings.weight.data.mul_(2)
-    assert again.fingerprint != encoder.fingerprint
-    again.model.from_bytes(encoder.model.to_bytes())
-    again.weights_changed()
-    assert again.is_ready and again.fingerprint == encoder.fingerprint
-    inputs = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
-    again_inputs = again.read_mentions(TEXTS, TEXT_OF, OFFSETS)
-    np.testing.assert_array_equal(
-        again.encode_mentions(again_inputs), encoder.encode_mentions(inputs)
-    )
-
-
 def test_fingerprint_changes_with_weights_and_is_cached_until_then(encoder):
     before = encoder.fingerprint
     tower = encoder.model.get_ref("mention")

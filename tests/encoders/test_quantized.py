@@ -17,6 +17,7 @@ from spacy_arbo_el.encoders.quantization import find_scales
 from spacy_arbo_el.encoders.quantized import bundled_scales, quantize, scales_fit
 from spacy_arbo_el.encoders.shim import has_fast_int8, precision_kind, shim_of
 
+from ..cases import cases
 from ..floats import assert_same_vectors
 from ..tiny import dual_encoder
 from .strategies import build_inputs
@@ -204,18 +205,7 @@ def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
 
 @pytest.mark.parametrize(
     "precision, bfloat16, amx, int8, predicting, training",
-    [
-        ("auto", True, False, True, "bfloat16", "bfloat16"),
-        ("auto", True, True, True, "int8", "bfloat16"),
-        ("auto", False, False, True, "int8", "float32"),
-        ("auto", False, False, False, "float32", "float32"),
-        ("auto", True, True, False, "float32", "bfloat16"),
-        ("int8", True, False, True, "int8", "bfloat16"),
-        ("int8", True, False, False, "bfloat16", "bfloat16"),
-        ("int8", False, False, False, "float32", "float32"),
-        ("float32", True, True, True, "float32", "float32"),
-        ("bfloat16", False, False, True, "bfloat16", "bfloat16"),
-    ],
+    cases("precisions"),
 )
 def test_precision_by_what_the_machine_has(
     monkeypatch, precision, bfloat16, amx, int8, predicting, training

@@ -14,33 +14,10 @@ from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.mentions.normalization import text as normalizing
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, PlainCharacters
 
+from ..cases import cases
 from .strategies import spans_of
 
-# Words that tokenizers and normalizers read differently by what is beside them.
-WORDS = [
-    "gene",
-    "haemophilus",
-    "Anaemia",
-    "β-cells",
-    "TGFβ",
-    "βγδ",
-    "é",
-    "e\u0301",
-    "\u0301",
-    "中文",
-]
-WORDS += [
-    "🙂",
-    "gene🙂",
-    "\u0301☺",
-    "ሰላም",
-    "beta\u2013cell",
-    "di-\n",
-    "vided",
-    "a",
-    "[SEP]",
-    "x" * 130,
-]
+WORDS = cases("odd_words")
 SEPARATORS = [" ", " ", " ", "  ", "\n", "\u00a0", "", "\t "]
 
 

@@ -14,29 +14,11 @@ from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader, entity_passages, mention_windows
 from spacy_arbo_el.encoders.word_pieces import END, MARKERS, START, TITLE, WordPieceTokenizer
 
+from ..cases import cases
 from ..tiny import save_tiny
 from .strategies import passages_of
 
-WORDS = [
-    "gene",
-    "BRCA1-related",
-    "supercalifragilistic",
-    "é",
-    "naïve",
-    "中文",
-    "🙂",
-    "gene🙂",
-    "ሰላም",
-    "7",
-    "👩‍🔬",
-    "e\u0301",
-    "a",
-    "G6PD,",
-    "x.",
-    "\n",
-    "[START]",
-    "[SEP]",
-]
+WORDS = cases("odd_words")
 
 
 @pytest.fixture(scope="module")
@@ -316,6 +298,18 @@ def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
         WordPieceTokenizer(tokenizer), reader.size, texts, np.array([0]), offsets
     )
     assert after.ids.tolist() == expected.ids.tolist() != before.ids.tolist()
+
+
+def test_a_window_of_nothing_reads_a_mention_as_a_name(tiny):
+    tower = tiny.model.get_ref("mention")
+    texts = ["the flu virus, and a gene", "flu virus"]
+    offsets = np.array([[4, 13], [21, 25], [0, 9]])
+    reader = WindowReader(0, 16)
+    read = reader.read_mentions(tower, texts, np.array([0, 0, 1]), offsets)
+    names = reader.read_texts(tower, [("flu virus", ""), ("gene", ""), ("flu virus", "")])
+    assert read.keys() == names.keys() and len(set(read.keys())) == 2
+    with pytest.raises(ValueError, match="A window of 0 word pieces is too short"):
+        WindowReader(0)
 
 
 @pytest.mark.parametrize("offsets", [(3, 14), (11, 12), (-1, 2), (5, 3)])

@@ -5,6 +5,7 @@ import pytest
 from spacy_arbo_el.evaluation.list_check import check_list
 from spacy_arbo_el.kb.entity import Entity
 
+from ..cases import cases
 from ..commands import run
 
 STOP_WORDS = frozenset(("it", "who"))
@@ -18,19 +19,9 @@ def found(*entities):
     return {name: one.examples for name, one in zip(names, findings) if one.count}
 
 
-@pytest.mark.parametrize(
-    ("entities", "examples"),
-    [
-        ([Entity("a", "Velmo"), Entity("b", "velmo")], ("'Velmo' of 2 entities",)),
-        ([Entity("a", "Velmo"), Entity("b", "Velmo", "a town")], ()),
-        ([Entity("a", "Velmo"), Entity("b", "Velmo", frequency=2)], ()),
-        ([Entity("a", "Velmo"), Entity("b", "x", aliases=["Velmo"]), Entity("c", "Velmo", "d")],
-         ("'Velmo' of 3 entities",)),
-        ([Entity("a", "Velmo", aliases=["VELMO"])], ()),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("entities", "examples"), cases("shared_names"))
 def test_shared_names_that_nothing_tells_apart(entities, examples):
-    assert found(*entities).get("shared", ()) == examples
+    assert found(*(Entity(**one) for one in entities)).get("shared", ()) == tuple(examples)
 
 
 def test_qualifiers_words_and_columns():

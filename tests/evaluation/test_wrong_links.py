@@ -23,6 +23,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
 from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
+from ..cases import cases
 from ..commands import run
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from ..linker.conftest import build
@@ -58,30 +59,12 @@ def link(kb_id, *ids, score=0.9):
     return Link(kb_id, score, ids, [score, *[0.05] * (len(ids) - 1)], path)
 
 
-@pytest.mark.parametrize(
-    ("marked", "said", "kind", "traits"),
-    [
-        ("On [Venus|venus].", link("planet", "planet"), kinds.ABSENT, ()),
-        ("On [Venus|NIL].", link("planet", "planet"), kinds.NOT_NIL, ()),
-        ("On [Venus|planet].", link("metal", "metal"), kinds.NOT_RETRIEVED, ()),
-        ("On [Venus|planet].", link("NIL", "planet"), kinds.NOT_LINKED, ()),
-        ("On [Venus|planet].", link("metal", "metal", "planet"), kinds.BEHIND, ()),
-        ("On [Venus|planet].", link("NIL", "metal", "planet"), kinds.BEHIND, ()),
-        (
-            "On [mercury|planet].",
-            link("metal", "metal", "planet"),
-            kinds.BEHIND,
-            (kinds.AMBIGUOUS,),
-        ),
-        ("A [big one|car].", link("cat", "cat", "car"), kinds.BEHIND, (kinds.UNSEEN,)),
-        ("In [USA|river].", link("cat", "cat", "river"), kinds.BEHIND, (kinds.ABBREVIATION,)),
-        ("In [ocean|river|planet].", link("cat", "cat", "river"), kinds.BEHIND, ()),
-    ],
-)
-def test_each_wrong_link_has_a_kind(pipeline, marked, said, kind, traits):
-    (found,) = wrong(pipeline, linked(pipeline, marked, said))
-    assert (found.kind, found.traits) == (kind, traits)
-    assert found.rank == (list(said.ids).index("river") + 1 if "river" in said.ids else found.rank)
+@pytest.mark.parametrize(("marked", "ids", "kind", "traits"), cases("wrong_links"))
+def test_each_wrong_link_has_a_kind(pipeline, marked, ids, kind, traits):
+    (found,) = wrong(pipeline, linked(pipeline, marked, link(*ids)))
+    assert found.kind == getattr(kinds, kind)
+    assert found.traits == tuple(getattr(kinds, trait) for trait in traits)
+    assert "river" not in ids or found.rank == ids[1:].index("river") + 1
 
 
 def test_correct_links_are_no_errors(pipeline):

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from spacy.util import import_file
 
 from spacy_arbo_el.linker import find_linker
 
 from ..contrib.papers.test_cross_encoder import IN_RANKER, with_scorer
-from ..linker.world import DEV, ENTITIES, annotated
+from ..linker.world import DEV, ENTITIES, annotated, docs_of
 
 oracles = import_file("oracles", Path(__file__).parents[2] / "experiments" / "oracles.py")
 
@@ -20,12 +19,8 @@ def nlp(tiny_bert):
     return with_scorer(tiny_bert, section=IN_RANKER, weight=0.5)
 
 
-def docs_of(nlp):
-    return [annotated(nlp, text) for text in DEV]
-
-
 def test_oracles_put_the_gold_entity_among_the_candidates(nlp):
-    linker, docs = find_linker(nlp), docs_of(nlp)
+    linker, docs = find_linker(nlp), docs_of(nlp, DEV)
     own, other = (oracles.OracleCandidates.retrieve(linker, docs, count) for count in (2, 3))
     assert not own.retrieved.all()
     given = own.with_gold()
@@ -41,15 +36,11 @@ def test_oracles_put_the_gold_entity_among_the_candidates(nlp):
 
 def test_scores_count_mentions_without_an_entity_as_misses(nlp):
     linker = find_linker(nlp)
-    docs = [*docs_of(nlp), annotated(nlp, "Nobody saw the [zorb|unknown] again.", label="OTHER")]
+    unknown = annotated(nlp, "Nobody saw the [zorb|unknown] again.", label="OTHER")
+    docs = [*docs_of(nlp, DEV), unknown]
     candidates = oracles.OracleCandidates.retrieve(linker, docs, len(ENTITIES)).with_gold()
     scores = oracles.oracle_scores(linker, candidates, docs)
     assert scores.mentions == len(DEV) + 1 and len(candidates.batch) == len(DEV)
     hits = round(scores.unnormalized * scores.mentions)
     assert scores.macro == pytest.approx(hits / len(DEV) / 2)
     assert scores.normalized == pytest.approx(hits / len(DEV)), "all entities are candidates"
-
-
-def test_repeated_candidates_are_left_out():
-    table = np.array([[3, 1, 3, -1, 1, 2], [0, 0, 0, 0, 0, 0], [-1, -1, -1, -1, -1, -1]])
-    assert oracles._each_once(table).tolist() == [[3, 1, 2, -1], [0, -1, -1, -1], [-1, -1, -1, -1]]

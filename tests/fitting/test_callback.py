@@ -5,7 +5,7 @@ import pytest
 from spacy_arbo_el.fitting import callback
 from spacy_arbo_el.fitting.callback import FOLDS, Calibrate, fit_and_score
 from spacy_arbo_el.fitting.held_out import fit_held_out
-from spacy_arbo_el.fitting.thresholds import THRESHOLDS, pooled_rows, sweep_linking
+from spacy_arbo_el.fitting.thresholds import THRESHOLDS
 from spacy_arbo_el.runs.evaluation import create_evaluation
 
 from ..linker.conftest import build
@@ -50,12 +50,6 @@ def test_the_threshold_is_the_best_on_the_held_out_parts(nlp, data):
     linked = fit_and_score(linker, docs, "")[2]
     assert scores["arbo_acc"] > linked["arbo_acc"] and scores["arbo_nil_r"] > 0
     assert linker.threshold == 0.0, "the linker is unchanged"
-
-
-def test_pooled_rows_are_those_of_all_mentions(nlp, data):
-    linker, docs = nlp.get_pipe("arbo_linker"), [eg.reference for eg in data]
-    parts = [sweep_linking(linker, part) for part in (docs[:3], docs[3:])]
-    assert pooled_rows(parts) == sweep_linking(linker, docs).rows
 
 
 def test_too_few_documents_leave_the_threshold(nlp, data):

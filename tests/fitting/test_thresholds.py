@@ -17,7 +17,7 @@ from spacy_arbo_el.fitting.thresholds import (
     b_cubed,
     best_row,
     cautious_row,
-    pooled_rows,
+    scores_of_links,
     sweep_discovery,
     sweep_linking,
 )
@@ -114,7 +114,16 @@ def sweep_of(probability, is_right, has_gold, documents):
     judged = np.stack([linked, linked & is_right])
     rows = [{"threshold": float(threshold)} for threshold in TRIED]
     sweep = ThresholdSweep(rows, judged, has_gold, documents, linked, None, [])
-    return sweep._replace(rows=pooled_rows([sweep]))
+    for name, values in scores_of(sweep).items():
+        for row, value in zip(rows, values.tolist()):
+            row[name] = value
+    return sweep
+
+
+def scores_of(sweep):
+    """Each score at all thresholds."""
+    scores = scores_of_links(*sweep.judged, sweep.has_gold, np.ones((len(sweep.has_gold), 1)))
+    return {name: values[:, 0] for name, values in scores.items()}
 
 
 def made_sweep(seed, documents, noise):
@@ -147,9 +156,8 @@ def test_a_threshold_stays_where_two_documents_speak_against_one():
 @pytest.mark.parametrize("prior", [0.0, 0.4, 0.8])
 def test_the_chosen_row_is_within_a_standard_error_and_no_such_row_is_nearer(score, prior):
     sweep = made_sweep(1, 12, 0.3)
-    rows = pooled_rows([sweep])
-    values = np.array([row[score] for row in rows])
-    best, chosen = best_row(rows, score), cautious_row([sweep], score, prior)
+    values = scores_of(sweep)[score]
+    best, chosen = best_row(sweep.rows, score), cautious_row([sweep], score, prior)
     rng, leads = np.random.default_rng(5), []
     for _ in range(400):
         drawn = rng.integers(12, size=12)
@@ -157,7 +165,7 @@ def test_the_chosen_row_is_within_a_standard_error_and_no_such_row_is_nearer(sco
         part = sweep._replace(
             judged=sweep.judged[:, :, mentions], has_gold=sweep.has_gold[mentions]
         )
-        sampled = np.array([row[score] for row in pooled_rows([part])])
+        sampled = scores_of(part)[score]
         leads.append(sampled[best] - sampled)
     error = np.std(leads, axis=0)
     lead = values[best] - values
@@ -171,7 +179,6 @@ def test_several_sweeps_are_pooled_by_document():
     parts = [made_mentions(seed, 6, 0.3) for seed in (3, 4)]
     parts[1][3][:] += 6
     joined = sweep_of(*map(np.concatenate, zip(*parts)))
-    assert pooled_rows(halves) == pooled_rows([joined])
     assert cautious_row(halves, "arbo_acc", 0.0) == cautious_row([joined], "arbo_acc", 0.0)
 
 

@@ -11,6 +11,7 @@ from spacy_arbo_el.graph.components import LEFTOVERS
 from spacy_arbo_el.graph.edges import check_graph, incoming
 from spacy_arbo_el.graph.linking import METHODS, arborescence_of
 
+from ..cases import cases
 from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable
 
 methods = pytest.mark.parametrize("method", METHODS)
@@ -184,20 +185,7 @@ def test_link_keeps_the_earlier_of_equal_edges():
         assert links.entity.tolist() == [first]
 
 
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        ((1, 1, [0], [1], [np.nan]), "weight of edge 0 .* is NaN"),
-        ((1, 1, [0], [2], [1.0]), "target of edge 0 is node 2"),
-        ((1, 1, [-1], [1], [1.0]), "source of edge 0 is node -1"),
-        ((1, 1, [1], [0], [1.0]), "enters an entity"),
-        ((1, 1, [0, 0], [1], [1.0]), "lengths differ"),
-        ((1, 1, [0.5], [1], [1.0]), "source must hold integers"),
-        ((1, -1, [0], [1], [1.0]), "cannot be negative"),
-        ((1, 1, [[0]], [1], [1.0]), "source must have 1 dimension"),
-        ((2**31, 1, [0], [2**31], [1.0]), "node ids are int32"),
-    ],
-)
+@pytest.mark.parametrize("arguments, message", cases("wrong_graphs"))
 def test_link_errors_say_what_is_wrong(arguments, message):
     counts, arrays = arguments[:2], [np.array(a) for a in arguments[2:]]
     with pytest.raises(ValueError, match=message):

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
 
+from ..cases import cases
+
 
 def similarities(vectors, metric):
     if metric == "ip":
@@ -129,18 +131,7 @@ def test_gold_parents_of_many_clusters_in_threads_equal_those_of_single_clusters
         assert np.where(alone >= 0, alone + begin, alone).tolist() == whole[part].tolist()
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        ({"offsets": [0, 2]}, "offsets must rise from 0 to the number of mentions, 3"),
-        ({"offsets": [0, 2, 1, 3]}, "offsets must rise"),
-        ({"entity_similarity": [1.0, 2.0]}, "3 mention_vectors, but 2 entity_similarity"),
-        ({"entity_similarity": [1.0, np.nan, 2.0]}, "entity_similarity of mention 1 is NaN"),
-        ({"mention_vectors": [[0, 1], [1, np.nan], [0, 1]]}, "mention_vectors of row 1 hold NaN"),
-        ({"queries": [3]}, r"queries\[0\] is 3"),
-        ({"metric": "cosine"}, "no metric 'cosine'"),
-    ],
-)
+@pytest.mark.parametrize("change, message", cases("wrong_clusters"))
 def test_gold_parents_errors_say_what_is_wrong(change, message):
     given = {
         "mention_vectors": np.eye(3, 2, dtype=np.float32),

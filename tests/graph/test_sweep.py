@@ -18,7 +18,7 @@ levels = st.lists(
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("leftover", LEFTOVERS)
-@given(graphs(), levels)
+@given(graphs() | graphs(most_entities=0, most_mentions=12, most_edges=50), levels)
 def test_sweep_rows_equal_linking_at_each_threshold(method, leftover, drawn, thresholds):
     options = {"method": method, "leftover": leftover}
     swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), **options)
@@ -27,15 +27,6 @@ def test_sweep_rows_equal_linking_at_each_threshold(method, leftover, drawn, thr
         links = graph.link(*drawn[:5], threshold=threshold, method=method)
         assert swept.entity[row].tolist() == links.entity.tolist()
         expected = cluster_one_by_one((*drawn[:5], threshold), method, leftover)
-        assert swept.cluster[row].tolist() == expected.tolist()
-
-
-@pytest.mark.parametrize("leftover", LEFTOVERS)
-@given(graphs(most_entities=0, most_mentions=12, most_edges=50), levels)
-def test_sweep_without_entities_equals_clustering_at_each_threshold(leftover, drawn, thresholds):
-    swept = graph.sweep(*drawn[:5], thresholds=np.array(thresholds), leftover=leftover)
-    for row, threshold in enumerate(thresholds):
-        expected = cluster_one_by_one((*drawn[:5], threshold), "arborescence", leftover)
         assert swept.cluster[row].tolist() == expected.tolist()
 
 

@@ -21,6 +21,7 @@ from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
+from ..cases import cases
 from .test_folder import build, refused
 from .test_store import encode
 
@@ -90,21 +91,7 @@ def test_impossible_values_are_refused(kb, precious, edit):
     refused_everywhere(kb, "entities.sqlite")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE TRIGGER t AFTER INSERT ON entity BEGIN DELETE FROM name; END",
-        "CREATE VIEW v AS SELECT * FROM entity",
-        "CREATE TABLE more (x)",
-        "CREATE INDEX i ON entity (title)",
-        "DROP INDEX name_folded",
-        "CREATE VIRTUAL TABLE f USING fts5(x)",
-        "DROP TABLE entity; CREATE VIEW entity AS SELECT 1 AS position",
-        "DROP TABLE redirect; CREATE TABLE redirect (old TEXT PRIMARY KEY, new INT)",
-        "DROP TABLE trigram_count; "
-        "CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, col)",
-    ],
-)
+@pytest.mark.parametrize("statement", cases("foreign_schemas"))
 def test_other_schemas_are_refused(kb, statement):
     with edited(kb) as database:
         database.executescript(statement)

@@ -19,6 +19,8 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 from spacy_arbo_el.kb.verification import verify
 
+from ..cases import cases
+
 
 def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):
     chain = {"X:1": "X:2", "X:2": "X:3", "X:3": "P:3", "X:5": "X:6", "X:6": "X:5", "X:7": "X:9"}
@@ -141,16 +143,7 @@ def test_a_damaged_file_and_other_json(write):
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("kb.csv", "id,title\na,Ålder\n"),
-        ("kb.tsv", "id\ttitle\na\tÅlder\n"),
-        ("kb.jsonl", '{"id": "a", "title": "Ålder"}\n'),
-        ("kb.json", '[{"id": "a", "title": "Ålder"}]'),
-        ("kb.obo", "[Term]\nid: a\nname: Ålder\n"),
-    ],
-)
+@pytest.mark.parametrize(("name", "text"), cases("utf_16"))
 def test_utf_16_is_read_by_its_mark(write, encoding, name, text):
     mark = "" if encoding == "utf-16" else "\ufeff"
     kb = load_kb(write((mark + text).encode(encoding), name), Vocab())

@@ -11,6 +11,8 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
+from ..cases import cases
+
 APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
 
 
@@ -37,33 +39,9 @@ def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
     assert entity.id == "9606" and entity.meta == {"rank": "species"}
 
 
-@pytest.mark.parametrize(
-    ("record", "entity"),
-    [
-        ({"id": 1, "name": "A", "synonyms": "B"}, Entity("1", "A", aliases=["B"])),
-        ({"ID": "a", "Title": "A", "Type": "T"}, Entity("a", "A", types=["T"])),
-        ({"concept_id": "a", "canonical_name": "A", "definition": "one"}, Entity("a", "A", "one")),
-        # A field of its own counts first; what is left goes to ``meta``.
-        ({"id": "a", "label": "B", "title": "A"}, Entity("a", "A", meta={"label": "B"})),
-        ({"id": "a", "label": "B", "name": "A"}, Entity("a", "A", meta={"label": "B"})),
-        ({"id": "a", "title": None, "name": "A"}, Entity("a", "A")),
-        ({"id": "a", "label": "A"}, Entity("a", "A")),
-        (
-            {"id": "a", "name": "B", "title": "A (x)", "synonyms": ["C"], "aliases": ["B", "D"]},
-            Entity("a", "A (x)", aliases=["B", "D", "C"]),
-        ),
-        ({"id": "a", "title": "A|a", "aliases": "B| C"}, Entity("a", "A|a", aliases=["B", "C"])),
-        (
-            {"id": "a", "title": "A", "aliases": "['B', \"C's\"]"},
-            Entity("a", "A", "", ["B", "C's"]),
-        ),
-        ({"id": "a", "title": "A", "aliases": "['B' 'C']"}, Entity("a", "A", "", ["B", "C"])),
-        ({"id": "a", "title": "A", "aliases": "[2-(x)]y"}, Entity("a", "A", "", ["[2-(x)]y"])),
-        ({"id": "a", "title": "A", "desc": "x", "definition": "y"}, Entity("a", "A", "y x")),
-    ],
-)
-def test_usual_keys_are_those_of_fields(recwarn, record, entity):
-    assert list(entities_from(record)) == [entity]
+@pytest.mark.parametrize(("record", "fields"), cases("usual_keys"))
+def test_usual_keys_are_those_of_fields(recwarn, record, fields):
+    assert list(entities_from(record)) == [Entity(**fields)]
     assert not recwarn
 
 

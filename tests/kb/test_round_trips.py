@@ -89,22 +89,6 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
             assert again.sync(Names(), encode, "x") == 0
 
 
-@given(SOME, SOME)
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
-def test_a_folder_that_is_edited_can_be_opened_after_each_edit(tmp_path_factory, first, second):
-    folder = tmp_path_factory.mktemp("edited") / "kb"
-    second = addable(second)[1]
-    addable(first)[0].to_disk(folder)
-    for encoder in ("x", "y"):
-        with ArboKB.open(folder) as kb:
-            kb.sync(Names(), encode, encoder)
-            kb.upsert(second)
-            kb.sync(Names(), encode, encoder)
-            expected = list(kb)
-        assert verify(folder) == []
-        assert list(ArboKB.for_reading(folder)) == expected
-
-
 def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):
     deep = []
     for _ in range(DEEPEST):

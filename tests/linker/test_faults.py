@@ -111,21 +111,6 @@ def test_evaluate_counts_gold_mentions(shared_nlp):
     assert shared_nlp.evaluate(plain)["arbo_acc"] == scores["arbo_acc"]
 
 
-def test_only_link_corpus_links_documents_in_one_graph():
-    nlp = build([Entity("far", "Zanzibar")], train=[], threshold=0.6)
-    texts = [
-        "They met [Quorn Ltd|x] there.",
-        "Shares of [Quorn Ltd|x] fell.",
-        "[Quorn Ltd|x] grew.",
-    ]
-    linker = nlp.get_pipe("arbo_linker")
-    docs = linker.corpus.link([without_links(annotated(nlp, text)) for text in texts])
-    (name,) = {doc.ents[0]._.arbo.cluster for doc in docs}
-    assert name.startswith("NEW-")
-    alone = list(nlp.pipe([without_links(annotated(nlp, text)) for text in texts]))
-    assert all(doc.ents[0]._.arbo.is_nil for doc in alone)
-
-
 @pytest.mark.parametrize(
     ("pipes", "problems"),
     [

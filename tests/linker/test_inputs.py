@@ -30,16 +30,6 @@ def test_a_doc_of_20_000_tokens(shared_nlp):
     assert [ent.kb_id_ in ("NIL", "") for ent in doc.ents] == [False, False, False]
 
 
-def test_swapped_kb_in_a_saved_pipeline(nlp, tmp_path):
-    nlp.to_disk(tmp_path / "model")
-    tower = {"@architectures": "test.HashedEncoder.v1", "width": 16}
-    other = build(model={"mention": tower}).get_pipe("arbo_linker")
-    other.refresh()
-    other.kb.to_disk(tmp_path / "model" / "arbo_linker" / "kb")
-    with pytest.raises(ValueError, match="isn't the one that the pipeline was saved with"):
-        spacy.load(tmp_path / "model")
-
-
 @pytest.mark.parametrize("is_initialized", [False, True])
 def test_a_pretrained_encoder_needs_no_initialization_and_no_data(is_initialized):
     nlp = spacy.blank("xx")

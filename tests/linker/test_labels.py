@@ -4,7 +4,6 @@ import json
 import warnings
 
 import pytest
-import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.base.log import warn_once
@@ -12,7 +11,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 
 from ..commands import run
-from ..encoders import numpy_tower  # noqa: F401  registers the architecture
+from .conftest import build
 
 ENTITIES = [Entity("D1", "1990", types=["YEAR"]), Entity("O1", "Ottoline", types=["ORG"])]
 WORDS = ["In", "1990", "and", "1990", "Ottoline", "met", "Zorblat"]
@@ -20,15 +19,7 @@ LABELS = {1: "DATE", 3: "CARDINAL", 4: "ORG", 6: "PERSON"}
 
 
 def pipeline(entities=ENTITIES, **mentions):
-    nlp = spacy.blank("xx")
-    tower = {"@architectures": "test.HashedEncoder.v1"}
-    model = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": tower, "entity": None}
-    config = {"model": model, "mentions": {"normalizer": None, **mentions}}
-    linker = nlp.add_pipe("arbo_linker", config=config)
-    linker.model.initialize()
-    linker.encoder.weights_changed()
-    linker.set_kb(entities)
-    return nlp
+    return build(entities, train=[], threshold=0.5, mentions=mentions)
 
 
 def document(nlp):

@@ -12,6 +12,7 @@ from spacy.util import registry
 from spacy_arbo_el.base.errors import ArboError
 from spacy_arbo_el.kb.entity import Entity
 
+from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, without_links
@@ -122,30 +123,7 @@ def checked_links(nlp, texts=DEV):
     return links
 
 
-SANE = [
-    {"retriever": {"n_candidates": 1}},
-    {"retriever": {"n_candidates": 10_000}},
-    {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}},
-    {"retriever": {"similarity": {"@misc": "spacy-arbo-el.NegativeSquaredEuclidean.v1"}}},
-    {"inference": {"n_exemplars": 0, "n_mentions": 0}},
-    {"inference": {"n_exemplars": 10_000, "n_mentions": 10_000}},
-    {"inference": {"method": "minimax"}, "threshold": 1.0},
-    {"inference": {"method": "undirected"}, "threshold": 0.0},
-    {"inference": {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 10_000}},
-    {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "n_exemplars": 10_000}},
-    {"inference": {"@misc": "spacy-arbo-el.ExemplarVote.v1", "temperature": 1e-30}},
-    {"discovery": {"threshold": 0.0, "n_neighbors": 10_000}, "threshold": 1.0},
-    {"discovery": {"threshold": 1.0, "n_neighbors": 0}, "threshold": 1.0},
-    {"discovery": {"threshold": 0.5, "ngram_weight": 1.0}, "threshold": 1.0},
-    {"discovery": {"method": "average"}, "threshold": 1.0},
-    {"discovery": {"method": "strong"}, "threshold": 1.0},
-    {"discovery": {"method": "arborescence"}, "threshold": 1.0},
-    {"calibration": {"entity": [1e30, 0.0]}},
-    {"calibration": {"entity": [1e-30, 1e30], "mention": [1e30, -1e30]}},
-]
-
-
-@pytest.mark.parametrize("config", SANE, ids=str)
+@pytest.mark.parametrize("config", cases("sane_settings"), ids=str)
 @pytest.mark.parametrize("entities", [ENTITIES, ENTITIES[:1], []], ids=["all", "one", "none"])
 def test_settings_at_their_limits_give_sensible_links(config, entities):
     inference = config.get("inference", {})

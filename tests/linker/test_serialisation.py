@@ -13,22 +13,9 @@ from spacy_arbo_el.kb.entity import Entity
 
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture
 from .conftest import build, build_tiny
-from .world import DEV, TRAIN, annotated, without_links
+from .world import TRAIN, annotated, links_of, unlinked_docs, without_links
 
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
-
-
-def plain(nlp, texts=(*DEV, *TRAIN)):
-    return [without_links(annotated(nlp, text)) for text in texts]
-
-
-def links(docs):
-    return [[(e.text, e.kb_id_, e._.arbo) for e in doc.ents] for doc in docs]
-
-
-@pytest.fixture(scope="module")
-def expected(shared_nlp):
-    return links(shared_nlp.pipe(plain(shared_nlp)))
 
 
 def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
@@ -45,17 +32,10 @@ def test_nothing_is_unpickled(shared_nlp, tmp_path, monkeypatch):
 def test_loads_without_the_original_folder(tiny_bert, tmp_path):
     shutil.copytree(tiny_bert, tmp_path / "encoder")
     nlp = build_tiny(tmp_path / "encoder")
-    before = links(nlp.pipe(plain(nlp)))
+    before = links_of(nlp.pipe(unlinked_docs(nlp)))
     nlp.to_disk(tmp_path / "model")
     shutil.rmtree(tmp_path / "encoder")
-    assert links(spacy.load(tmp_path / "model").pipe(plain(nlp))) == before
-
-
-def test_pickle_for_spawned_processes(shared_nlp, expected):
-    linker = pickle.loads(pickle.dumps(shared_nlp.get_pipe("arbo_linker")))
-    docs = plain(shared_nlp)
-    linker.set_annotations(docs, linker.predict(docs))
-    assert links(docs) == expected
+    assert links_of(spacy.load(tmp_path / "model").pipe(unlinked_docs(nlp))) == before
 
 
 def test_docs_keep_their_links(shared_nlp):
@@ -74,7 +54,7 @@ def test_docs_keep_their_links(shared_nlp):
     assert doc[:].as_doc(copy_user_data=True).ents[0]._.arbo == link
 
 
-def test_sourced_into_another_pipeline(shared_nlp, expected):
+def test_sourced_into_another_pipeline(shared_nlp):
     app = spacy.blank("xx")
     ruler = app.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Mercury", "Amazon")])

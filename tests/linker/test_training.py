@@ -297,20 +297,29 @@ def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     )
 
 
-def test_new_mentions_in_mid_epoch_encode_only_what_is_new():
+def test_new_mentions_in_mid_epoch_read_and_encode_only_what_is_new(monkeypatch):
     nlp = build(train=TRAIN[:2])
-    linker = nlp.get_pipe("arbo_linker")
-    encoded = []
-    encode = linker.encoder.encode_texts
-    linker.encoder.encode_texts = lambda inputs: encoded.append(len(inputs)) or encode(inputs)
-    optimizer = nlp.create_optimizer()
+    linker, optimizer = nlp.get_pipe("arbo_linker"), nlp.create_optimizer()
     linker.trainer.objective = replace(linker.trainer.objective, refresh=CacheRefresh(1000))
+    calls = {"read_texts": [], "encode_texts": []}
+    for name, sizes in calls.items():
+        original = getattr(type(linker.encoder), name)
+
+        def counted(encoder, texts, original=original, sizes=sizes):
+            sizes.append(len(texts))
+            return original(encoder, texts)
+
+        monkeypatch.setattr(type(linker.encoder), name, counted)
+    nlp.update(examples(nlp, TRAIN[:1]), sgd=optimizer)
+    assert calls["encode_texts"] == [len(ENTITIES)]
+    calls["read_texts"].clear()
     for text in TRAIN[2:6]:
-        linker.update(examples(nlp, [text]), sgd=optimizer)
-    assert encoded == [len(ENTITIES)]
-    linker.kb.add(Entity("new", "Newcomer"))
-    linker.update(examples(nlp, TRAIN[:1]), sgd=optimizer)
-    assert encoded == [len(ENTITIES), 1]
+        nlp.update(examples(nlp, [text]), sgd=optimizer)
+    assert not calls["read_texts"] and len(linker.exemplars) > len(TRAIN[:2])
+    linker.kb.add(Entity("new", "something new"))
+    nlp.update(examples(nlp, [TRAIN[6]]), sgd=optimizer)
+    assert max(calls["read_texts"]) > len(ENTITIES), "an entity was added"
+    assert calls["encode_texts"] == [len(ENTITIES), 1]
 
 
 def test_update_with_another_label_relabels_the_exemplar():
@@ -320,21 +329,3 @@ def test_update_with_another_label_relabels_the_exemplar():
     corrected = TRAIN[8].replace("planet", "metal")
     linker.update(examples(nlp, [corrected]))
     assert nlp(annotated(nlp, TRAIN[8])).ents[0].kb_id_ == "metal"
-
-
-def test_a_step_with_new_mentions_does_not_read_the_entities_again(monkeypatch):
-    nlp = build(train=TRAIN[:2])
-    linker, optimizer = nlp.get_pipe("arbo_linker"), nlp.create_optimizer()
-    nlp.update(examples(nlp, TRAIN[:1]), sgd=optimizer)
-    read = []
-    encoder = type(linker.encoder)
-    original = encoder.read_texts
-    monkeypatch.setattr(
-        encoder, "read_texts", lambda self, texts: read.append(len(texts)) or original(self, texts)
-    )
-    for text in TRAIN[2:6]:
-        nlp.update(examples(nlp, [text]), sgd=optimizer)
-    assert not read and len(linker.exemplars) > len(TRAIN[:2])
-    linker.kb.add(Entity("new", "something new"))
-    nlp.update(examples(nlp, [TRAIN[6]]), sgd=optimizer)
-    assert max(read) > len(ENTITIES), "an entity was added"

@@ -1,7 +1,7 @@
 """A small knowledge base and corpus with real ambiguity, for tests of the whole component."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import spacy
@@ -12,6 +12,7 @@ from spacy.training import Example
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.mentions.annotations import Link
 
 ENTITIES = [
     Entity(
@@ -97,6 +98,16 @@ def without_links(doc: Doc, key: str = "") -> Doc:
     else:
         copy.ents = spans
     return copy
+
+
+def unlinked_docs(nlp: Language, texts: Sequence[str] = (*DEV, *TRAIN)) -> list[Doc]:
+    """Marked texts as documents with mentions and without links."""
+    return [without_links(annotated(nlp, text)) for text in texts]
+
+
+def links_of(docs: Iterable[Doc]) -> list[list[tuple[str, Link]]]:
+    """The links of documents as values that can be compared."""
+    return [[(ent.kb_id_, ent._.arbo) for ent in doc.ents] for doc in docs]
 
 
 def examples(nlp: Language, marked: list[str], key: str = "") -> list[Example]:

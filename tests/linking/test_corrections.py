@@ -87,19 +87,7 @@ def test_it_holds_in_its_document_unless_another_one_fits_better(nlp, corrected)
 
 
 @pytest.mark.parametrize("how", ["learn", "reject_link"])
-@pytest.mark.parametrize(
-    ("said", "mention", "want", "later"),
-    [
-        ("He sang Blue Fever on stage.", "Blue Fever", "fever", "The doctor saw Blue Fever."),
-        ("He sang Blue Fever on stage.", "Blue Fever", "fever", "Sailors died of blue fever."),
-        (
-            "The thermometer is full of Mercury.",
-            "Mercury",
-            "planet",
-            "Mercury is the smallest planet.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("said", "mention", "want", "later"), cases("other_senses"))
 def test_a_no_in_one_sense_leaves_the_other_sense_linked(
     nlp, corrected, how, said, mention, want, later
 ):

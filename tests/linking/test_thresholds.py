@@ -8,6 +8,8 @@ from spacy.util import load_model_from_config
 
 from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
 
+from ..cases import cases
+
 ENTITIES = [
     {"id": "fever", "title": "blue fever", "types": ["DISEASE"]},
     {"id": "town", "title": "Port Veil", "types": ["PLACE"]},
@@ -85,17 +87,7 @@ def test_thresholds_are_pickled():
     assert again == 0.2 and again.by_label == {"PLACE": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("only", "want"),
-    [
-        ({}, "other"),
-        ({"entities": ["ship"]}, "ship"),
-        ({"entities": ["ship", "town"], "types": ["PLACE"]}, "town"),
-        ({"types": "SHIP"}, "ship"),
-        ({"types": ["DISEASE"]}, None),
-        ({"entities": []}, None),
-    ],
-)
+@pytest.mark.parametrize(("only", "want"), cases("some_entities"))
 def test_a_call_links_to_some_entities_only(nlp, only, want):
     linker = nlp.get_pipe("arbo_linker")
     doc = nlp("They saw Port Vale there.", disable=["arbo_linker"])

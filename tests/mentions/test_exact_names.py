@@ -6,6 +6,7 @@ import pytest
 from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
 from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
 
+from ..cases import cases
 from ..linker.conftest import build
 from ..linker.world import annotated
 
@@ -22,18 +23,7 @@ TEXT = (
 )
 
 
-@pytest.mark.parametrize(
-    ("names", "read"),
-    [
-        ((), [LONG, "Color Ltd", f"{LONG} tumor"]),
-        (("WHO",), ["WHO", "Color Ltd", f"{LONG} tumor"]),
-        (("who", "Colour Ltd."), ["WHO", "Color Ltd", f"{LONG} tumor"]),
-        (("WHO", "Colour Ltd", "WHO tumour"), ["WHO", "Colour Ltd", "WHO tumour"]),
-        # The spelling of one's own comes first, and of an abbreviation what the text says it is.
-        (("Colour Ltd", "Color Ltd"), [LONG, "Colour Ltd", f"{LONG} tumor"]),
-        (("WHO", LONG), [LONG, "Color Ltd", f"{LONG} tumor"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("names", "read"), cases("exact_names"))
 def test_the_spelling_of_a_name_wins(names, read):
     entities = [{"id": f"E{n}", "title": name} for n, name in enumerate((*names, "Alder"))]
     nlp = build(entities, train=(), mentions={"normalizer": CHAIN})

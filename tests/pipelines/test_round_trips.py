@@ -10,7 +10,7 @@ from spacy_arbo_el import load_pipeline, save_pipeline
 
 from ..linker.conftest import build
 from ..linker.test_ngrams import TYPED
-from ..linker.world import DEV, TRAIN, annotated, examples, without_links
+from ..linker.world import DEV, TRAIN, examples, links_of, unlinked_docs
 
 LONG = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
 TEXTS = [*DEV, *TRAIN, LONG, "Nothing here."]
@@ -50,39 +50,31 @@ def world(request, tiny_bert):
         tower["name"] = str(tiny_bert)
     nlp = build(**settings)
     assert nlp.update(examples(nlp, TRAIN), sgd=Adam(1e-4))["arbo_linker"] > 0
-    expected = links(map(nlp, plain(nlp)))
-    assert any(link.kb_id != "NIL" for doc in expected for link in doc)
+    expected = links_of(map(nlp, unlinked_docs(nlp, TEXTS)))
+    assert any(kb_id != "NIL" for doc in expected for kb_id, _ in doc)
     return nlp, settings, expected
-
-
-def plain(nlp):
-    return [without_links(annotated(nlp, text)) for text in TEXTS]
-
-
-def links(docs):
-    return [[ent._.arbo for ent in doc.ents] for doc in docs]
 
 
 @pytest.mark.parametrize("batch_size", [1, 3, 64])
 def test_pipe_equals_calls(world, batch_size):
     nlp, _, expected = world
-    assert links(nlp.pipe(plain(nlp), batch_size=batch_size)) == expected
+    assert links_of(nlp.pipe(unlinked_docs(nlp, TEXTS), batch_size=batch_size)) == expected
 
 
 def test_folder_and_bytes(world, tmp_path):
     nlp, settings, expected = world
     other = build(train=[], **settings)
     other.get_pipe("arbo_linker").from_bytes(nlp.get_pipe("arbo_linker").to_bytes())
-    assert links(other.pipe(plain(other))) == expected
+    assert links_of(other.pipe(unlinked_docs(other, TEXTS))) == expected
     path, again = tmp_path / "model", nlp
     for save in (type(nlp).to_disk, save_pipeline):
         save(again, path)
         again = load_pipeline(path)
-        assert links(again.pipe(plain(again))) == expected
-    assert links(spacy.load(path).pipe(plain(again))) == expected
+        assert links_of(again.pipe(unlinked_docs(again, TEXTS))) == expected
+    assert links_of(spacy.load(path).pipe(unlinked_docs(again, TEXTS))) == expected
 
 
 @pytest.mark.slow
 def test_two_processes(world):
     nlp, _, expected = world
-    assert links(nlp.pipe(plain(nlp), n_process=2, batch_size=3)) == expected
+    assert links_of(nlp.pipe(unlinked_docs(nlp, TEXTS), n_process=2, batch_size=3)) == expected

@@ -210,21 +210,6 @@ def test_two_programs_at_once(model):
     assert linker.threshold == 0.1 and entity in linker.new_entities.ids
 
 
-def test_commands_that_change_a_pipeline_save_it_in_one_step(model, tmp_path_factory):
-    entity = find_linker(load_pipeline(model)).new_entities.ids[0]
-    table = tmp_path_factory.mktemp("table") / "decisions.csv"
-    table.write_text(f"id,decision\n{entity},reject\n")
-    arguments, refused = ("new", "apply", model, table), []
-    with changing_pipeline(model):
-        thread = threading.Thread(target=lambda: refused.append(run(*arguments, code=1)))
-        thread.start()
-        thread.join()
-    assert refused
-    run(*arguments)
-    assert entity not in find_linker(load_pipeline(model)).new_entities.ids
-    assert os.listdir(model.parent) == [model.name]
-
-
 def test_threads_of_one_program_keep_each_other_out(model):
     errors = []
 

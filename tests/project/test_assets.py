@@ -10,6 +10,8 @@ from spacy.util import import_file
 
 from spacy_arbo_el.kb.entity import Entity
 
+from ..cases import cases
+
 ASSETS = Path(__file__).parents[2] / "assets"
 SPLITS = ("train", "dev", "test")
 
@@ -128,18 +130,7 @@ def test_files_are_up_to_date(builder):
         assert (ASSETS / f"{split}.jsonl").read_bytes() == built, "run python assets/build.py"
 
 
-@pytest.mark.parametrize(
-    ("source", "problem"),
-    [
-        ("## a\nSee [[Halden|E999]].", "E999"),
-        ("## a\nSee [[ Halden|E002]].", "space"),
-        ("## a\nSee [[Halden|E002].", "mention"),
-        ("## a\nSee [[Halden|E002]] and [[Castell]].", "left over"),
-        ("## a\nNothing here.", "no mention"),
-        ("See [[Halden|E002]].", "## name"),
-        ("## a", "text below"),
-    ],
-)
+@pytest.mark.parametrize(("source", "problem"), cases("bad_markup"))
 def test_bad_markup_is_refused(builder, source, problem):
     with pytest.raises(ValueError, match=problem):
         builder.parse(source, builder.read_entities(), "train.txt")

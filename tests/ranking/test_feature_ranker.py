@@ -244,12 +244,6 @@ def test_a_single_document_is_held_out_by_mentions():
     assert 0.8 < fitted.accuracy <= 1.0
 
 
-def test_too_few_mentions_give_no_weights():
-    candidates = random_candidates(np.random.default_rng(0), mentions=10)
-    correct = np.eye(6, dtype=bool)[np.zeros(10, int)]
-    assert fit_weights(candidates, correct, np.arange(10)) is None
-
-
 def test_the_best_of_bad_candidates_is_unlikely():
     rng = np.random.default_rng(1)
     candidates = random_candidates(rng, 400)

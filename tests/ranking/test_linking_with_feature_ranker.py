@@ -8,7 +8,6 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el.encoders.dual import DualEncoder
 from spacy_arbo_el.fitting.calibrate import AnnotatedMentions, calibrate_pipeline, install
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
@@ -18,7 +17,6 @@ from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
 from ..linker.conftest import build as build_hashed
 from ..linker.conftest import build_bundled as build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
-from ..scores import compare_inference
 
 # Words alone can't do what most of these are about.
 pytestmark = pytest.mark.bundled
@@ -59,28 +57,6 @@ def test_a_ranker_is_fitted_saved_and_used(tmp_path):
     assert links(again, DEV) == links(nlp, DEV)
 
 
-def test_links_do_not_depend_on_the_batch():
-    nlp = fitted()
-    one, many = (sum(links(nlp, DEV, batch_size=size), []) for size in (1, 8))
-    for (kb_id, score, ids), (other_id, other_score, other_ids) in zip(one, many):
-        assert (kb_id, ids) == (other_id, other_ids)
-        # Scores are rounded to four places, and may be at the border of two.
-        assert score == pytest.approx(other_score, abs=1.1e-4)
-
-
-def test_cross_validation_leaves_the_linker_unchanged():
-    nlp = fitted()
-    linker = nlp.get_pipe("arbo_linker")
-    before = linker.reranker.to_bytes()
-    data = examples(nlp, [*DEV, *TRAIN[4:]])
-    scores = compare_inference(nlp, data, folds=2)
-    assert linker.reranker.to_bytes() == before
-    as_it_is = compare_inference(nlp, data)
-    for name in ("names alone", "without the graph", "as configured"):
-        # Every mention is scored once, by a ranker that was not fitted on it.
-        assert scores[name]["arbo_mentions"] == as_it_is[name]["arbo_mentions"] > len(DEV)
-
-
 def gather(linker, doc):
     """The candidates of a Doc's mentions with their features."""
     stages = linker.stages
@@ -97,31 +73,6 @@ def test_names_are_normalized_as_mentions_are():
     candidates = gather(nlp.get_pipe("arbo_linker"), doc)
     at = candidates.entities[0].tolist().index(0)
     assert candidates.features[0, at, FEATURES.index("name_ngrams")] == pytest.approx(1.0)
-
-
-def test_a_ranker_without_any_exemplar():
-    nlp = build(train=["nothing here"], reranker=FEATURE_RANKER)
-    assert not len(nlp.get_pipe("arbo_linker").exemplars)
-    doc = nlp(annotated(nlp, DEV[0]))
-    assert doc.ents[0].kb_id_ in ("planet", "metal")
-    calibrate_pipeline(nlp, [eg.reference for eg in examples(nlp, [*DEV, *TRAIN])])
-    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] > 0
-
-
-def test_mentions_are_encoded_once_for_all_procedures(monkeypatch):
-    nlp = fitted()
-    data = examples(nlp, DEV)
-    # The first use of a ranker encodes what it was fitted with.
-    links(nlp, DEV[:1])
-    encode, counts = DualEncoder.encode_mentions, []
-
-    def counted(encoder, inputs):
-        counts.append(len(inputs))
-        return encode(encoder, inputs)
-
-    monkeypatch.setattr(DualEncoder, "encode_mentions", counted)
-    assert len(compare_inference(nlp, data)) == 3
-    assert sum(counts) == len(DEV)
 
 
 def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():

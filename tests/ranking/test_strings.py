@@ -15,6 +15,7 @@ from spacy_arbo_el.base.words import NEGATING, numbers_among, words_of
 from spacy_arbo_el.ranking import entity_strings as strings_module
 from spacy_arbo_el.ranking import string_features
 
+from ..cases import cases
 from ..threads import run_in_threads
 from .strings import index_of
 
@@ -155,23 +156,7 @@ def differences(mention, name, interchanged=None):
     )
 
 
-@pytest.mark.parametrize(
-    "mention, name, opposed",
-    [
-        ("BRCA2", "BRCA1", True),
-        ("type 2 diabetes", "type I diabetes", True),
-        ("hypothyroidism", "hyperthyroidism", True),
-        ("non-Hodgkin lymphoma", "Hodgkin lymphoma", True),
-        ("tumours", "tumor", False),
-        ("J. Smith", "John Smith", False),
-        ("Type II diabetes", "type 2 diabetes", False),
-        ("Jane Smith", "John Smith", False),
-        ("a", "anti", True),
-        # Words may be spelled together.
-        ("quick silver", "quicksilver", False),
-        ("nonhodgkin", "non Hodgkin", False),
-    ],
-)
+@pytest.mark.parametrize("mention, name, opposed", cases("siblings"))
 def test_what_names_of_siblings_differ_by(mention, name, opposed):
     similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
     found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]

@@ -137,19 +137,20 @@ def test_an_error_gives_the_lock_back():
     run_in_threads(lambda: lock._begin_writing())
 
 
-def test_a_forked_process_does_not_wait_for_threads_it_does_not_have():
-    lock = SharedLock()
+@pytest.mark.parametrize("lock", [SharedLock(), ForkableLock()], ids=["shared", "forkable"])
+def test_a_forked_process_does_not_wait_for_threads_it_does_not_have(lock):
+    writing = lock.writing if isinstance(lock, SharedLock) else lambda: lock
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with lock.writing():
+        with writing(), writing():
             held.set()
             wait_for(done, "the forked process")
 
     thread = threading.Thread(target=hold)
     thread.start()
     wait_for(held, "the thread that takes the lock")
-    is_free = forked(lambda: can_enter(lock.writing()))
+    is_free = forked(lambda: can_enter(writing()))
     done.set()
     thread.join()
     assert is_free
@@ -160,20 +161,3 @@ def test_a_copy_is_free():
     with lock.writing():
         copy = pickle.loads(pickle.dumps(lock))
         assert not copy.is_reading
-
-
-def test_a_forked_process_gets_a_forkable_lock_free():
-    lock, held, done = ForkableLock(), threading.Event(), threading.Event()
-
-    def hold():
-        with lock, lock:
-            held.set()
-            wait_for(done, "the forked process")
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    wait_for(held, "the thread that takes the lock")
-    is_free = forked(lambda: can_enter(lock))
-    done.set()
-    thread.join()
-    assert is_free

@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from spacy_arbo_el.training.memory import peak_megabytes, resident_megabytes
+from spacy_arbo_el.base.memory import peak_megabytes, resident_megabytes
 
 MEGABYTE = 1 << 20
 
@@ -15,7 +15,7 @@ SCRIPT = """
 import random, sys
 from thinc.api import Adam
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.training.memory import bound_caches, peak_megabytes
+from spacy_arbo_el.base.memory import bound_caches, peak_megabytes
 from tests.linker.conftest import build
 from tests.linker.world import examples
 
@@ -67,7 +67,7 @@ SHAPES = """
 import ctypes, sys
 import numpy as np
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.training.memory import bound_caches
+from spacy_arbo_el.base.memory import bound_caches
 from tests.tiny import dual_encoder
 
 class Usage(ctypes.Structure):
@@ -124,7 +124,7 @@ def test_resident_memory_is_known():
     assert 50 < resident_megabytes() <= peak_megabytes() < 10**6
 
 
-PEAK = "from spacy_arbo_el.training.memory import *; print(peak_megabytes())"
+PEAK = "from spacy_arbo_el.base.memory import *; print(peak_megabytes())"
 FREED = """
 import ctypes
 # Small blocks, of which every 2,000th stays: what is between them goes back only when asked to.

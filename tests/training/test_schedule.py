@@ -13,6 +13,7 @@ from spacy.util import registry
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.runs.loop import train as arbo_train
 
+from ..cases import cases
 from ..linker.world import write_corpus
 from ..systems import load_system
 
@@ -43,20 +44,7 @@ def counted(values):
     return top, int(np.flatnonzero(first)[-1])
 
 
-@pytest.mark.parametrize(
-    ("settings", "rising", "steps"),
-    [
-        ({}, 8, 80),
-        ({"documents": 101}, 8, 84),
-        ({"documents": 1000, "max_epochs": 1}, 20, 200),
-        ({"warmup": 0.25}, 20, 80),
-        ({"max_steps": 50}, 5, 50),
-        ({"max_steps": 500}, 8, 80),
-        ({"max_steps": 500, "max_epochs": 0}, 50, 500),
-        ({"max_steps": 500, "max_epochs": -1}, 50, 500),
-        ({"documents": 5, "max_epochs": 1}, 1, 1),
-    ],
-)
+@pytest.mark.parametrize(("settings", "rising", "steps"), cases("schedules"))
 def test_it_rises_over_a_tenth_of_the_steps_and_falls_until_their_end(settings, rising, steps):
     assert counted(rates(**settings)) == (rising, steps)
 

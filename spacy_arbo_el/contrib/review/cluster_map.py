@@ -10,8 +10,7 @@ from .review import Review
 # Mentions that are drawn, the most central ones, and edges from each to its nearest.
 DRAWN = 80
 EDGES = 3
-# Half the width of the map, in its own units, and the distance of the farthest mention.
-HALF = 100.0
+# The distance of the farthest mention from the middle of the map, which is 200 wide.
 FAR = 88.0
 
 

@@ -1,20 +1,16 @@
 """Iterative prediction: what is written into the text, and when a link changes."""
 
-import pickle
-
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.contrib.papers.verbalized_iteration import IterativePrediction
 from spacy_arbo_el.contrib.papers.verbalized_links import insertions, write_links
 from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.normalization.text import replace as edited
 
 from ...linker.conftest import build, build_bundled
-from ...linker.world import DEV, TRAIN, annotated, without_links
+from ...linker.world import DEV, TRAIN, annotated, unlinked_docs, without_links
 
 TEXT = "Mercury and the planet Mercury, Amazon and its river, Apple, the jaguar."
 ITERATIVE = {
@@ -30,10 +26,6 @@ MENTIONS = [
 @pytest.fixture(scope="module")
 def nlp():
     return build(train=TRAIN[:6], **ITERATIVE)
-
-
-def docs_of(nlp):
-    return [without_links(annotated(nlp, text)) for text in MENTIONS]
 
 
 def links_of(docs):
@@ -77,26 +69,26 @@ def test_what_is_written_stands_behind_the_mention(nlp):
 
 def test_a_chance_never_falls_and_the_text_stays(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    spans = [list(doc.ents) for doc in docs_of(nlp)]
+    spans = [list(doc.ents) for doc in unlinked_docs(nlp, MENTIONS)]
     before = LinkingStages.link(linker.stages, spans, 0.0)
     after = linker.stages.link(spans, 0.0)
     firsts = [r.ranked.ranking.candidates.scores[:, 0] for r in (before, after)]
     assert (firsts[1] >= firsts[0]).all() and (firsts[1] > firsts[0]).any()
-    docs = list(nlp.pipe(docs_of(nlp)))
-    assert [doc.text for doc in docs] == [doc.text for doc in docs_of(nlp)]
+    docs = list(nlp.pipe(unlinked_docs(nlp, MENTIONS)))
+    assert [doc.text for doc in docs] == [doc.text for doc in unlinked_docs(nlp, MENTIONS)]
 
 
 def test_a_mention_alone_in_its_document_is_linked_as_without(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    spans = [list(doc.ents) for doc in docs_of(nlp) if len(doc.ents) == 1]
+    spans = [list(doc.ents) for doc in unlinked_docs(nlp, MENTIONS) if len(doc.ents) == 1]
     plain = LinkingStages.link(linker.stages, spans, 0.0)
     assert linker.stages.link(spans, 0.0).links == plain.links
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
 def test_links_do_not_depend_on_the_batch(nlp, batch_size):
-    expected = links_of([nlp(doc) for doc in docs_of(nlp)])
-    assert links_of(nlp.pipe(docs_of(nlp), batch_size=batch_size)) == expected
+    expected = links_of([nlp(doc) for doc in unlinked_docs(nlp, MENTIONS)])
+    assert links_of(nlp.pipe(unlinked_docs(nlp, MENTIONS), batch_size=batch_size)) == expected
 
 
 @pytest.mark.bundled
@@ -137,12 +129,3 @@ def test_only_links_are_written_in(nlp):
     iteration = linker.iteration
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, 40.0) is batch
     assert iteration.revise(linker.stages, [list(doc.ents)], batch, -np.inf) is not batch
-
-
-def test_the_setting_is_saved(nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert loaded.get_pipe("arbo_linker").iteration == IterativePrediction()
-    assert links_of(map(loaded, docs_of(loaded))) == links_of(map(nlp, docs_of(nlp)))
-    again = pickle.loads(pickle.dumps(nlp.get_pipe("arbo_linker")))
-    assert again.stages.iteration == again.iteration == IterativePrediction()

@@ -15,6 +15,7 @@ from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.linker import find_linker
 
 from ... import commands
+from ...cases import cases
 
 run = partial(commands.run, "new")
 
@@ -94,16 +95,7 @@ def test_merges_and_splits_of_a_table(model, tmp_path):
     assert len(ids_in(model)) == 2
 
 
-@pytest.mark.parametrize(
-    "row, problem",
-    [
-        (("NEW-x", "reject", "", ""), "line 3.*no new entity 'NEW-x'"),
-        (("{0}", "merge", "", ""), "line 3.*needs the column 'into'"),
-        (("{0}", "split", "", "a"), "line 3.*must be numbers"),
-        (("{0}", "keep", "", ""), "line 3.*no decision 'keep'"),
-        (("NEW-x", "accept", "", ""), "line 3.*no new entity 'NEW-x'"),
-    ],
-)
+@pytest.mark.parametrize("row, problem", cases("wrong_decisions"))
 def test_a_table_is_applied_as_a_whole_or_not_at_all(model, tmp_path, row, problem):
     ids = ids_in(model)
     cells = [cell.format(*ids) for cell in row]

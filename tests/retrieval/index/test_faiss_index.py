@@ -17,6 +17,7 @@ from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex, faiss_has_gpu
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
+from ...cases import cases
 from .test_exact_index import with_rows
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
@@ -66,18 +67,7 @@ def test_search_is_exact_where_all_lists_are_searched_and_all_candidates_rescore
     assert_same(index.search(queries, 20), exact(rows, similarity, queries, 20))
 
 
-@pytest.mark.parametrize(
-    "factory, search",
-    [
-        ("OPQ4_8,IVF4,PQ4x4fs", "nprobe=4"),
-        ("IVF4_HNSW8,SQ8", "nprobe=4,quantizer_efSearch=32"),
-        ("PCAR8,IVF4,Flat", "nprobe=4,max_codes=0"),
-        ("SQ8", ""),
-        ("Flat", ""),
-        ("HNSW32", "efSearch=400,efConstruction=80"),
-        ("HNSW32,SQ8", "efSearch=400"),
-    ],
-)
+@pytest.mark.parametrize("factory, search", cases("faiss_kinds"))
 def test_kinds_that_are_searched_exhaustively_with_rows_that_are_not_allowed(
     factory, search, monkeypatch
 ):
@@ -162,24 +152,7 @@ def test_an_index_is_the_same_each_time_it_is_built():
     np.testing.assert_array_equal(*files)
 
 
-@pytest.mark.parametrize(
-    "factory, search, problem",
-    [
-        ("zip", "", "could not parse index string zip"),
-        ("", "", "could not parse"),
-        (None, "", "expected string"),
-        ("IVF64,PQ0", "", "M must be > 0"),
-        ("IVF64,PQ4,RFlat", "", "entities of one type"),
-        ("LSH", "", "entities of one type"),
-        ("HNSW1", "", "failed"),
-        ("IVF64,Flat", "nprob=3", "could not set parameter nprob"),
-        ("IVF64,Flat", "nprobe=0", "nprobe must be at least 1"),
-        ("IVF64,Flat", "nprobe=-1", "nprobe must be at least 1"),
-        ("IVF64,Flat", "efSearch=64", "could not set parameter efSearch"),
-        ("HNSW32", "efSearch=0", "efSearch and efConstruction must be at least 1"),
-        ("IVF64_HNSW32,Flat", "quantizer_efSearch=0", "efSearch and efConstruction must be"),
-    ],
-)
+@pytest.mark.parametrize("factory, search, problem", cases("faiss_refusals"))
 def test_strings_that_faiss_refuses_are_errors_with_its_reason(factory, search, problem):
     with pytest.raises(ValueError, match=f"E305.*{factory!r}.*{search!r}: .*{problem}.*IVF2048"):
         FaissIndex(factory, search)

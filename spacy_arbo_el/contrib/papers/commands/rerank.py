@@ -44,11 +44,11 @@ def rerank_command(
       python -m spacy arbo rerank out/model-best train.spacy dev.spacy --output reranked
       python -m spacy arbo rerank MODEL train.spacy dev.spacy -o reranked --training.max_epochs 1
     """
+    from ....base.memory import bound_caches
     from ....corpora.docbin import read_docs
     from ....fitting.calibrate import calibrate_pipeline
     from ....linker import find_linker
     from ....pipelines import save_pipeline
-    from ....training.memory import bound_caches
     from ..cross_encoder.reranker_run import RerankerRun, read_config, set_reranker
 
     saved = output / "model-last"

@@ -14,6 +14,7 @@ from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve import app as serve_app
 
+from ....cases import cases
 from ....threads import PATIENCE
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
 
@@ -209,24 +210,6 @@ def test_texts_from_right_to_left_keep_their_direction(window):
     assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
 
 
-# What stands on what. WCAG 2 AA wants a contrast of 4.5 for text, and 3 for edges and marks.
-TEXT = [
-    ("text", "page"),
-    ("text", "card"),
-    ("text", "field"),
-    ("soft", "page"),
-    ("soft", "card"),
-    ("link", "page"),
-    ("link", "card"),
-    ("on-accent", "accent"),
-    ("on-mark", "mark"),
-    ("on-tag", "tag"),
-    ("on-good", "good"),
-    ("on-bad", "bad"),
-]
-EDGES = [("edge", "field"), ("edge", "page"), ("accent", "page"), ("link", "page")]
-
-
 def colours(dark):
     """The colours of the style sheet by name."""
     blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(encoding="utf8"), re.S)
@@ -245,10 +228,9 @@ def luminance(colour):
 @pytest.mark.parametrize("dark", [False, True])
 def test_contrasts_are_those_of_wcag(dark):
     found = colours(dark)
-    for pairs, least in ((TEXT, 4.5), (EDGES, 3.0)):
-        for front, back in pairs:
-            low, high = sorted((luminance(found[front]), luminance(found[back])))
-            assert (high + 0.05) / (low + 0.05) >= least, (front, back)
+    for front, back, least in cases("contrasts"):
+        low, high = sorted((luminance(found[front]), luminance(found[back])))
+        assert (high + 0.05) / (low + 0.05) >= least, (front, back)
 
 
 def test_what_is_near_is_linked_by_one_key(window):

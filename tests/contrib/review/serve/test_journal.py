@@ -11,6 +11,7 @@ from spacy_arbo_el.contrib.review.decisions.journal import Journal, Recorded, jo
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
 
+from ....cases import cases
 from ....commands import run
 from .world import Browser, ids_by_name, pipeline
 
@@ -150,33 +151,12 @@ def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):
         load_pipeline(model)
 
 
-HOSTILE = [
-    {"action": "undo", "of": 999},
-    {"action": "undo", "of": -1},
-    {"action": "undo", "of": 1},
-    {"action": "reject", "id": "NEW-nothing"},
-    {"action": "accept", "id": "NEW-x", "kb_id": "a|b", "entity": {}},
-    {
-        "action": "kb_add",
-        "entity": {"id": "E", "nonsense": 1},
-        **dict.fromkeys(("changed",), []),
-    },
-    {"action": "kb_upsert", "entities": [{}], "changed": []},
-    {"action": "import", "entities": [{"id": "NEW-x", "nearest": 3, "members": []}]},
-    {"action": "import", "entities": [{}]},
-    {
-        **dict.fromkeys(("document", "text", "label", "verdict"), ""),
-        **{"action": "learn", "key": [], "start": 5, "end": 9, "kb_id": "cat"},
-    },
-]
-
-
 def test_a_hostile_journal_is_one_clear_error(start, model):
     browser = start()
     browser.post("/decide/skip", id=ids_by_name(browser.review)["Quorn"])
     path, about = journal_path(model), {"n": 1, "at": AT, "by": "x", "before": [], "redirects": {}}
     kept = path.read_text()
-    for entry in HOSTILE:
+    for entry in cases("hostile_entries"):
         path.write_text(kept + json.dumps({**about, **entry}) + "\n")
         with pytest.raises(ValueError, match="E912.*line 3.*move the file away"):
             load_pipeline(model)

@@ -17,6 +17,7 @@ from spacy_arbo_el.contrib.review.near import calibrated, fitted
 from spacy_arbo_el.contrib.review.queue import Filters
 from spacy_arbo_el.linker import find_linker
 
+from ....cases import cases
 from ....commands import run
 from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
 
@@ -324,18 +325,7 @@ def test_any_decision_that_nothing_depends_on_is_undone_and_made_again(start):
     assert ids_by_name(again.review) == ids_by_name(browser.review)
 
 
-MEANINGLESS = [
-    ("accept_all", {}),
-    ("link_all", {"kb_id": "cat"}),
-    ("merge", {"id": "Quorn", "others": "Quorn"}),
-    ("merge", {"id": "Quorn"}),
-    ("skip", {"id": "NEW-x"}),
-    ("flag", {"id": "NEW-x", "comment": "x"}),
-    ("flag", {"comment": "x"}),
-    ("accept_all", {"ids": ["Quorn", "Quorn"]}),
-    ("split", {"id": "Quorn"}),
-    ("learn", {"kb_id": "cat"}),
-]
+MEANINGLESS = cases("meaningless_decisions")
 
 
 def test_decisions_that_mean_nothing_are_refused(start, model):

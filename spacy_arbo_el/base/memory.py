@@ -1,12 +1,16 @@
-"""The memory of training: its measurement and its bounds."""
+"""The memory of a process: its measurement and its bounds."""
 
 import ctypes
+import mmap
 import os
+import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 _STATUS = Path("/proc/self/status")
+# Linux reclaims pages, of those that are mapped from a file only unchanged ones.
+_PAGE_OUT = 21
 # oneDNN compiles a program for each shape of its inputs, and keeps a thousand of them by default.
 # The shapes of training hardly ever come again, so that these took 20 MB a step, gigabytes in the
 # end. The second name is that of the cache in ideep, through which torch calls oneDNN.
@@ -31,6 +35,21 @@ def release_memory() -> None:
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def page_out(address: int, size: int) -> None:
+    """Return memory that was read from a mapped file to the system, where possible.
+
+    What is needed again is read from the file. Memory that was changed stays.
+
+    address, size: Of the memory, in bytes.
+    """
+    first = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (address + size) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    advise = getattr(_c_library(), "madvise", None)
+    if length > 0 and sys.platform == "linux" and advise is not None:
+        # A system that can't do it says so by a number: nothing has changed then.
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(length), _PAGE_OUT)
 
 
 @lru_cache(maxsize=1)
