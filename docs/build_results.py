@@ -12,7 +12,6 @@ measured again, or say in ``kept`` why it stands.
 import argparse
 import ast
 import hashlib
-import json
 import subprocess
 from collections.abc import Sequence
 from itertools import groupby
@@ -353,8 +352,7 @@ def main() -> None:
         place = {key: getattr(args, key) for key in ("table", "data", "command")}
         place.update(commit=args.commit or head(), code=code_of(args.table))
         rows = add(rows, rows_of(args.metrics, place, names))
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
-        ROWS.write_text("".join(lines), encoding="utf8")
+        srsly.write_jsonl(ROWS, rows)
     PAGE.write_text(page(rows), encoding="utf8")
     text = README.read_text(encoding="utf8")
     if MARKS[0] in text:
