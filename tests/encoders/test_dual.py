@@ -10,7 +10,7 @@ from srsly import pickle_dumps, pickle_loads
 from thinc.api import Adam
 
 from spacy_arbo_el.base.arrays import has_vector
-from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
+from spacy_arbo_el.encoders.dual import TOWERS, DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling
 from spacy_arbo_el.encoders.shim import shim_of
@@ -170,13 +170,21 @@ def test_vectors_that_are_not_finite_are_refused(hashed, value):
         hashed.encode_mentions(inputs)
 
 
-def test_texts_that_read_alike_are_encoded_once(encoder):
-    read, sizes = encoder.model.get_ref("entity"), []
-    forward = read._func
-    read._func = lambda model, X, is_train: (sizes.append(len(X)), forward(model, X, is_train))[1]
-    names = [("Cold", ""), ("flu", ""), ("cold", ""), ("FLU", ""), ("cold", "")]
-    vectors = encoder.encode_texts(encoder.read_texts(names))
-    distinct = len(set(encoder.read_texts(names).keys()))
+@pytest.mark.parametrize("name", TOWERS)
+def test_what_reads_alike_is_encoded_once(encoder, name):
+    tower, sizes = encoder.model.get_ref(name), []
+    forward = tower._func
+    tower._func = lambda model, X, is_train: (sizes.append(len(X)), forward(model, X, is_train))[1]
+    strings = ["Cold", "flu", "cold", "FLU", "cold"]
+
+    def read(strings):
+        if name == "entity":
+            return encoder.read_texts([(string, "") for string in strings])
+        offsets = np.array([[0, len(string)] for string in strings])
+        return encoder.read_mentions(strings, np.arange(len(strings)), offsets)
+
+    encode = {"entity": encoder.encode_texts, "mention": encoder.encode_mentions}[name]
+    vectors = encode(read(strings))
+    distinct = len(set(read(strings).keys()))
     assert sizes == [distinct] and distinct < 5
-    alone = [encoder.encode_texts(encoder.read_texts([name])) for name in names]
-    assert_same_vectors(vectors, np.concatenate(alone))
+    assert_same_vectors(vectors, np.concatenate([encode(read([string])) for string in strings]))

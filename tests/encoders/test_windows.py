@@ -300,18 +300,6 @@ def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
     assert after.ids.tolist() == expected.ids.tolist() != before.ids.tolist()
 
 
-def test_a_window_of_nothing_reads_a_mention_as_a_name(tiny):
-    tower = tiny.model.get_ref("mention")
-    texts = ["the flu virus, and a gene", "flu virus"]
-    offsets = np.array([[4, 13], [21, 25], [0, 9]])
-    reader = WindowReader(0, 16)
-    read = reader.read_mentions(tower, texts, np.array([0, 0, 1]), offsets)
-    names = reader.read_texts(tower, [("flu virus", ""), ("gene", ""), ("flu virus", "")])
-    assert read.keys() == names.keys() and len(set(read.keys())) == 2
-    with pytest.raises(ValueError, match="A window of 0 word pieces is too short"):
-        WindowReader(0)
-
-
 @pytest.mark.parametrize("offsets", [(3, 14), (11, 12), (-1, 2), (5, 3)])
 def test_mention_outside_of_its_text_is_refused_by_name(tokenizer, offsets):
     """A mention of ZELDA's wned-wiki ends three characters after its text."""
