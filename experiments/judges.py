@@ -1,15 +1,16 @@
 """Judge checkpoints of a training by the entities that it has not seen.
 
     python judges.py train CONFIG TRAIN.spacy DEV.spacy KB OUTPUT [--fold 0] [--override KEY=VALUE]
-    python judges.py score OUTPUT TRAIN.spacy DEV.spacy [--step 147] [--share 0.5] [--names 20000]
-    python judges.py table OUTPUT [OUTPUT ...]
+    python judges.py score OUTPUT TRAIN.spacy DEV.spacy [--step 200] [--share 0.5] [--names 20000]
+    python judges.py table OUTPUT [--output METRICS.json]
 
 ``train`` withholds a fifth of the entities, chosen by a hash: their mentions are neither trained on
-nor stored. It keeps the weights at each evaluation. ``score`` finds the first candidate of the
-withheld mentions and of DEV, with a ranker fitted on DEV (DEV itself in five parts), and of the
-withheld mentions once more with one fitted on those of the other half of their entities too.
+nor stored. Its learning rate falls to 0 at the last of ``--steps``. It keeps the weights before the
+first step, at half of the steps and at the end. ``score`` finds the first candidate of the withheld
+mentions and of DEV, with a ranker fitted on DEV (DEV itself in five parts). With ``--both`` it also
+ranks the withheld mentions with a ranker fitted on those of the other half of their entities too.
 ``--share`` gives the weights before training a share in those that are scored. ``table`` prints R@1
-with paired intervals over mentions.
+with paired intervals, over mentions and over entities.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
@@ -46,9 +47,11 @@ from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.labels import current_ids, is_gold
 from spacy_arbo_el.runs.evaluation import evaluated_entities
 
-WITHHELD, FOLDS, SAMPLES = 5, 5, 2000
+PARTS, FOLDS, SAMPLES = 5, 5, 2000
 # In OUTPUT: the withheld part, the pipeline before training, and the weights of a step.
 FOLD, START, WEIGHTS = "fold.json", "start", "weights-{}.bin"
+# In a file of scores: withheld mentions with a ranker of dev, and with one of half of them too.
+WITHHELD, BOTH = "withheld", "withheld, fitted on both"
 
 
 def part_of(kb_id: str, parts: int, salt: str = "") -> int:
@@ -60,7 +63,7 @@ def keep_mentions(linker: ArboLinker, docs: Iterable[Doc], fold: int, withheld: 
     """Copies of documents with the mentions of withheld entities, or with all others."""
 
     def is_kept(gold: Sequence[str]) -> bool:
-        return any(part_of(kb_id, WITHHELD) == fold for kb_id in gold) is withheld
+        return any(part_of(kb_id, PARTS) == fold for kb_id in gold) is withheld
 
     return with_mentions(linker, docs, is_kept)
 
@@ -88,6 +91,8 @@ def train(args: argparse.Namespace) -> None:
     paths = {"train": args.output / "train.spacy", "dev": args.dev, "kb": args.kb}
     overrides: dict[str, Any] = {f"paths.{name}": str(path) for name, path in paths.items()}
     overrides["system.seed"] = args.seed
+    overrides["training.max_epochs"] = 0
+    overrides["training.max_steps"] = args.steps
     overrides.update(
         dict(json.loads(f'["{k}", {v}]') for k, v in (o.split("=") for o in args.override))
     )
@@ -109,7 +114,8 @@ def train(args: argparse.Namespace) -> None:
         print("kept", step, flush=True)
         return float(step), {}
 
-    steps_done = itertools.count(0, args.every)
+    every = args.steps // 2
+    steps_done = itertools.count(0, every)
     batches = create_train_batches(nlp, corpus, settings["batcher"], settings["max_epochs"])
     loop = train_while_improving(
         nlp,
@@ -119,8 +125,8 @@ def train(args: argparse.Namespace) -> None:
         dropout=0.0,
         accumulate_gradient=1,
         patience=0,
-        max_steps=args.steps + 1,
-        eval_frequency=args.every,
+        max_steps=args.steps,
+        eval_frequency=every,
         exclude=[],
         annotating_components=[],
         before_update=None,
@@ -158,23 +164,28 @@ def score(args: argparse.Namespace) -> None:
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
         with linker.datastore.searching(among) if among is not None else nullcontext():
-            target.write_text(json.dumps(judge(linker, dev, withheld)))
+            target.write_text(json.dumps(judge(linker, dev, withheld, args.both)))
         print("scored", step, share, flush=True)
 
 
-def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc]) -> dict[str, Any]:
-    """First candidates of withheld mentions by two rankers, and of dev."""
+def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -> dict[str, Any]:
+    """First candidates of withheld mentions and of dev. ``both`` adds those of a second ranker."""
     seen = seen_by(linker)
     keeping = linker.keeping_stages()
     fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
-    judged: dict[str, Any] = {"dev": [], "withheld": [], "withheld, fitted on both": []}
+    judged: dict[str, Any] = {"dev": []}
     for (_, part), one in zip(divided(dev, FOLDS), without):
         judged["dev"] += first_candidates(one.within(keeping), part, seen)
+    # The second ranker's mentions are in this order.
     halves = [half_of(linker, withheld, half) for half in (0, 1)]
-    for half, other in (halves, halves[::-1]):
-        judged["withheld"] += first_candidates(fitted.within(keeping), half, seen)
-        both = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
-        judged["withheld, fitted on both"] += first_candidates(both.within(keeping), half, seen)
+    judged[WITHHELD] = []
+    for half in halves:
+        judged[WITHHELD] += first_candidates(fitted.within(keeping), half, seen)
+    if both:
+        judged[BOTH] = []
+        for half, other in (halves, halves[::-1]):
+            second = fit_calibration(linker, dev + other, stages=keeping, from_scratch=True)
+            judged[BOTH] += first_candidates(second.within(keeping), half, seen)
     return judged
 
 
@@ -192,6 +203,7 @@ def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list
             "nearest": bool(nearest[row]),
             "unseen": not seen.ids & set(record.kb_ids),
             "new": folded(record.text) not in seen.strings,
+            "entity": record.kb_ids[0],
         }
         for row, record in enumerate(found.batch.records)
         if (found.gold[row] >= 0).any()
@@ -200,46 +212,84 @@ def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list
 
 # The judges: the mentions, a part of them or all, and the column that is counted.
 JUDGES = {
-    "withheld": ("withheld", None, "first"),
-    "withheld, new strings": ("withheld", "new", "first"),
-    "withheld, nearest name": ("withheld", None, "nearest"),
-    "withheld, ranker fitted on half of them too": ("withheld, fitted on both", None, "first"),
+    "withheld": (WITHHELD, None, "first"),
+    "withheld, new strings": (WITHHELD, "new", "first"),
+    "withheld, nearest name": (WITHHELD, None, "nearest"),
     "dev": ("dev", None, "first"),
     "dev, unseen": ("dev", "unseen", "first"),
     "dev, new strings": ("dev", "new", "first"),
 }
+# A step and a share of the weights before training, and what each mention has with them.
+Scores = dict[tuple[int, float], dict[str, list[dict[str, Any]]]]
 
 
 def table(args: argparse.Namespace) -> None:
-    """Print R@1 of each step and share, with the difference to step 0 and to share 0."""
-    for output in args.outputs:
-        print(output)
-        paths = {tuple(path.stem.split("-")[1:]): path for path in output.glob("scores-*.json")}
-        scores = {key: json.loads(path.read_text()) for key, path in paths.items()}
-        for name, (corpus, only, what) in JUDGES.items():
-            right = {key: chosen(one[corpus], only, what) for key, one in scores.items()}
-            print(f"{name} ({len(next(iter(right.values())))}):")
-            for step, share in sorted(right, key=lambda key: (int(key[0]), float(key[1]))):
-                values = right[step, share]
-                line = f"  step {step}, share {share}: {100 * values.mean():.1f}"
-                for base in {("0", "0"), (step, "0")} & right.keys() - {(step, share)}:
-                    line += f"; on step {base[0]}, share 0 {shown(values - right[base])}"
-                print(line)
-        for (step, share), one in scores.items():
-            gain = chosen(one["withheld, fitted on both"], None, "first")
-            gain = gain - chosen(one["withheld"], None, "first")
-            print(f"ranker fitted on half of them too, step {step}, share {share}: {shown(gain)}")
+    """Print R@1 of each step and share, with the differences to step 0 and to share 0."""
+    paths = [(path.stem.split("-"), path) for path in args.scored.glob("scores-*.json")]
+    scores = {
+        (int(step), float(share)): json.loads(path.read_text()) for (_, step, share), path in paths
+    }
+    scores = dict(sorted(scores.items()))
+    for name, (corpus, only, what) in JUDGES.items():
+        columns = {key: Column.of(one[corpus], only, what) for key, one in scores.items()}
+        print(f"{name} ({len(columns[0, 0.0].right)}):")
+        for (step, share), column in columns.items():
+            line = f"  step {step}, share {share:g}: {100 * column.right.mean():.1f}"
+            for base in sorted({(0, 0.0), (step, 0.0)} & columns.keys() - {(step, share)}):
+                line += f"; on step {base[0]}, share 0 {column.over(columns[base])}"
+            print(line)
+    for (step, share), one in scores.items():
+        if BOTH in one:
+            both = Column.of(one[BOTH], None, "first")
+            gain = both.over(Column.of(one[WITHHELD], None, "first"))
+            shown = f"{100 * both.right.mean():.1f}, on the ranker of dev {gain}"
+            print(f"ranker fitted on half of them too, step {step}, share {share:g}: {shown}")
+    if args.output:
+        args.output.write_text(json.dumps({WITHHELD: summary(scores)}, indent=2))
 
 
-def chosen(rows: list[dict[str, Any]], only: str | None, what: str) -> np.ndarray:
-    """A column of some rows, as 0 and 1: (n,) float."""
-    return np.array([row[what] for row in rows if only is None or row[only]], dtype=float)
+def summary(scores: Scores) -> dict[str, Any]:
+    """R@1 of the withheld mentions before and after training, and averaged, for docs/results.md."""
+    last = max(step for step, _ in scores)
+    keys = {"before": (0, 0.0), "trained": (last, 0.0), "averaged": (last, 0.5)}
+    columns = {name: Column.of(scores[key][WITHHELD], None, "first") for name, key in keys.items()}
+    gain = columns["trained"].difference(columns["before"])
+    of_average = columns["averaged"].difference(columns["trained"])
+    return {
+        **{name: column.right.mean() for name, column in columns.items()},
+        "trained_less_before": gain,
+        "averaged_less_trained": of_average,
+    }
 
 
-def shown(difference: np.ndarray) -> str:
-    """A mean in points, with its interval over mentions."""
-    low, high = 100 * interval(difference, np.arange(len(difference)), SAMPLES)
-    return f"{100 * difference.mean():+.1f} ({low:+.1f} to {high:+.1f})"
+class Column(NamedTuple):
+    """What is counted of some mentions.
+
+    right: As 0 and 1: (n,) float.
+    entities: A number for the entity of each: (n,) int.
+    """
+
+    right: np.ndarray
+    entities: np.ndarray
+
+    @classmethod
+    def of(cls, rows: list[dict[str, Any]], only: str | None, what: str) -> "Column":
+        """A column of all rows, or of those that have ``only``."""
+        chosen = [row for row in rows if only is None or row[only]]
+        entities = np.unique([row["entity"] for row in chosen], return_inverse=True)[1]
+        return cls(np.array([row[what] for row in chosen], dtype=float), entities)
+
+    def difference(self, other: "Column") -> list[float]:
+        """The mean of the difference to another column, and its interval over mentions."""
+        gains = self.right - other.right
+        return [gains.mean(), *interval(gains, np.arange(len(gains)), SAMPLES)]
+
+    def over(self, other: "Column") -> str:
+        """The difference in points, with its intervals over mentions and over entities."""
+        mean, low, high = self.difference(other)
+        least, most = interval(self.right - other.right, self.entities, SAMPLES)
+        shown = f"{100 * mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f}; "
+        return shown + f"{100 * least:+.1f} to {100 * most:+.1f} over entities)"
 
 
 def main() -> None:
@@ -250,8 +300,7 @@ def main() -> None:
         one.add_argument(name, type=Path)
     one.add_argument("--fold", type=int, default=0)
     one.add_argument("--seed", type=int, default=0)
-    one.add_argument("--steps", type=int, default=294)
-    one.add_argument("--every", type=int, default=147)
+    one.add_argument("--steps", type=int, default=200)
     one.add_argument("--override", action="append", default=[])
     one.set_defaults(run=train)
     one = commands.add_parser("score")
@@ -260,9 +309,11 @@ def main() -> None:
     one.add_argument("--step", type=int, action="append", required=True)
     one.add_argument("--share", type=float, action="append", required=True)
     one.add_argument("--names", type=int, default=0, help="names that are searched; 0 for all")
+    one.add_argument("--both", action="store_true", help="fit a second ranker on withheld mentions")
     one.set_defaults(run=score)
     one = commands.add_parser("table")
-    one.add_argument("outputs", type=Path, nargs="+")
+    one.add_argument("scored", type=Path)
+    one.add_argument("--output", type=Path, help="write R@1 of the withheld mentions here")
     one.set_defaults(run=table)
     args = parser.parse_args()
     args.run(args)
