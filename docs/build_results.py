@@ -112,7 +112,8 @@ TABLES = {
         "measured beside other work, and with pandas installed, which transformers imports. The "
         "trained row is calibrated on the documents that are scored, so it is a little too high. "
         "Of equal names, TF-IDF and MiniLM take the first in the list; tweeki's is in an order by "
-        "hash. Rows with *AVX2* are of another, slower CPU, which has no 8-bit instructions (VNNI).",
+        "hash. Rows with *AVX2* are of another, slower CPU, which has no 8-bit instructions "
+        "(VNNI).",
     ),
     "default": (
         "The default, untrained",
