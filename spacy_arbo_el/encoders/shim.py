@@ -13,8 +13,8 @@ from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors
-from ..base.memory import page_out
 from ..storage.locks import ForkableLock
+from .loading import page_out_weights
 from .quantization import find_scales
 from .quantized import Scales, linears_of, quantize, scales_fit
 from .serialization import dump_transformer, load_transformer
@@ -212,9 +212,10 @@ class _Quantized:
                 self.scales = find_scales(transformer, tokenizer, self.earlier)
             if self._module is None:
                 self._module = quantize(transformer, self.scales)
-                # Predicting no longer reads them.
-                for linear in linears_of(transformer).values():
-                    page_out(linear.weight.data_ptr(), linear.weight.nbytes)
+                linears = linears_of(transformer)
+                for name in self.scales:
+                    # Predicting no longer reads them.
+                    page_out_weights(linears[name].weight)
             return self._module
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Quantized":
