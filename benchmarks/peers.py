@@ -372,17 +372,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
         prepare(args.corpus, args.kb, args.train, data)
-        names = args.rows or list(rows)
-        for name in names:
-            (data / name.replace("/", "_")).mkdir()
+        for name in args.rows or rows:
             table[name] = child(name, "build", data, env)
+        turns: dict[str, list[dict[str, Any]]] = {name: [] for name in table}
         for _ in range(TURNS):
-            for name in names:
-                if "skipped" not in table[name]:
-                    add_turn(table[name], child(name, "link", data, env))
+            for name, row in table.items():
+                if "skipped" not in row:
+                    turn = child(name, "link", data, env)
+                    turns[name].append(turn)
+                    if "skipped" in turn:
+                        table[name] = turn
     print(f"{machine()}. Medians of {TURNS} turns.")
     print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
     for name, row in table.items():
+        if "skipped" not in row:
+            row.update(medians(turns[name]))
         print_row(name, row)
     if args.output:
         srsly.write_json(args.output, table)
@@ -391,19 +395,18 @@ def main() -> None:
 def child(name: str, step: str, data: Path, env: dict[str, str]) -> dict[str, Any]:
     """What a process of its own prints, or why it is skipped."""
     folder = data / name.replace("/", "_")
+    folder.mkdir(exist_ok=True)
     command = [sys.executable, *sys.argv, "--child", name, step, str(folder), str(data)]
     done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
         return {"skipped": done.stderr.strip().splitlines()[-1]}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
-def add_turn(row: dict[str, Any], turn: dict[str, Any]) -> None:
-    """Keep the numbers of a turn beside those of earlier ones."""
-    if "skipped" in turn:
-        row.update(turn)
-    for key, value in turn.items():
-        row.setdefault("turns", {}).setdefault(key, []).append(value)
+def medians(turns: list[dict[str, Any]]) -> dict[str, float]:
+    """The median of each number over the turns of a row."""
+    return {key: statistics.median(turn[key] for turn in turns) for key in turns[0]}
 
 
 def machine() -> str:
@@ -416,12 +419,10 @@ def machine() -> str:
 
 
 def print_row(name: str, row: dict[str, Any]) -> None:
-    """Print the medians of a row, which become its values."""
     if "skipped" in row:
         print(f"{name:24} skipped: {row['skipped']}")
-        return
-    row.update({key: statistics.median(values) for key, values in row.pop("turns").items()})
-    print(f"{name:24}" + "".join(f"{row[key]:9.1f}" for key in COLUMNS), flush=True)
+    else:
+        print(f"{name:24}" + "".join(f"{row[key]:9.1f}" for key in COLUMNS), flush=True)
 
 
 if __name__ == "__main__":
