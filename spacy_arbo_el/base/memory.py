@@ -3,14 +3,18 @@
 import ctypes
 import mmap
 import os
-import sys
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 _STATUS = Path("/proc/self/status")
-# Linux reclaims pages, of those that are mapped from a file only unchanged ones.
-_PAGE_OUT = 21
+# What Linux says of each page: bytes, whether it is in memory or swapped, and whether of a file.
+_PAGES = Path("/proc/self/pagemap")
+_PAGE_ENTRY = 8
+_IN_USE = np.uint64(3 << 62)
+_OF_A_FILE = np.uint64(1 << 61)
 # oneDNN compiles a program for each shape of its inputs, and keeps a thousand of them by default.
 # The shapes of training hardly ever come again, so that these took 20 MB a step, gigabytes in the
 # end. The second name is that of the cache in ideep, through which torch calls oneDNN.
@@ -37,19 +41,33 @@ def release_memory() -> None:
         trim(0)
 
 
-def page_out(address: int, size: int) -> None:
+def release_mapped(address: int, size: int) -> None:
     """Return memory that was read from a mapped file to the system, where possible.
 
-    What is needed again is read from the file. Memory that was changed stays.
+    What is needed again is read from the file, which the system may have kept in its cache. All
+    stays where a part was changed, or is of no file.
 
     address, size: Of the memory, in bytes.
     """
-    first = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
-    length = (address + size) // mmap.PAGESIZE * mmap.PAGESIZE - first
+    first = -(-address // mmap.PAGESIZE)
+    count = (address + size) // mmap.PAGESIZE - first
     advise = getattr(_c_library(), "madvise", None)
-    if length > 0 and sys.platform == "linux" and advise is not None:
+    if count > 0 and advise is not None and _is_unchanged(first, count):
+        start, length = first * mmap.PAGESIZE, count * mmap.PAGESIZE
         # A system that can't do it says so by a number: nothing has changed then.
-        advise(ctypes.c_void_p(first), ctypes.c_size_t(length), _PAGE_OUT)
+        advise(ctypes.c_void_p(start), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
+
+
+def _is_unchanged(first: int, count: int) -> bool:
+    """Return whether all pages are those of a mapped file. False where the system does not say."""
+    try:
+        with _PAGES.open("rb", buffering=0) as file:
+            file.seek(first * _PAGE_ENTRY)
+            pages = np.frombuffer(file.read(count * _PAGE_ENTRY), dtype=np.uint64)
+    except OSError:
+        return False
+    changed = ((pages & _IN_USE) > 0) & ((pages & _OF_A_FILE) == 0)
+    return len(pages) == count and not changed.any()
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from thinc.util import get_torch_default_device
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors, code_of
-from ..base.memory import page_out
+from ..base.memory import release_mapped
 from .sources import resolve_name
 from .word_pieces import MARKERS
 
@@ -74,17 +74,17 @@ def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase,
         read = transformer.get_input_embeddings().weight.data
         transformer.resize_token_embeddings(len(tokenizer), mean_resizing=False)
         # The vectors were copied.
-        page_out_weights(read)
+        release_weights(read)
         weights = transformer.get_input_embeddings().weight.data
         # Computed on the CPU: all devices have one fingerprint.
         weights[size:] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer
 
 
-def page_out_weights(weights: torch.Tensor) -> None:
+def release_weights(weights: torch.Tensor) -> None:
     """Return weights that are not read any more to the file that they were mapped from.
 
     Those that are on a GPU, or that were changed since, stay.
     """
     if weights.device.type == "cpu":
-        page_out(weights.data_ptr(), weights.nbytes)
+        release_mapped(weights.data_ptr(), weights.nbytes)

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
-from .loading import page_out_weights
+from .loading import release_weights
 from .quantization import find_scales
 from .quantized import Scales, linears_of, quantize, scales_fit
 from .serialization import dump_transformer, load_transformer
@@ -215,7 +215,7 @@ class _Quantized:
                 linears = linears_of(transformer)
                 for name in self.scales:
                     # Predicting no longer reads them.
-                    page_out_weights(linears[name].weight)
+                    release_weights(linears[name].weight)
             return self._module
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "_Quantized":

@@ -21,6 +21,7 @@ from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import read_contexts
 from .entity_strings import EntityStrings
+from .equals import share_among_equals
 from .features import FEATURES, CandidateFeatures, gather_features
 from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
 from .ranker_weights import Assessment, RankerWeights
@@ -171,7 +172,7 @@ class FeatureRanker:
         if weights is None or candidates is None:
             return rank_by_best_evidence(neighbours, context.calibration, context.n_candidates)
         candidates, assessment = self._in_context(batch.records, candidates, weights, context)
-        logits = assessment.logits
+        logits = share_among_equals(candidates, assessment).logits
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
         others = rank_by_best_evidence(neighbours, context.calibration, count)

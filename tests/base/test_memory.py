@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from spacy_arbo_el.base.memory import page_out, resident_megabytes
+from spacy_arbo_el.base.memory import release_mapped, resident_megabytes
 
 VALUES = 4_000_000
 
@@ -19,7 +19,7 @@ def test_pages_of_a_file_are_read_again_and_changes_stay(tmp_path, is_changed):
         mapped += 1
         expected += VALUES
     before = resident_megabytes()
-    page_out(mapped.ctypes.data, mapped.nbytes)
+    release_mapped(mapped.ctypes.data, mapped.nbytes)
     after = resident_megabytes()
     assert mapped.sum() == expected
     if sys.platform == "linux" and not is_changed:
@@ -28,5 +28,5 @@ def test_pages_of_a_file_are_read_again_and_changes_stay(tmp_path, is_changed):
 
 def test_memory_below_a_page_is_left_alone():
     values = np.arange(4)
-    page_out(values.ctypes.data, values.nbytes)
+    release_mapped(values.ctypes.data, values.nbytes)
     assert values.tolist() == [0, 1, 2, 3]
