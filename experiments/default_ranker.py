@@ -306,12 +306,19 @@ def fit_curves(parts: list[dict[str, LabelledEdges]]) -> Iterator[tuple[str, Cur
         yield kind, fit_logistic(scores, correct), len(scores)
 
 
+def training_sets(folder: Path) -> list[tuple[str, list[Way]]]:
+    """Domain and mentions of each corpus, of all seeds that it was read with."""
+    found: dict[tuple[str, str], list[Way]] = {}
+    for path in sorted(folder.glob("*.train")):
+        domain, corpus = path.name.split(".")[:2]
+        ways = [nearest_by_name(way) for way in read_ways(path)]
+        found.setdefault((domain, corpus), []).extend(ways)
+    return [(domain, ways) for (domain, _), ways in found.items()]
+
+
 def fit_all(folder: Path, *, write: bool) -> None:
     """Fit on all corpora, and without each domain; see the top of the file."""
-    trained = [
-        (path.name.split(".")[0], [nearest_by_name(way) for way in read_ways(path)])
-        for path in sorted(folder.glob("*.train"))
-    ]
+    trained = training_sets(folder)
     tests = [(*path.name.split(".")[:2], read_ways(path)) for path in sorted(folder.glob("*.dev"))]
     scores = {}
     for left_out in sorted({domain for domain, *_ in tests}):

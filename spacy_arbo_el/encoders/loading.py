@@ -1,13 +1,21 @@
 """Sources of transformers: bundled, a folder, or Hugging Face."""
 
 from pathlib import Path
+from typing import Any
 
 import huggingface_hub
 import torch
 from huggingface_hub import constants
 from safetensors import SafetensorError
 from thinc.util import get_torch_default_device
-from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import (
+    MODEL_MAPPING,
+    AutoConfig,
+    AutoModel,
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
+)
 
 from ..base.errors import ArboError, Errors, code_of
 from ..base.memory import release_mapped
@@ -61,7 +69,7 @@ def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase,
         # tokenizer.json alone does not have.
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
-        transformer = AutoModel.from_pretrained(source, config=config)
+        transformer = _model_class(config).from_pretrained(source, config=config)
     except (OSError, ValueError, SafetensorError) as error:
         if code_of(error):
             raise
@@ -79,6 +87,13 @@ def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase,
         # Computed on the CPU: all devices have one fingerprint.
         weights[size:] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer
+
+
+def _model_class(config: PretrainedConfig) -> Any:
+    """The class for a configuration."""
+    # AutoModel looks for it among all classes, for whose configurations it imports each model.
+    found = MODEL_MAPPING.get(type(config), AutoModel)
+    return AutoModel if isinstance(found, tuple) else found
 
 
 def release_weights(weights: torch.Tensor) -> None:
