@@ -14,6 +14,7 @@ The curves are printed for ``calibration.py``.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,9 @@ SIBLINGS = 0.2
 SWAPPED = 2.0
 # The share of a mention that another word must be of.
 IS_SWAPPED = 0.15
+# What speaks against a candidate beside the trees, in log-odds: these corpora have few mentions whose
+# list has only the opposite, such as export for import, and lists of people have many.
+DOUBTS = {"swapped": -1.0, "opposed": -3.0}
 # Trees that say from the evidence whether any candidate is right.
 N_TREES = 150
 DEPTH = 6
@@ -168,7 +172,15 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
     )
     if weights is None:
         raise SystemExit("There are too few mentions.")
-    return weights
+    return with_doubts(weights)
+
+
+def with_doubts(weights: RankerWeights) -> RankerWeights:
+    """The same with ``DOUBTS`` beside the trees."""
+    doubts = [DOUBTS.get(name, 0.0) for name in SIGNS]
+    curve = weights.curve.copy()
+    curve[1 : 1 + len(SIGNS)] += np.array(doubts, dtype=np.float32)
+    return replace(weights, curve=curve)
 
 
 def sibling_counts(part: Way) -> np.ndarray:
