@@ -57,8 +57,8 @@ SIBLINGS = 0.2
 SWAPPED = 2.0
 # The share of a mention that another word must be of.
 IS_SWAPPED = 0.15
-# What speaks against a candidate beside the trees, in log-odds: these corpora have few mentions whose
-# list has only the opposite, such as export for import, and lists of people have many.
+# What speaks against a candidate beside the trees, in log-odds. In these corpora hardly a mention is
+# of a list that has only its opposite, such as import for export.
 DOUBTS = {"swapped": -1.0, "opposed": -3.0}
 # Trees that say from the evidence whether any candidate is right.
 N_TREES = 150
