@@ -57,8 +57,8 @@ SIBLINGS = 0.2
 SWAPPED = 2.0
 # The share of a mention that another word must be of.
 IS_SWAPPED = 0.15
-# What speaks against a candidate beside the trees, in log-odds. In these corpora hardly a mention is
-# of a list that has only its opposite, such as import for export.
+# What speaks against a candidate beside the trees, in log-odds. Few mentions in these corpora have
+# a list with only their opposite, such as import for export.
 DOUBTS = {"swapped": -1.0, "opposed": -3.0}
 # Trees that say from the evidence whether any candidate is right.
 N_TREES = 150
