@@ -151,7 +151,7 @@ def _fit(
             _print_ways(chosen.comparison, linker, docs, path)
         if output is None:
             return
-        if chosen.fit is None or chosen.name == TRAINED:
+        if chosen.name == TRAINED:
             nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
         else:
             use_way(linker, docs, chosen.name, chosen.fit)

@@ -10,10 +10,12 @@ from spacy.tokens import Doc
 
 from ..base.log import log
 from ..linker import ArboLinker
+from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import HeldOutFit, fit_held_out
 from .ways import (
+    BOTH,
+    CALIBRATED,
     FOLDS,
-    TRAINED,
     FitComparison,
     Train,
     check_documents,
@@ -49,7 +51,7 @@ class ChosenWay(NamedTuple):
     """A way to use documents.
 
     name: One of ``WAYS``.
-    fit: What calibrating with the documents gives; None for a training.
+    fit: What calibrating with the documents gives; None where it is not part of the way.
     comparison: All ways on documents held out; None where the way was given.
     """
 
@@ -74,8 +76,14 @@ def choose_way(
     """
     if not way:
         comparison = compare_ways(linker, docs, by=by, folds=folds, train=train, say=say)
-        return ChosenWay(comparison.best.name, comparison.fit, comparison)
-    fit = None if way == TRAINED else fit_held_out(linker, docs, folds, criterion(by))
+        name = comparison.best.name
+        return ChosenWay(name, comparison.fits.get(name), comparison)
+    if way not in (CALIBRATED, BOTH):
+        return ChosenWay(way, None, None)
+    with keeping(linker), restored(linker, docs):
+        fit = fit_held_out(linker, docs, folds, criterion(by), linker.stages)
+        if way == BOTH:
+            fit = fit_beside_exemplars(linker, docs, fit)
     return ChosenWay(way, fit, None)
 
 
@@ -91,6 +99,5 @@ def fit_linker(
         check_way(way, is_trained=False)
     annotated = check_documents(linker, list(docs), by)
     chosen = choose_way(linker, annotated, way, by, folds, log.info)
-    if chosen.fit is not None:
-        use_way(linker, annotated, chosen.name, chosen.fit)
+    use_way(linker, annotated, chosen.name, chosen.fit)
     return FitResult(chosen.name, chosen.comparison)

@@ -4,10 +4,8 @@ A linker can stay as it is, be calibrated, store the mentions as exemplars, or d
 be trained. Calibrating fits the reranker, the probabilities and the threshold.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from rich.table import Table
@@ -25,9 +23,8 @@ from ..kb.entity import NIL
 from ..linker import ArboLinker, find_linker
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import shown_threshold
-from ..mentions.record import keys_of
-from ..retrieval.exemplars import ExemplarStore
 from .calibrate import annotated_docs, divided
+from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import FOLDS, Fit, HeldOutFit, fit_held_out
 from .steps import Steps
 from .thresholds import CRITERIA, scores_of_links
@@ -46,6 +43,7 @@ SHARES = 20
 # Times of a step beside that of the search, measured with 787 mentions of 100 documents.
 SEARCH = 1.0
 FIT = 8.0
+FIT_BESIDE = 16.0
 LINK = 1.0
 TRAIN = 4.0
 # What ways are chosen by, to read.
@@ -93,13 +91,13 @@ class FitComparison:
     ways: The simplest first.
     by: What they are chosen by: "accuracy", with NIL, or "f1" of links.
     folds: The number of parts.
-    fit: What calibrating with all documents gives.
+    fits: What calibrating with all documents gives, by the name of the way.
     """
 
     ways: Sequence[FitWay]
     by: str
     folds: int
-    fit: HeldOutFit
+    fits: Mapping[str, HeldOutFit]
 
     def scores(self, by: str) -> np.ndarray:
         """The score of each way: (ways,)."""
@@ -196,11 +194,13 @@ def compare_ways(
     folds = min(folds, len(docs))
     steps = Steps(_planned(folds, train is not None), say)
     found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
-    with _keeping(linker), _restored(linker, docs):
+    with keeping(linker), restored(linker, docs):
         fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, steps.done)
-        for (others, part), one in zip(divided(docs, folds), fit.without):
-            with _restored(linker, docs):
-                for name, outcomes in _linked_in_ways(linker, others, part, one).items():
+        beside = fit_beside_exemplars(linker, docs, fit)
+        steps.done("fit beside exemplars")
+        for (others, part), *fits in zip(divided(docs, folds), fit.without, beside.without):
+            with restored(linker, docs):
+                for name, outcomes in _linked_in_ways(linker, others, part, *fits).items():
                     found[name] += outcomes
             steps.done("link")
     if train is not None:
@@ -214,7 +214,7 @@ def compare_ways(
     ways = [
         FitWay(name, outcomes, thresholds.get(name)) for name, outcomes in found.items() if outcomes
     ]
-    return FitComparison(ways, by, folds, fit)
+    return FitComparison(ways, by, folds, {CALIBRATED: fit, BOTH: beside})
 
 
 def criterion(by: str) -> str:
@@ -234,16 +234,21 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
 
 
 def _planned(folds: int, is_trained: bool) -> Mapping[str, tuple[int, float]]:
-    planned = {"search": (1, SEARCH), "fit": (1, FIT), "link": (2 * folds, LINK)}
+    planned = {
+        "search": (1, SEARCH),
+        "fit": (1, FIT),
+        "fit beside exemplars": (1, FIT_BESIDE),
+        "link": (folds, LINK),
+    }
     return {**planned, "train": (folds * SHARES, TRAIN)} if is_trained else planned
 
 
 def _linked_in_ways(
-    linker: ArboLinker, others: Sequence[Doc], part: Sequence[Doc], fit: Fit
+    linker: ArboLinker, others: Sequence[Doc], part: Sequence[Doc], fit: Fit, beside: Fit
 ) -> dict[str, list[Outcome]]:
     """Link a part in each way of using the others, but for training. The linker gets exemplars.
 
-    fit: What the others give.
+    fit, beside: What the others give, without exemplars and beside them.
     """
     unchanged = linker.stages
     calibrated = fit.fitted.within(unchanged)
@@ -251,12 +256,9 @@ def _linked_in_ways(
         UNCHANGED: _held_out(linker, unchanged, part, linker.threshold),
         CALIBRATED: _held_out(linker, calibrated, part, fit.threshold),
     }
-    # Curves are fitted before the mentions are exemplars: each would find itself. To leave out the
-    # exemplars of a mention's own document, and fit on the others, loses five points on 35
-    # documents of NCBI.
     linker.feedback.add_exemplars(others)
     found[EXEMPLARS] = _held_out(linker, unchanged, part, linker.threshold)
-    found[BOTH] = _held_out(linker, calibrated, part, fit.threshold)
+    found[BOTH] = _held_out(linker, beside.fitted.within(unchanged), part, beside.threshold)
     return found
 
 
@@ -268,13 +270,13 @@ def _held_out(
     return [result for result in results if result.gold is not None]
 
 
-def use_way(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit) -> None:
+def use_way(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit | None) -> None:
     """Use documents in a way that needs no training. The linker is changed.
 
     name: One of ``WAYS``.
-    fit: What they give.
+    fit: What they give in this way; None where nothing is fitted.
     """
-    if name in (CALIBRATED, BOTH):
+    if fit is not None:
         fit.whole.install(linker)
     if name in (EXEMPLARS, BOTH):
         linker.feedback.add_exemplars(docs)
@@ -301,38 +303,3 @@ def check_way(name: str, is_trained: bool) -> None:
     choices = WAYS if is_trained else WAYS[:-1]
     if name not in choices:
         raise ArboError(Errors.E839.format(value=name, choices=", ".join(choices)))
-
-
-@contextmanager
-def _keeping(linker: ArboLinker) -> Iterator[None]:
-    """Encode each mention once within the block."""
-    linker.refresh()
-    stages = linker.stages
-    linker.stages = linker.keeping_stages()
-    try:
-        yield
-    finally:
-        linker.stages = stages
-
-
-@contextmanager
-def _restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
-    """A linker to change in the block, without exemplars of these documents."""
-    stages = linker.stages
-    store = linker.exemplars
-    cfg = dict(linker.cfg)
-    datastore = linker.datastore
-    own = ExemplarStore().from_bytes(store.to_bytes())
-    own.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
-    with datastore.editing():
-        datastore.exemplars = own
-        datastore.changed()
-    linker.stages = replace(stages, corrections=deepcopy(stages.corrections))
-    try:
-        yield
-    finally:
-        with datastore.editing():
-            datastore.exemplars = store
-            datastore.changed()
-        linker.stages = stages
-        linker.cfg.update(cfg)

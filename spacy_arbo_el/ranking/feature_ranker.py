@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from spacy.util import registry
@@ -136,6 +137,16 @@ class Comparison:
     contributions: dict[str, float]
     fit: float | None
     other_fit: float | None
+
+
+class LabelledMentions(NamedTuple):
+    """Mentions in several ways, with labels.
+
+    mentions: int64, the number of the mention of each row.
+    """
+
+    labelled: Labelled
+    mentions: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -333,9 +344,36 @@ class FeatureRanker:
         parts: int,
     ) -> list["FeatureRanker"]:
         """Learn from all mentions, and without each part: see ``Reranker``."""
+        found = self.labelled(batch, neighbours, gold, context)
+        if found is None:
+            return [replace(self, weights=None)] * (parts + 1)
+        return self._cross_fit(found.labelled, part_of[found.mentions], parts, context)
+
+    def cross_fit_parts(
+        self, parts: Sequence[LabelledMentions | None], context: RankingContext
+    ) -> list["FeatureRanker"]:
+        """Learn from all parts, and without each: see ``FitsBesideExemplars``."""
+        found = [(number, one.labelled) for number, one in enumerate(parts) if one is not None]
+        if not found:
+            return [replace(self, weights=None)] * (len(parts) + 1)
+        part_of = np.repeat([n for n, _ in found], [len(one.shares) for _, one in found])
+        labelled = Labelled.concat([one for _, one in found])
+        return self._cross_fit(labelled, part_of, len(parts), context)
+
+    def labelled(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> LabelledMentions | None:
+        """What it learns from: mentions as they are, as if without exemplars, and in context.
+
+        RETURNS: None where there are no entities.
+        """
         candidates = self.gather(batch, neighbours, context)
         if candidates is None:
-            return [replace(self, weights=None)] * (parts + 1)
+            return None
         rows = np.arange(len(batch))
         shares = np.ones(len(batch))
         if len(context.datastore.exemplars) and neighbours.exemplars.width:
@@ -353,8 +391,13 @@ class FeatureRanker:
             shares[described] /= 2
             rows = np.concatenate([rows, rows[described]])
             shares = np.concatenate([shares, shares[described]])
-        labelled = Labelled(candidates, is_gold(candidates.entities, gold[rows]), shares)
-        fitted = cross_fit(labelled, part_of[rows], parts, self.pretrained_in(context))
+        correct = is_gold(candidates.entities, gold[rows])
+        return LabelledMentions(Labelled(candidates, correct, shares), rows)
+
+    def _cross_fit(
+        self, labelled: Labelled, part_of: np.ndarray, parts: int, context: RankingContext
+    ) -> list["FeatureRanker"]:
+        fitted = cross_fit(labelled, part_of, parts, self.pretrained_in(context))
         if fitted is None:
             return [replace(self, weights=None)] * (parts + 1)
         log.info("Ranker fitted, held-out accuracy %.4f", fitted.whole.accuracy)

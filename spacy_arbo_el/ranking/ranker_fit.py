@@ -5,13 +5,14 @@ without each part of the mentions. Probabilities are fitted on the scores of the
 networks that did not see them. The ranker is the mean of these networks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base.arrays import concat_tables
 from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
@@ -64,6 +65,15 @@ class Labelled:
     def absent(self) -> CandidateFeatures:
         """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
+        """The mentions of one or more parts, one after the other."""
+        return cls(
+            CandidateFeatures.concat([part.candidates for part in parts]),
+            concat_tables([part.correct for part in parts], False),
+            np.concatenate([part.shares for part in parts]),
+        )
 
     def take(self, rows: np.ndarray) -> "Labelled":
         """The mentions at ``rows``, numbers or bool."""

@@ -236,6 +236,28 @@ class Reranker(Protocol):
 
 
 @runtime_checkable
+class FitsBesideExemplars(Protocol):
+    """A reranker that learns from parts of mentions that were searched with unlike exemplars."""
+
+    def labelled(
+        self,
+        batch: MentionBatch,
+        neighbours: Neighbours,
+        gold: np.ndarray,
+        context: RankingContext,
+    ) -> Any:
+        """What it learns from mentions of a part, with the exemplars that there are now."""
+        ...
+
+    def cross_fit_parts(self, parts: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
+        """Learn from all parts, and without each: as ``Reranker.cross_fit``.
+
+        parts: What ``labelled`` has returned for each, None for a part without mentions.
+        """
+        ...
+
+
+@runtime_checkable
 class TellsPresence(Protocol):
     """A reranker whose rankings have a presence apart from their scores."""
 

@@ -80,7 +80,7 @@ def compared(*predicted, gold, by="accuracy"):
         )
         for number, row in enumerate(predicted)
     ]
-    return FitComparison(ways, by, 5, None)
+    return FitComparison(ways, by, 5, {})
 
 
 def test_the_simplest_within_a_standard_error_is_taken():

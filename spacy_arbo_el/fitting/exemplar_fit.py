@@ -1,0 +1,81 @@
+"""A fit for a linker that also stores the mentions as exemplars."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+
+from spacy.tokens import Doc
+
+from ..linker import ArboLinker
+from ..mentions.record import keys_of
+from ..ranking.ranking import FitsBesideExemplars, Reranker
+from ..retrieval.exemplars import ExemplarStore
+from .calibrate import AnnotatedMentions, divided
+from .held_out import Fit, HeldOutFit
+
+
+def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFit) -> HeldOutFit:
+    """The same fit, but with rerankers that have learned to rank beside exemplars.
+
+    Each part is searched with the mentions of the other parts as exemplars, as new documents will
+    be with all of them. To learn without exemplars costs 2.9 points of R@1 with 592 documents of
+    NCBI; with 35 and 120 of them it makes no difference. The linker is unchanged.
+
+    docs: Those of the fit, in the same order.
+    RETURNS: The fit itself where the reranker can't learn so.
+    """
+    reranker = linker.reranker
+    if not fit.without or not isinstance(reranker, FitsBesideExemplars):
+        return fit
+    parts = []
+    for others, part in divided(docs, len(fit.without)):
+        with restored(linker, docs):
+            linker.feedback.add_exemplars(others)
+            linker.refresh()
+            found = AnnotatedMentions.retrieve(linker.stages, part)
+            context = linker.stages.context
+            parts.append(None if found is None else reranker.labelled(*found[:3], context))
+    whole, *without = reranker.cross_fit_parts(parts, linker.stages.context)
+    return HeldOutFit(
+        _with_reranker(fit.whole, whole), list(map(_with_reranker, fit.without, without))
+    )
+
+
+def _with_reranker(fit: Fit, reranker: Reranker) -> Fit:
+    return fit._replace(fitted=fit.fitted._replace(reranker=reranker))
+
+
+@contextmanager
+def keeping(linker: ArboLinker) -> Iterator[None]:
+    """Encode each mention once within the block."""
+    linker.refresh()
+    stages = linker.stages
+    linker.stages = linker.keeping_stages()
+    try:
+        yield
+    finally:
+        linker.stages = stages
+
+
+@contextmanager
+def restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
+    """A linker to change in the block, without exemplars of these documents."""
+    stages = linker.stages
+    store = linker.exemplars
+    cfg = dict(linker.cfg)
+    datastore = linker.datastore
+    own = ExemplarStore().from_bytes(store.to_bytes())
+    own.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
+    with datastore.editing():
+        datastore.exemplars = own
+        datastore.changed()
+    linker.stages = replace(stages, corrections=deepcopy(stages.corrections))
+    try:
+        yield
+    finally:
+        with datastore.editing():
+            datastore.exemplars = store
+            datastore.changed()
+        linker.stages = stages
+        linker.cfg.update(cfg)

@@ -1,0 +1,112 @@
+"""A fit beside the exemplars of other documents."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from spacy.util import registry
+
+from spacy_arbo_el.base.arrays import resized_table
+from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
+from spacy_arbo_el.fitting.exemplar_fit import fit_beside_exemplars, restored
+from spacy_arbo_el.fitting.held_out import fit_held_out
+from spacy_arbo_el.fitting.ways import compare_ways
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.ranking import feature_ranker
+from spacy_arbo_el.ranking.ranking import BestEvidence
+
+from ..linker.conftest import build, build_bundled
+from ..linker.world import DEV, TRAIN, docs_of
+
+TEXTS = [f"We saw the [Nickname{i}|planet] again." for i in range(7)]
+FOLDS = 3
+
+
+@dataclass(frozen=True)
+class Watched(BestEvidence):
+    """Keeps what it was asked to learn from.
+
+    seen: The mentions of each part, and the exemplars that there were.
+    """
+
+    part: int = -1
+    seen: list = field(default_factory=list)
+
+    def labelled(self, batch, neighbours, gold, context):
+        self.seen.append(([one.text for one in batch.records], surface_forms(context.datastore)))
+        return len(batch)
+
+    def cross_fit_parts(self, parts, context):
+        assert parts == [3, 2, 2]
+        return [replace(self, part=number) for number in range(-1, len(parts))]
+
+
+def surface_forms(datastore):
+    return [record.text for record in datastore.exemplars.records]
+
+
+def test_each_part_learns_beside_the_exemplars_of_the_others():
+    nlp = build(train=TRAIN[:1])
+    linker = find_linker(nlp)
+    earlier = surface_forms(linker.datastore)
+    linker.reranker = Watched()
+    docs = docs_of(nlp, TEXTS)
+    linker.feedback.add_exemplars(docs[:1])
+    before = surface_forms(linker.datastore)
+    fit = fit_held_out(linker, docs, FOLDS, "")
+    with restored(linker, docs):
+        beside = fit_beside_exemplars(linker, docs, fit)
+    assert surface_forms(linker.datastore) == before
+
+    names = [f"Nickname{i}" for i in range(len(TEXTS))]
+    for part, (mentions, exemplars) in enumerate(linker.reranker.seen):
+        assert mentions == names[part::FOLDS]
+        assert sorted(exemplars) == sorted([*earlier, *(set(names) - set(mentions))])
+    fits = [beside.whole, *beside.without]
+    assert [one.fitted.reranker.part for one in fits] == [-1, 0, 1, 2]
+    assert [one.threshold for one in fits] == [one.threshold for one in (fit.whole, *fit.without)]
+
+
+def test_a_reranker_that_learns_nothing_so_keeps_the_fit():
+    nlp = build()
+    linker = find_linker(nlp)
+    linker.reranker = BestEvidence()
+    docs = docs_of(nlp, TEXTS)
+    fit = fit_held_out(linker, docs, FOLDS, "")
+    assert fit_beside_exemplars(linker, docs, fit) is fit
+
+
+@pytest.mark.bundled
+def test_parts_without_exemplars_are_learned_from_as_one_search_is(monkeypatch):
+    nlp = build_bundled(train=[])
+    reranker = registry.misc.get("spacy-arbo-el.FeatureRanker.v1")()
+    stages = find_linker(nlp).stages
+    docs = docs_of(nlp, [*DEV, *TRAIN[4:]])
+    found = AnnotatedMentions.retrieve(stages, docs)
+    searches = [AnnotatedMentions.retrieve(stages, docs[part::FOLDS]) for part in range(FOLDS)]
+    parts = [reranker.labelled(*own[:3], stages.context) for own in searches]
+
+    learned = []
+    monkeypatch.setattr(feature_ranker, "cross_fit", lambda *given: learned.append(given))
+    reranker.cross_fit_parts(parts, stages.context)
+    reranker.cross_fit(*found[:3], stages.context, found.batch.documents % FOLDS, FOLDS)
+    width = max(len(labelled.correct[0]) for labelled, *_ in learned)
+    rows = [rows_of(labelled, part_of, width) for labelled, part_of, *_ in learned]
+    np.testing.assert_allclose(*rows, atol=1e-4)
+
+
+def rows_of(labelled, part_of, width):
+    """All that is learned from, in an order that does not depend on that of the mentions."""
+    features = labelled.candidates.resized(width).features.reshape(len(part_of), -1)
+    correct = resized_table(labelled.correct, width, False)
+    rows = np.column_stack([part_of, labelled.shares, correct, features]).astype(float)
+    return rows[np.lexsort(rows.round(2).T[::-1])]
+
+
+@pytest.mark.bundled
+def test_both_learns_otherwise_than_calibrated():
+    nlp = build_bundled(reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"}, train=TRAIN[:4])
+    linker = find_linker(nlp)
+    fits = compare_ways(linker, docs_of(nlp, [*DEV, *TRAIN[4:]]), folds=FOLDS).fits
+    weights = [fits[name].whole.fitted.reranker.to_bytes() for name in ("calibrated", "both")]
+    assert weights[0] and weights[1] and weights[0] != weights[1]
