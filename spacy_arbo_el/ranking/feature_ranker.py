@@ -139,7 +139,7 @@ class Comparison:
     other_fit: float | None
 
 
-class LabelledMentions(NamedTuple):
+class RankerExamples(NamedTuple):
     """Mentions in several ways, with labels.
 
     mentions: int64, the number of the mention of each row.
@@ -350,7 +350,7 @@ class FeatureRanker:
         return self._cross_fit(found.labelled, part_of[found.mentions], parts, context)
 
     def cross_fit_parts(
-        self, parts: Sequence[LabelledMentions | None], context: RankingContext
+        self, parts: Sequence[RankerExamples | None], context: RankingContext
     ) -> list["FeatureRanker"]:
         """Learn from all parts, and without each: see ``FitsBesideExemplars``."""
         found = [(number, one.labelled) for number, one in enumerate(parts) if one is not None]
@@ -366,7 +366,7 @@ class FeatureRanker:
         neighbours: Neighbours,
         gold: np.ndarray,
         context: RankingContext,
-    ) -> LabelledMentions | None:
+    ) -> RankerExamples | None:
         """What it learns from: mentions as they are, as if without exemplars, and in context.
 
         RETURNS: None where there are no entities.
@@ -392,7 +392,7 @@ class FeatureRanker:
             rows = np.concatenate([rows, rows[described]])
             shares = np.concatenate([shares, shares[described]])
         correct = is_gold(candidates.entities, gold[rows])
-        return LabelledMentions(Labelled(candidates, correct, shares), rows)
+        return RankerExamples(Labelled(candidates, correct, shares), rows)
 
     def _cross_fit(
         self, labelled: Labelled, part_of: np.ndarray, parts: int, context: RankingContext

@@ -188,7 +188,7 @@ def test_entry_for_the_universe_is_complete_and_its_example_runs(capsys):
     required = {"id", "title", "slogan", "description", "pip", "code_example", "author", "category"}
     assert required <= set(entry)
     exec("\n".join(entry["code_example"]), {})
-    assert "cardiac infarction D009203" in capsys.readouterr().out
+    assert "myocardial infarct D009203" in capsys.readouterr().out
 
 
 def test_readme_example_prints_what_the_readme_shows(capsys):
