@@ -103,7 +103,8 @@ def trained(folder):
     nlp = spacy.load(folder)
     linker = nlp.get_pipe("arbo_linker")
     module = linker.model.get_ref("mention").shims[0]._model
-    return [p.detach().numpy() for p in module.parameters()], linker.exemplars.records, nlp.meta
+    weights = [p.detach().cpu().numpy() for p in module.parameters()]
+    return weights, linker.exemplars.records, nlp.meta
 
 
 def without_losses(meta):
