@@ -203,13 +203,13 @@ def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
     model = trained[0][1].model
     for step in range(2):
         for layer in model.layers:
-            layer.set_grad("W", np.full((2, 2), step + 1, dtype="f"))
+            layer.set_grad("W", layer.ops.alloc2f(2, 2) + step + 1)
         model.finish_update(optimizer)
     Checkpoint.of("id", 1, [], trained, optimizer).write(tmp_path / "c")
     read_checkpoint(tmp_path / "c").restore(again, new)
     for old, layer in zip(model.layers, again[0][1].model.layers):
         for node, its_optimizer in ((old, optimizer), (layer, new)):
-            node.set_grad("W", np.ones((2, 2), dtype="f"))
+            node.set_grad("W", node.ops.alloc2f(2, 2) + 1)
             node.finish_update(its_optimizer)
         assert layer.get_param("W").tobytes() == old.get_param("W").tobytes()
         key, new_key = (old.id, "W"), (layer.id, "W")
