@@ -19,6 +19,7 @@ from spacy.tokenizer import Tokenizer
 from spacy.util import SimpleFrozenList, load_config
 from spacy.vocab import Vocab
 
+from .base.devices import device_of_vectors
 from .base.errors import ArboError, Errors, Warnings, code_of
 from .kb import folder as kb_folder
 from .linker import find_linker
@@ -92,7 +93,11 @@ def save_pipeline(
     """
     _prepare(nlp, Path(path))
     target = check_replaceable(path, PIPELINE)
-    with _changing(target, PATIENCE), replacing_folder(path, PIPELINE) as folder:
+    with (
+        _changing(target, PATIENCE),
+        replacing_folder(path, PIPELINE) as folder,
+        device_of_vectors(nlp.vocab),
+    ):
         nlp.to_disk(folder, exclude=exclude)
 
 
@@ -132,7 +137,8 @@ class PipelineOwner:
         with self._saving:
             _prepare(nlp, self.path)
             with replacing_folder(self.path, PIPELINE) as folder:
-                nlp.to_disk(folder)
+                with device_of_vectors(nlp.vocab):
+                    nlp.to_disk(folder)
                 for database in _databases_in(folder) if CAN_LOCK else ():
                     # Whatever thread saves last, or ends the command, gives it back.
                     lock = FileLock(str(database.parent / LOCK), thread_local=False)

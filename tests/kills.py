@@ -10,6 +10,7 @@ import traceback
 from dataclasses import dataclass
 
 import torch
+from thinc.api import require_cpu
 from tqdm import tqdm
 
 from spacy_arbo_el.storage import folders
@@ -102,7 +103,8 @@ def in_process(action, kill_at=0, kill_after=None, wait=0, watch=Points.at_calls
         code = 1
         try:
             os.close(reading)
-            # A forked process has no threads of torch.
+            # A forked process has no threads of torch, and no CUDA.
+            require_cpu()
             torch.set_num_threads(1)
             points = Points(kill_at)
             if kill_after is None:

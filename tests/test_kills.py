@@ -23,13 +23,14 @@ from spacy_arbo_el.storage.files import remove_abandoned, write_file
 from spacy_arbo_el.storage.folders import LOCK, FolderKind, replacing_folder, restore
 
 from .commands import run
+from .devices import needs_fork
 from .kb.test_folder import build
 from .kb.test_store import encode
 from .kills import in_process
 from .linker.world import DEV, annotated
 from .pipelines.saved import NAME, PARTS, change, contents, load_component
 
-pytestmark = [pytest.mark.attack, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
+pytestmark = [pytest.mark.attack, needs_fork]
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
 

@@ -4,6 +4,8 @@ import os
 import threading
 import time
 
+from thinc.api import require_cpu
+
 # Seconds after which a test counts as one that waits for ever: more than any wait takes on a slow
 # machine beside other work.
 PATIENCE = 600.0
@@ -51,5 +53,7 @@ def forked(check):
     """Whether a function is true in a forked process, which ends with it."""
     child = os.fork()
     if not child:  # pragma: no cover - another process
+        # There is no CUDA in it.
+        require_cpu()
         os._exit(7 if check() else 1)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7

@@ -5,12 +5,15 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager
 from typing import Any
 
-from thinc.api import get_torch_default_device
+from spacy.vocab import Vocab
+from thinc.api import get_torch_default_device, use_ops
+from thinc.backends import get_array_ops
 from thinc.compat import torch
 
-__all__ = ["default_device", "n_threads", "on_gpu", "torch"]
+__all__ = ["default_device", "device_of_vectors", "n_threads", "on_gpu", "torch"]
 
 
 def default_device() -> Any:
@@ -21,6 +24,14 @@ def default_device() -> Any:
 def on_gpu() -> bool:
     """Return whether thinc's device is a torch GPU."""
     return torch is not None and default_device().type == "cuda"
+
+
+def device_of_vectors(vocab: Vocab) -> AbstractContextManager:
+    """Makes thinc's device that of a vocabulary's vectors, through which spaCy saves them.
+
+    A thread has the CPU, whatever device its program has chosen, and could not save those of a GPU.
+    """
+    return use_ops(get_array_ops(vocab.vectors.data).name)
 
 
 def n_threads() -> int:

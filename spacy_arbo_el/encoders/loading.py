@@ -50,14 +50,16 @@ def _hub_answers() -> bool:
     return True
 
 
-def load_pretrained(name: str, attention: str) -> tuple[PreTrainedTokenizerBase, torch.nn.Module]:
+def load_pretrained(
+    name: str, attention: str | None
+) -> tuple[PreTrainedTokenizerBase, torch.nn.Module]:
     """A tokenizer and a transformer, with the marker tokens added.
 
     A new marker starts as the mean of all word-piece vectors: close to what the transformer has
     seen, and the same on every machine.
 
     name: A Hugging Face name, a folder, or ``BUNDLED``.
-    attention: Which implementation of attention to use ("eager", "sdpa").
+    attention: The implementation of attention, such as "eager"; None for the architecture's own.
     """
     source = resolve_name(name)
     if Path(source).exists() and not (Path(source) / "config.json").exists():

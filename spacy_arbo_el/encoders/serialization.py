@@ -81,13 +81,13 @@ def dump_transformer(
 
 
 def load_transformer(
-    message: Mapping[str, Any], attention: str
+    message: Mapping[str, Any], attention: str | None
 ) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None]:
     """Unpack the result of ``dump_transformer``.
 
     Raises ValueError where it is anything else.
 
-    attention: The implementation of attention, such as "eager".
+    attention: The implementation of attention, such as "eager"; None for the architecture's own.
     """
     config = _read_config(message["config"])
     try:

@@ -238,9 +238,12 @@ def loaded_shim(tower: Model) -> EncoderShim:
     return shim
 
 
-def attention_kind() -> str:
-    """The fast attention for the device. On CPUs, the fused one has a slow backward pass."""
-    return "sdpa" if get_torch_default_device().type == "cuda" else "eager"
+def attention_kind() -> str | None:
+    """The fast attention for the device. On CPUs, the fused one has a slow backward pass.
+
+    None takes the fused one where the architecture has it; MPNet and DeBERTa refuse "sdpa".
+    """
+    return None if get_torch_default_device().type == "cuda" else "eager"
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:

@@ -21,6 +21,7 @@ from spacy import util
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from ..base.devices import device_of_vectors
 from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
@@ -152,7 +153,7 @@ class Serializer:
         parts = [
             _Part(
                 "vocab",
-                lambda: vocab.to_bytes(exclude=exclude),
+                lambda: _dump_vocab(vocab, exclude),
                 lambda data: vocab.from_bytes(data, exclude=exclude),
             ),
             _Part("model", linker.model.to_bytes, self._load_model),
@@ -208,6 +209,11 @@ class Serializer:
         new_entities = NewEntities.from_bytes(data)
         check_word_pieces(new_entities.rows.inputs, self.linker.model)
         self.linker.new_entities = new_entities
+
+
+def _dump_vocab(vocab: Vocab, exclude: Iterable[str]) -> bytes:
+    with device_of_vectors(vocab):
+        return vocab.to_bytes(exclude=exclude)
 
 
 def kind_of(reranker: Reranker) -> str:

@@ -13,8 +13,10 @@ from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 from ..commands import run_script
+from ..devices import needs_index
 from ..retrieval.index.test_faiss_index import rows_of
 
+pytestmark = needs_index
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "search.py"
 
 

@@ -16,6 +16,7 @@ from spacy_arbo_el.retrieval.similarity import Cosine
 
 from .. import commands
 from ..commands import run as succeed
+from ..devices import needs_index
 from ..linker.world import ENTITIES
 
 NAMES = ["benzo[a]pyrene", "[/bold]", "[red]x", "\x1b[2Jwiped", "a\x07b\r\nc", "\u202edesrever"]
@@ -182,6 +183,7 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
     assert "no format 'zip'" in fail("kb", "build", "x", tmp_path / "zip", "--format", "zip")
 
 
+@needs_index
 def test_info_tells_of_a_stored_index(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:

@@ -11,13 +11,13 @@ import torch
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.pooling import SpanMeanPooling
-from spacy_arbo_el.encoders.shim import shim_of
+from spacy_arbo_el.encoders.shim import attention_kind, shim_of
 from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
 from ..floats import assert_same_vectors
-from ..tiny import POSITIONS, dual_encoder, save_tiny
+from ..tiny import KINDS, POSITIONS, dual_encoder, save_tiny
 from .strategies import windows_of
 
 TEXTS = [("cold", "a virus"), ("flu", ""), ("", "the bank of a river")]
@@ -47,6 +47,16 @@ def test_markers_start_as_the_mean_of_all_word_pieces(tiny_bert):
     assert ids == list(range(len(tokenizer) - 3, len(tokenizer))) and len(weights) == len(tokenizer)
     for i in ids:
         torch.testing.assert_close(weights[i], weights[:-3].mean(0))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_attention_on_a_gpu_is_one_that_the_architecture_has(kind, tmp_path, monkeypatch):
+    gpu = torch.device("cuda")
+    monkeypatch.setattr("spacy_arbo_el.encoders.shim.get_torch_default_device", lambda: gpu)
+    _, transformer = load_pretrained(str(save_tiny(tmp_path / kind, kind)), attention_kind())
+    # Some have no fused attention.
+    kinds = {"sdpa"} if kind == "bert" else {"sdpa", "eager"}
+    assert transformer.config._attn_implementation in kinds
 
 
 def test_markers_that_exist_keep_their_vectors(tiny_bert, tmp_path):

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thinc.api import Adam
 
+from spacy_arbo_el.base.devices import default_device
 from spacy_arbo_el.encoders import quantized
 from spacy_arbo_el.encoders import shim as shims
 from spacy_arbo_el.encoders.quantization import find_scales
@@ -23,7 +24,8 @@ from ..tiny import dual_encoder
 from .strategies import build_inputs
 
 CPU = torch.device("cpu")
-needs_int8 = pytest.mark.skipif(not has_fast_int8(CPU), reason="8 bits are not fast here")
+HAS_INT8 = has_fast_int8(default_device())
+needs_int8 = pytest.mark.skipif(not HAS_INT8, reason="8 bits are not fast here")
 TEXTS = ["cold flu virus of the river", "apple bank", "a cold apple 42", "the flu"]
 
 
@@ -178,7 +180,7 @@ def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tin
 def test_damaged_scales_are_refused(tiny_bert, change):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
     transformer = shim._model.eval()
-    scales = dict(find_scales(transformer, shim.word_pieces)) if has_fast_int8(CPU) else {}
+    scales = dict(find_scales(transformer, shim.word_pieces)) if HAS_INT8 else {}
     name, layer = next(
         (name, one) for name, one in transformer.named_modules() if isinstance(one, torch.nn.Linear)
     )

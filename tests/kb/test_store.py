@@ -21,6 +21,8 @@ from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Dot
 
+from ..devices import needs_index
+
 WORDS = st.text(st.sampled_from("abß Éx'\"%_"), max_size=6)
 IDS = st.sampled_from([f"e{i}" for i in range(6)])
 ENTITIES = st.builds(
@@ -368,6 +370,7 @@ def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
     assert len(kb) == 1, "a folder that can't be read changes nothing"
 
 
+@needs_index
 def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((600, 8)).astype(np.float32)
@@ -392,6 +395,7 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
         assert again.vectors.index.about["rows"] == len(again.rows) == 300
 
 
+@needs_index
 def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "kb") as writer:

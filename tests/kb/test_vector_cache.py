@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
+from thinc.api import require_cpu
 
 from spacy_arbo_el.kb import vector_cache, vector_files
 from spacy_arbo_el.kb.entity import Entity
@@ -243,6 +244,8 @@ def test_two_programs_that_start_together_encode_each_text_once(tmp_path):
         child = os.fork()
         if not child:
             try:
+                # There is no CUDA in a forked process.
+                require_cpu()
                 os._exit(_encode_slowly(tmp_path / "kb", log))
             finally:
                 os._exit(1)

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
+from thinc.api import require_cpu
 
 from spacy_arbo_el.encoders.dual import one_thread_after_fork
 from spacy_arbo_el.kb.entity import Entity
@@ -97,6 +98,7 @@ def test_twenty_rounds_of_linking_training_and_editing(tiny_bert, tmp_path, monk
             status = 1
             try:
                 one_thread_after_fork()
+                require_cpu()
                 work(*new_linker(tiny_bert, text), path)
                 status = 0
             except BaseException:

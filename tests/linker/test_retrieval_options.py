@@ -7,6 +7,7 @@ from spacy.tokens import Span
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
 
+from ..devices import needs_index
 from .conftest import build
 from .world import ENTITIES, annotated, without_links
 
@@ -45,6 +46,7 @@ def test_match_types_restricts_candidates():
         assert len(ids) == (2 if span.label_ == "PLACE" else 4)
 
 
+@needs_index
 def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     many = [Entity(f"x{i}", f"thing number {i}") for i in range(300)]
     nlp = build([*ENTITIES, *many], retriever={"index": INDEX})

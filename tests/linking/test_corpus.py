@@ -63,7 +63,8 @@ def test_changed_weights_encode_new_entities_again(nlp):
     unseen = linker.new_entities.rows.records[-1].key
     before = vector_of(linker, unseen).copy()
     weights = linker.model.get_ref("mention").get_param("E")
-    weights += 0.01 * np.random.default_rng(0).standard_normal(weights.shape, weights.dtype)
+    noise = np.random.default_rng(0).standard_normal(weights.shape, weights.dtype)
+    weights += linker.model.ops.asarray(0.01 * noise)
     linker.encoder.weights_changed()
     docs = docs_of(nlp, NEW[:1])
     linker.new_entities.update(linker.corpus.discover(docs))

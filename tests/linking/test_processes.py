@@ -12,6 +12,7 @@ import torch
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
+from ..devices import needs_fork
 from ..linker.conftest import build_tiny
 from ..linker.world import DEV, ENTITIES, annotated
 from ..threads import wait_until
@@ -44,7 +45,7 @@ def read(nlp, folder, calls, pipe):
 
 
 @pytest.mark.attack
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@needs_fork
 def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attacks):
     threads, calls, edits = torch.get_num_threads(), attacks(15, 2500), 0
     # A forked process has no threads of torch.

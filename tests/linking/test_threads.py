@@ -11,6 +11,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.record import text_fingerprint
 
+from ..devices import needs_fork
 from ..linker.conftest import build
 from ..linker.world import DEV, ENTITIES, annotated
 from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
@@ -224,6 +225,7 @@ def test_a_knowledge_base_can_be_replaced_while_threads_link(linker):
     assert seen <= answers
 
 
+@needs_fork
 def test_a_process_that_is_forked_while_threads_read_and_edit_can_link_and_edit(linker):
     expected = described(linker, DEV[:1])
     is_reading, done = threading.Event(), threading.Event()

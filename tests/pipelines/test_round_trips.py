@@ -8,6 +8,7 @@ from thinc.api import Adam
 
 from spacy_arbo_el import load_pipeline, save_pipeline
 
+from ..devices import needs_fork
 from ..linker.conftest import build
 from ..linker.test_ngrams import TYPED
 from ..linker.world import DEV, TRAIN, examples, links_of, unlinked_docs
@@ -75,6 +76,7 @@ def test_folder_and_bytes(world, tmp_path):
 
 
 @pytest.mark.slow
+@needs_fork
 def test_two_processes(world):
     nlp, _, expected = world
     assert links_of(nlp.pipe(unlinked_docs(nlp, TEXTS), n_process=2, batch_size=3)) == expected

@@ -74,7 +74,7 @@ def run(paths, output, resume=False, callback=True, eval_entities=0, **more):
 
 def weights(folder):
     shim = spacy.load(folder).get_pipe("arbo_linker").model.get_ref("mention").shims[0]
-    return [p.detach().numpy() for p in shim._model.parameters()]
+    return [p.detach().cpu().numpy() for p in shim._model.parameters()]
 
 
 def scores_of(log):

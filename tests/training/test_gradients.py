@@ -256,7 +256,9 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     def encode(inputs):
         ids = torch.from_numpy(inputs.padded(0))
         mask = (torch.arange(ids.shape[1]) < torch.from_numpy(inputs.lengths)[:, None]).long()
-        hidden = transformer(input_ids=ids, attention_mask=mask).last_hidden_state
+        device = transformer.device
+        states = transformer(input_ids=ids.to(device), attention_mask=mask.to(device))
+        hidden = states.last_hidden_state.cpu()
         means = [h[a : b + 1].mean(0) for h, a, b in zip(hidden, inputs.first, inputs.last)]
         return torch.nn.functional.normalize(torch.stack(means), dim=-1)
 

@@ -185,7 +185,7 @@ def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
     for name, place in (("W", (0, 3)), ("b", 0)):
         moved = head.get_param(name).copy()
         moved[place] += step
-        expected, old = head.get_grad(name)[place], head.get_param(name)
+        expected, old = float(head.get_grad(name)[place]), head.get_param(name)
         head.set_param(name, moved)
         assert ((scorer(pairs) - scores) @ gradient) / step == pytest.approx(expected, rel=0.02)
         head.set_param(name, old)
@@ -303,7 +303,7 @@ def test_nan_is_an_error(tiny_bert):
         check_scores(np.array([1.0, np.nan, np.inf]))
     nlp = with_scorer(tiny_bert)
     head = find_linker(nlp).reranker.scorer.model.layers[1]
-    head.set_param("b", np.array([np.nan], dtype=np.float32))
+    head.set_param("b", head.ops.asarray1f([np.nan]))
     with pytest.raises(ValueError, match="E873"):
         nlp(docs_of(nlp)[0])
     with pytest.raises(ValueError, match="not finite"):

@@ -9,21 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.devices import on_gpu
 from spacy_arbo_el.kb.vectors import VectorRows
 from spacy_arbo_el.retrieval.index import approximate, faiss_index
 from spacy_arbo_el.retrieval.index.approximate import ApproximateIndex
-from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex, faiss_has_gpu
+from spacy_arbo_el.retrieval.index.exact import Flat, FlatIndex
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 from ...cases import cases
+from ...devices import needs_index
 from .test_exact_index import with_rows
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16
-# Without faiss-gpu, search on a GPU is exact.
-pytestmark = pytest.mark.skipif(on_gpu() and not faiss_has_gpu(), reason="no faiss-gpu")
+pytestmark = needs_index
 LISTS = FaissIndex("IVF4,Flat", "nprobe=4", rescore=100)
 
 

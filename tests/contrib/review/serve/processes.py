@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import httpx
+from thinc.api import require_cpu
 from typer.main import get_command
 
 from spacy_arbo_el.cli import arbo_cli
@@ -49,6 +50,8 @@ class ForkedServe:
             code = 1
             try:
                 os.environ.update(environment)
+                # There is no CUDA in a forked process.
+                require_cpu()
                 os.dup2(writing, 1)
                 sys.stdout = os.fdopen(1, "w", buffering=1, encoding="utf8", closefd=False)
                 get_command(arbo_cli).main(["serve", *map(str, arguments)])
