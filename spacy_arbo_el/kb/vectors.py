@@ -3,6 +3,7 @@
 They are of one encoder at a time, and found by their texts, see ``vector_cache.py``.
 """
 
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,6 @@ import numpy as np
 
 from ..base.devices import torch
 from ..base.errors import ArboError, Errors
-from ..base.memory import release_mapped
 from ..encoders.protocol import Text
 from ..storage.files import write_file
 from .attached_index import AttachedIndex
@@ -97,9 +97,16 @@ class VectorRows:
         vectors = np.empty((len(self), self.width), dtype=np.float32)
         for start, block in self.blocks(STEP // 16):
             vectors[start : start + len(block)] = prepare(block)
-        # A mapped file is read again where a vector is needed.
-        release_mapped(self._vectors.ctypes.data, self._vectors.nbytes)
+        self._release()
         return vectors
+
+    def _release(self) -> None:
+        """Release the pages of a mapped file. They are read again when they are needed."""
+        base: Any = self._vectors
+        while base is not None and not isinstance(base, mmap.mmap):
+            base = getattr(base, "base", None)
+        if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+            base.madvise(mmap.MADV_DONTNEED)
 
 
 class EntityVectors:

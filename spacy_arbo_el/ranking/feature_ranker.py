@@ -22,10 +22,9 @@ from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import read_contexts
 from .entity_strings import EntityStrings
-from .equals import share_among_equals
 from .features import FEATURES, CandidateFeatures, gather_features
 from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
-from .ranker_weights import Assessment, RankerWeights
+from .ranker_weights import Assessment, RankerWeights, share_among_equals
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
 from .string_features import SAME_STRING
 

@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "lines of the core": Limit(39_550, 34_500, 800),
+    "lines of the core": Limit(39_530, 34_500, 800),
     "lines of contrib/": Limit(14_000, 11_900, 400),
     "lines of tests/": Limit(32_350, 26_500, 800),
     "packed assignments, a, b = x, y": Limit(50, 50, 40),
