@@ -252,14 +252,14 @@ def share_among_equals(candidates: CandidateFeatures, assessment: Assessment) ->
     rows = np.flatnonzero(equal.sum(axis=1) > 1)
     if not len(rows):
         return assessment
-    equal, own = equal[rows], log_shares[rows]
+    equal = equal[rows]
+    own = log_shares[rows]
     count = equal.sum(axis=1, keepdims=True)
     total = np.logaddexp.reduce(np.where(equal, own, -np.inf), axis=1, keepdims=True)
     rank = np.argsort(np.argsort(-own, axis=1, kind="stable"), axis=1)
     shared = total - np.log(count) - STEP * rank
-    return assessment.replaced(
-        rows, Assessment(np.where(equal, shared, own), assessment.presence[rows])
-    )
+    changed = Assessment(np.where(equal, shared, own), assessment.presence[rows])
+    return assessment.replaced(rows, changed)
 
 
 def equal_to_best(candidates: CandidateFeatures, log_shares: np.ndarray) -> np.ndarray:
