@@ -87,7 +87,7 @@ def test_packed_assignments_and_long_functions_are_found():
     assert is_long(long) and not is_long(short)
 
 
-MOST_LINES = {"project.yml": 149, "experiments/project.yml": 260}
+MOST_LINES = {"project.yml": 149, "experiments/project.yml": 268}
 
 
 @pytest.mark.parametrize(("path", "lines"), MOST_LINES.items())
