@@ -238,7 +238,7 @@ def _planned(folds: int, is_trained: bool) -> Mapping[str, tuple[int, float]]:
         "search": (1, SEARCH),
         "fit": (1, FIT),
         "fit beside exemplars": (1, FIT_BESIDE),
-        "link": (folds, LINK),
+        "link": (2 * folds, LINK),
     }
     return {**planned, "train": (folds * SHARES, TRAIN)} if is_trained else planned
 
