@@ -26,7 +26,7 @@ import srsly
 import torch
 from onnxruntime.quantization import quantize_dynamic
 
-from spacy_arbo_el.encoders.shim import EncoderShim
+from spacy_arbo_el.encoders.shim import EncoderShim, loaded_shim
 
 SHAPES = ((32, 16), (16, 48), (8, 96), (1, 16))
 ROUNDS, CALLS = 5, 6
@@ -51,7 +51,7 @@ def default_shim() -> EncoderShim:
     linker = spacy.blank("en").add_pipe("arbo_linker")
     linker.set_kb([{"id": "A", "title": "A"}])
     linker.refresh()
-    return next(shim for node in linker.model.walk() for shim in node.shims)
+    return loaded_shim(linker.model.get_ref("mention"))
 
 
 def with_tensors(module: Any) -> Run:

@@ -53,7 +53,8 @@ def release_mapped(address: int, size: int) -> None:
     count = (address + size) // mmap.PAGESIZE - first
     advise = getattr(_c_library(), "madvise", None)
     if count > 0 and advise is not None and _is_unchanged(first, count):
-        start, length = first * mmap.PAGESIZE, count * mmap.PAGESIZE
+        start = first * mmap.PAGESIZE
+        length = count * mmap.PAGESIZE
         # A system that can't do it says so by a number: nothing has changed then.
         advise(ctypes.c_void_p(start), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
 

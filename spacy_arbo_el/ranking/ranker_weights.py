@@ -245,7 +245,8 @@ def share_among_equals(candidates: CandidateFeatures, assessment: Assessment) ->
 
     "Smith" may be John Smith or Jane Smith: the words are in both names, and no description,
     exemplar or frequency is in favour of either. An encoder prefers the one that it met more often,
-    which says little about the text. The order of candidates stays.
+    which says little about the text. Those that share keep their order; a candidate that does not
+    may come before them then.
     """
     log_shares = assessment.log_shares
     equal = equal_to_best(candidates, log_shares)
