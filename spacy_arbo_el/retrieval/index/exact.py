@@ -216,10 +216,8 @@ def nearest_in_numpy(
 
 
 def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:
-    if len(queries) <= FEW_QUERIES:
-        product = (vectors @ queries.T).T
-    else:
-        product = queries @ vectors.T
+    few = len(queries) <= FEW_QUERIES
+    product = (vectors @ queries.T).T if few else queries @ vectors.T
     if squares is None:
         return product
     return product.mul_(2).sub_(squares).sub_((queries * queries).sum(1)[:, None])
