@@ -38,7 +38,7 @@ class Discovery:
 
         [components.arbo_linker.discovery]
         @misc = "spacy-arbo-el.Discovery.v1"
-        threshold = 0.5
+        threshold = 0.7
         method = "weak"
 
     threshold: The probability that two mentions are the same entity which an edge must have, 0 to
@@ -54,7 +54,7 @@ class Discovery:
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
 
-    threshold: float = 0.5
+    threshold: float = 0.7
     n_neighbors: int = 4
     ngram_weight: float = 0.0
     method: str = "weak"
