@@ -206,9 +206,12 @@ TABLES = {
     ),
     "clusters": (
         "Clusters across documents",
-        "Mentions of dev, grouped without a knowledge base; distances are tuned on the training "
-        "set. *Unseen* scores the mentions of unseen entities. The vectors are those of `moleman` "
-        "for MedMentions, and for BC5CDR those of `linker` trained on NCBI.",
+        "4,000 mentions of dev, grouped without a knowledge base by the vectors of the default, "
+        "untrained. *As configured* has its threshold of 0.7, the same for all corpora; the other "
+        "distances, and the weight of n-grams, are tuned on 2,500 mentions of the corpus's training "
+        "set. *Unseen* scores the mentions of unseen entities. In the mean of 15 corpora, up to 4,000 "
+        "mentions of each, ARI is 74.9 and B³ 86.1 as configured, and 66.3 and 79.8 for equal "
+        "strings.",
     ),
 }
 
