@@ -266,3 +266,13 @@ class KeptResults:
                 return results
             self._rows.update(zip(new, results))
         return np.stack([self._rows[name] for name in named])
+
+    def mentions(
+        self, inputs: SpanInputs, encode: Callable[[SpanInputs], np.ndarray]
+    ) -> np.ndarray:
+        """Spans of mentions -> (n, width) float32, as ``encode`` gives them."""
+        return self.of(
+            "mentions",
+            inputs.keys(),
+            lambda new: encode(inputs.take(np.array(new, dtype=np.int64))),
+        )

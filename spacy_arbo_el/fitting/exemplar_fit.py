@@ -31,7 +31,7 @@ def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFi
     parts = []
     for others, part in divided(docs, len(fit.without)):
         with restored(linker, docs):
-            linker.feedback.add_exemplars(others)
+            linker.feedback.add_exemplars(others, linker.stages.kept)
             linker.refresh()
             found = AnnotatedMentions.retrieve(linker.stages, part)
             context = linker.stages.context

@@ -256,7 +256,7 @@ def _linked_in_ways(
         UNCHANGED: _held_out(linker, unchanged, part, linker.threshold),
         CALIBRATED: _held_out(linker, calibrated, part, fit.threshold),
     }
-    linker.feedback.add_exemplars(others)
+    linker.feedback.add_exemplars(others, unchanged.kept)
     found[EXEMPLARS] = _held_out(linker, unchanged, part, linker.threshold)
     found[BOTH] = _held_out(linker, beside.fitted.within(unchanged), part, beside.threshold)
     return found

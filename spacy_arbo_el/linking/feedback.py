@@ -109,17 +109,22 @@ class Feedback:
             self.datastore.changed()
             return True
 
-    def add_exemplars(self, docs: Iterable[Doc]) -> int:
+    def add_exemplars(self, docs: Iterable[Doc], kept: KeptResults | None = None) -> int:
         """Store each annotated mention of ``docs`` as an exemplar of its ``span.kb_id_``.
 
         An annotation takes the place of an earlier correction that says something else.
 
+        kept: Has vectors of mentions, and gets the others; None to encode them at the next
+            ``refresh``.
         RETURNS: How many are new.
         """
         batch = self.reader.read_docs(docs)
+        vectors = None
+        if kept is not None:
+            vectors = kept.mentions(batch.inputs, self.datastore.encoder.encode_mentions)
         with self.datastore.editing():
             before = len(self.datastore.exemplars)
-            self.datastore.add_exemplars(batch.records, batch.inputs)
+            self.datastore.add_exemplars(batch.records, batch.inputs, vectors)
             self.corrections.take_labels(batch.records)
             return len(self.datastore.exemplars) - before
 

@@ -93,13 +93,10 @@ class LinkingStages:
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
         """Spans of mentions -> (n, width) float32, prepared for comparing."""
-        encode = self.encoder.encode_mentions
         if self.kept is None:
-            vectors = encode(inputs)
+            vectors = self.encoder.encode_mentions(inputs)
         else:
-            vectors = self.kept.of(
-                "mentions", inputs.keys(), lambda new: encode(inputs.take(np.array(new, np.int64)))
-            )
+            vectors = self.kept.mentions(inputs, self.encoder.encode_mentions)
         return self.datastore.settings.similarity.prepare(vectors)
 
     def retrieve(
