@@ -153,8 +153,10 @@ class WordPieceTokenizer:
     def _have_letters(self, ids: np.ndarray) -> np.ndarray:
         distinct, place = np.unique(ids, return_inverse=True)
         names = self.tokenizer.convert_ids_to_tokens(distinct.tolist())
-        letters = [any(c.isalpha() for c in name) for name in names]
-        return (np.array(letters, dtype=bool) & (distinct != self.unknown))[place.reshape(-1)]
+        letters = np.array([any(c.isalpha() for c in name) for name in names], dtype=bool)
+        # The names of special tokens, such as markers of other mentions, are no text.
+        is_text = (distinct != self.unknown) & ~np.isin(distinct, self.specials)
+        return (letters & is_text)[place.reshape(-1)]
 
     def _mixed(self, texts: Sequence[str], encodings: Sequence[Any]) -> list[int]:
         """Find texts with unknown words in which letters and symbols stand side by side."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.contrib.papers.document_encoder import build_document_encoder
@@ -101,6 +101,8 @@ def test_a_document_that_fits_is_one_passage(tokenizer):
     assert spans == ["ovarian cancer", "brca1", "breast cancer"]
 
 
+# Unknown symbols are no text, even with the marker of another mention between them.
+@example((["中文 🙂 🙂"], np.array([0, 0]), np.array([[2, 6], [0, 4]])))
 @given(documents())
 def test_markers_stand_round_each_mention_and_nothing_else_changes(tokenizer, document):
     texts, text_of, offsets = document
