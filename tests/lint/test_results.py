@@ -14,7 +14,7 @@ ROWS = list(srsly.read_jsonl(BUILD["ROWS"]))
 def test_the_page_is_up_to_date_and_short():
     text = BUILD["PAGE"].read_text(encoding="utf8")
     assert text == BUILD["page"](ROWS), "Run python docs/build_results.py"
-    assert len(text.splitlines()) <= 355
+    assert len(text.splitlines()) <= 360
 
 
 def test_the_table_of_the_readme_is_up_to_date():
