@@ -177,7 +177,6 @@ def time_sweeps(size: int) -> dict:
     cases = {
         "undirected, with entities": (whole, {"method": "undirected"}),
         "mentions alone, weak": (alone, {"leftover": "weak"}),
-        "mentions alone, strong": (alone, {"leftover": "strong"}),
         "mentions alone, arborescence": (alone, {"leftover": "arborescence"}),
         "minimax, with entities": (whole, {"method": "minimax"}),
         "arborescence, with entities": (whole, {"method": "arborescence"}),
@@ -231,7 +230,7 @@ def main() -> None:
     options = parser.parse_args()
     small = neighbour_graph(200)
     for method in METHODS:  # compiles
-        for leftover in ("weak", "strong", "arborescence"):
+        for leftover in ("weak", "arborescence"):
             graph.sweep(*small, thresholds=[-0.5, -0.4], method=method, leftover=leftover)
         graph.link(*small, threshold=-0.5, method=method)
     parts = {

@@ -21,7 +21,7 @@ from ..retrieval.mention_search import nearest_in_document, usable
 from ..retrieval.similarity import Cosine, Similarity
 from .same_names import Distinct, Edges, name_edges, number_names
 
-METHODS = ("weak", "strong", "arborescence", "average")
+METHODS = ("weak", "arborescence", "average")
 # Number of columns that character n-grams are hashed to.
 N_HASHED = 256
 
@@ -48,8 +48,8 @@ class Discovery:
         of two mentions is ``1 - ngram_weight`` times the cosine of their vectors plus
         ``ngram_weight`` times the cosine of the n-grams of their surface forms. Raise it where
         names that are spelled differently are different things, such as genes.
-    method: "weak" or "strong" components, mention-only "arborescence" (§3.5 of the arborescence
-        paper), or "average" linkage: two clusters join while the mean similarity of their mentions
+    method: "weak" components, mention-only "arborescence" (§3.5 of the arborescence paper), or
+        "average" linkage: two clusters join while the mean similarity of their mentions
         is above the threshold.
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
@@ -191,7 +191,7 @@ class Discovery:
                 table = np.stack([names, np.unique(apart, return_inverse=True)[1].reshape(-1)])
                 names = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
         one, other, scores = name_edges(features, names, self.feature_similarity(similarity))
-        # In both directions, as strong components need them.
+        # In both directions, as arborescences need them.
         return (
             np.concatenate([edges[0], one, other]),
             np.concatenate([edges[1], other, one]),

@@ -1,15 +1,13 @@
 """Clusters of the mentions that no entity reaches."""
 
 import numpy as np
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from ..base.compiling import numba_jit
 from .edges import Graph, incoming
 from .linkage import find
 from .linking import arborescence_of, trace, weights_of
 
-LEFTOVERS = ("weak", "strong", "arborescence")
+LEFTOVERS = ("weak", "arborescence")
 
 
 @numba_jit()
@@ -26,14 +24,6 @@ def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndar
     for node in range(n_nodes):  # a label never exceeds its node: one pass flattens
         label[node] = label[label[node]]
     return label
-
-
-def strong_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Label strongly connected components: (n_nodes,) int32. The label is the smallest node."""
-    edges = coo_matrix((np.ones(len(source), np.bool_), (source, target)), (n_nodes, n_nodes))
-    _, number = connected_components(edges, connection="strong")
-    _, smallest, label = np.unique(number, return_index=True, return_inverse=True)
-    return smallest[label].astype(np.int32)
 
 
 @numba_jit()
@@ -83,15 +73,13 @@ def leftover_labels(graph: Graph, edges: np.ndarray, leftover: str) -> np.ndarra
     """Cluster mentions by some of the edges between them.
 
     edges: Indices of the edges that count.
-    leftover: "weak", "strong" or "arborescence".
+    leftover: "weak" or "arborescence".
     RETURNS: (M,) int32, one mention of each mention's cluster, the same for all of a cluster.
     """
     source = graph.source[edges] - graph.n_entities
     target = graph.target[edges] - graph.n_entities
     if leftover == "weak":
         return weak_labels(graph.n_mentions, source, target)
-    if leftover == "strong":
-        return strong_labels(graph.n_mentions, source, target)
     among = Graph(0, graph.n_mentions, source, target, graph.weight[edges])
     forest = arborescence_of(among, incoming(among, np.float32(np.inf)), rootless=True)
     return trace(0, forest.parent, weights_of(among, forest))[0]

@@ -3,7 +3,7 @@
 As the threshold λ rises, edges are added, and clusters of mentions can only grow: they nest. So one
 list of joins, each with the λ from which it holds, describes the clusters of all thresholds (see
 ``sweep``). Weak components and single linkage join by the edges that Kruskal's algorithm keeps.
-Strong components and mention-only arborescences need the procedures of this module.
+Mention-only arborescences need the contraction of this module.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.compiling import numba_jit
-from .components import strong_labels
 from .contraction import contract
 from .edges import NO_KEY, Graph, Incoming, edge_of
 from .linkage import find, linkage_edges
@@ -39,52 +38,6 @@ def linkage_joins(graph: Graph, threshold: np.float32) -> Joins:
     """
     kept = linkage_edges(graph, threshold)
     return Joins(graph.source[kept], graph.target[kept], graph.weight[kept])
-
-
-def strong_joins(graph: Graph, thresholds: np.ndarray) -> Joins:
-    """Joins of strong components, by divide and conquer. It takes O(E log T).
-
-    The components at the middle threshold divide the edges: those inside a component decide all
-    lower thresholds, those between components decide all higher ones.
-
-    thresholds: (T,) float32, ascending, the levels to distinguish.
-    """
-    parts: list[Joins] = []
-    usable = (graph.source != graph.target) & (graph.weight < np.inf)
-    edges = np.flatnonzero(usable & (graph.weight <= thresholds[-1]))
-    step = np.searchsorted(thresholds, graph.weight[edges]).astype(np.int64)
-    todo = [(0, len(thresholds), graph.source[edges], graph.target[edges], step)]
-    while todo:
-        low, high, source, target, step = todo.pop()
-        if low == high or not len(source):
-            continue
-        middle = (low + high) // 2
-        nodes, ends = np.unique(np.concatenate([source, target]), return_inverse=True)
-        a = ends[: len(source)].astype(np.int32)
-        b = ends[len(source) :].astype(np.int32)
-        allowed = step <= middle
-        label = strong_labels(len(nodes), a[allowed], b[allowed])
-        inside = label[a] == label[b]
-        todo.append((low, middle, source[inside], target[inside], step[inside]))
-        joined = np.flatnonzero(label != np.arange(len(nodes)))
-        level = np.full(len(joined), thresholds[middle], np.float32)
-        parts.append(
-            Joins(nodes[joined].astype(np.int32), nodes[label[joined]].astype(np.int32), level)
-        )
-        # At higher thresholds, a component counts as one node.
-        outside = ~inside
-        source = nodes[label[a[outside]]]
-        target = nodes[label[b[outside]]]
-        todo.append((middle + 1, high, source, target, step[outside]))
-    return _ascending(parts)
-
-
-def _ascending(parts: list[Joins]) -> Joins:
-    if not parts:
-        return Joins(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
-    a, b, level = (np.concatenate(column) for column in zip(*parts))
-    order = np.argsort(level, kind="stable")
-    return Joins(a[order], b[order], level[order])
 
 
 @numba_jit()

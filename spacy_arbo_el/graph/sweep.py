@@ -15,7 +15,7 @@ from .edges import (
     incoming,
     last_key,
 )
-from .levels import Joins, arborescence_joins, labels_at, linkage_joins, strong_joins
+from .levels import Joins, arborescence_joins, labels_at, linkage_joins
 from .linking import METHODS, arborescence_of, trace, weights_of
 
 
@@ -54,7 +54,7 @@ def sweep(
 
     thresholds: (T,) in the unit of the weights, in any order.
     leftover: How mentions that no entity reaches are clustered by the edges between them: as
-        "weak" or "strong" components, or as mention-only arborescences ("arborescence", §3.5).
+        "weak" components, or as mention-only arborescences ("arborescence", §3.5).
 
     The other arguments are those of ``link``, as are the errors.
     """
@@ -93,19 +93,18 @@ def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
         return roots
     # No edge joins a cluster without an entity to anything else, so the edges among the other
     # mentions make no difference to it.
-    joins = _joins_of_mentions(graph, thresholds, leftover)
+    joins = _joins_of_mentions(graph, thresholds)
     rest = labels_at(graph.n_mentions, joins, thresholds)
     return np.where(roots < graph.n_entities, roots, rest + np.int32(graph.n_entities))
 
 
-def _joins_of_mentions(graph: Graph, thresholds: np.ndarray, leftover: str) -> Joins:
+def _joins_of_mentions(graph: Graph, thresholds: np.ndarray) -> Joins:
+    """Those of mention-only arborescences."""
     n_entities, n_mentions, source, target, weight = graph
     edges = edges_between(graph, thresholds[-1])
     source = source[edges] - n_entities
     target = target[edges] - n_entities
     among = Graph(0, n_mentions, source, target, weight[edges])
-    if leftover == "strong":
-        return strong_joins(among, thresholds)
     return arborescence_joins(among, incoming(among, thresholds[-1]))
 
 

@@ -86,7 +86,7 @@ def test_strange_vectors_and_thresholds_are_sane(similarity, method, threshold):
         mixed, _ = grouped(range(4), vectors_of([0, kind, 0, kind]), nothing, discovery, similarity)
         assert len({mixed[1], mixed[3]} | set(mixed)) >= 3 and mixed[1] != mixed[3]
     same, _ = grouped(range(30), vectors_of([1] * 30), nothing, discovery, similarity)
-    if threshold == 0.0 and method != "strong":
+    if threshold == 0.0:
         assert set(same.tolist()) == {0}
     if threshold == 1.0:
         assert len(set(same.tolist())) == 30

@@ -123,7 +123,7 @@ def test_evidence_names_other_documents():
 
 def test_repeated_texts_have_one_id(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    linker.discovery = replace(linker.discovery, method="strong", threshold=1.0)
+    linker.discovery = replace(linker.discovery, threshold=1.0)
     docs = docs_of(nlp, NEW[:1] * 4)
     discovered = linker.corpus.discover(docs)
     assert clusters(docs) == discovered.ids * 4 and len(discovered[0].members) == 1
