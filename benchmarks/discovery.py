@@ -8,7 +8,7 @@ are those of this package, with edges from the 4 nearest mentions and between th
 those of scikit-learn and SciPy. All use the same vectors. With "n-grams", mentions are compared by
 character n-grams too, with a weight that is tuned. The threshold of each method is the one with the
 best adjusted Rand index on the last documents of the training set; "as configured" has that of the
-pipeline. There are three settings:
+pipeline. Labels of mentions do not count. There are three settings:
 
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
@@ -151,7 +151,7 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--part", type=int, default=2500, help="mentions of train to tune on")
     parser.add_argument("--mentions", type=int, default=0, help="mentions of dev; 0 for all")
-    parser.add_argument("--without", default="", help="methods to leave out, separated by commas")
+    parser.add_argument("--without", default="", help="methods to leave out, separated by ;")
     parser.add_argument("--output", type=Path, help="a JSON file of the first two settings")
     options = parser.parse_args()
     nlp = spacy.load(options.model)
@@ -160,7 +160,8 @@ def main() -> None:
     linker.encoder.require_ready(linker.name)
     train = list(read_docs(options.train, nlp.vocab))
     seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
-    behind = np.cumsum([len(list(linker.mentions.getter(doc))) for doc in reversed(train)])
+    mentions = ([s for s in linker.mentions.getter(doc) if gold_ids(s)] for doc in reversed(train))
+    behind = np.cumsum([len(spans) for spans in mentions])
     part = read(linker, train[-1 - int(np.searchsorted(behind, options.part)) :])
     dev = read(linker, read_docs(options.dev, nlp.vocab))
     dev = dev.take(np.arange(min(options.mentions or len(dev.gold), len(dev.gold))))
@@ -172,7 +173,7 @@ def main() -> None:
     least = linker.discovery.min_similarity(linker.calibration)
     configured = [by_graph(linker.discovery)], np.array([1 - least])
     for name, (methods, distances) in {**METHODS, "ours: as configured": configured}.items():
-        if name in options.without.split(","):
+        if name in options.without.split(";"):
             continue
         method, distance, _ = tuned(methods, distances, part)
         (labels,) = method(dev, np.array([distance]))

@@ -2,9 +2,10 @@
 
     python deer_context.py MODEL CORPUS.spacy
 
-Its Table 6: each mention is linked in its own text, in the text around another mention, and alone.
-R@1, and how many first candidates another text changes, of all mentions and of those whose surface
-form is a name of several entities.
+Its Table 6: each mention is linked in its own text, in the text around a mention of another
+document, and alone. R@1, and how many first candidates another text changes, of all mentions and
+of those whose surface form is a name of several entities. A mention that would be cut otherwise
+there, as in the middle of a word, is left out.
 
 Its Table 4: of the five entities nearest to each one with a description, the share with the same
 head word in theirs, such as "city" in "city in Ontario", beside that of five random ones.
@@ -13,10 +14,12 @@ head word in theirs, such as "city" in "city in Ontario", beside that of five ra
 import re
 import sys
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import spacy
+from entity_folds import interval
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -25,7 +28,9 @@ from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 
-NEAREST = 5
+NEAREST, SAMPLES = 5, 2000
+# The first candidate of a mention that is left out.
+LEFT_OUT = "left out"
 # What ends the head of a description.
 BEHIND_HEAD = re.compile(
     r"[,;(]| (?:of|in|by|from|for|on|at|and|that|which|who|with|to|near|about) "
@@ -36,13 +41,13 @@ def in_text(nlp: Language, before: str, mention: str, after: str, label: str) ->
     """A document with one mention."""
     doc = nlp.make_doc(before + mention + after)
     place = len(before), len(before) + len(mention)
-    doc.ents = [doc.char_span(*place, label=label, alignment_mode="expand")]
+    doc.ents = [span for span in [doc.char_span(*place, label=label)] if span is not None]
     return doc
 
 
 def first_candidates(nlp: Language, docs: list[Doc]) -> list[str]:
-    links = [doc.ents[0]._.arbo for doc in nlp.pipe(docs)]
-    return [next(iter(link.ids), "") for link in links]
+    links = [[span._.arbo for span in doc.ents] for doc in nlp.pipe(docs)]
+    return [next(iter(own[0].ids), "") if own else LEFT_OUT for own in links]
 
 
 def print_contexts(nlp: Language, path: Path) -> None:
@@ -55,7 +60,11 @@ def print_contexts(nlp: Language, path: Path) -> None:
     gold = np.array([span.kb_id_ for span in spans])
     named = Counter(name.lower() for entity in kb for name in {entity.title, *entity.aliases})
     shared = np.array([named[span.text.lower()] > 1 for span in spans])
-    shuffled = np.random.default_rng(0).permutation(len(spans)).tolist()
+    documents = [doc for doc, _ in groupby(spans, key=lambda span: span.doc)]
+    # Half of the documents away, so that no mention meets its own text.
+    other = dict(zip(documents, documents[len(documents) // 2 :] + documents))
+    around = {span.doc: number for number, span in enumerate(spans)}
+    shuffled = [around[other[span.doc]] for span in spans]
     ways = {
         "its own": [in_text(nlp, *text) for text in texts],
         "another's": [
@@ -65,11 +74,17 @@ def print_contexts(nlp: Language, path: Path) -> None:
         "none": [in_text(nlp, "", text[1], "", text[3]) for text in texts],
     }
     firsts = {way: np.array(first_candidates(nlp, docs)) for way, docs in ways.items()}
-    for which, rows in (("all", np.ones(len(spans), dtype=bool)), ("namesakes", shared)):
-        right = {way: (first == gold)[rows].mean() for way, first in firsts.items()}
+    read = np.all([first != LEFT_OUT for first in firsts.values()], axis=0)
+    for which, rows in (("all", read), ("namesakes", read & shared)):
+        right = {way: (first == gold)[rows].astype(float) for way, first in firsts.items()}
         changed = (firsts["its own"] != firsts["another's"])[rows].mean()
-        cells = ", ".join(f"{way} {share:.3f}" for way, share in right.items())
-        print(f"R@1 by text, {rows.sum()} mentions ({which}): {cells}; changed {changed:.3f}")
+        cells = ", ".join(f"{way} {100 * hits.mean():.1f}" for way, hits in right.items())
+        gains = right["its own"] - right["another's"]
+        low, high = interval(gains, np.arange(len(gains)), SAMPLES)
+        print(f"R@1 by text, {rows.sum()} of {len(spans)} mentions ({which}): {cells}")
+        gained = f"{100 * gains.mean():.1f} ({100 * low:.1f} to {100 * high:.1f})"
+        print(f"  its own less another's: {gained}")
+        print(f"  another's text changes {100 * changed:.1f} % of the first candidates")
 
 
 def head_word(description: str) -> str:
@@ -88,7 +103,7 @@ def print_neighbours(kb: ArboKB) -> None:
     drawn = np.random.default_rng(0).integers(len(entities), size=nearest.shape)
     same, random = ((heads[rows] == heads[:, None]).mean() for rows in (nearest, drawn))
     print(f"{len(entities)} entities: same head word {same:.3f}, of random ones {random:.3f}")
-    for row in range(0, len(entities), len(entities) // 5):
+    for row in range(0, len(entities), max(len(entities) // 5, 1)):
         names = [entities[i].title for i in nearest[row]]
         print(f"- {entities[row].title}: {', '.join(names)}")
 

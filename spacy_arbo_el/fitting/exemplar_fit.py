@@ -19,7 +19,7 @@ def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFi
     """The same fit, but with rerankers that have learned to rank beside exemplars.
 
     Each part is searched with the mentions of the other parts as exemplars, as new documents will
-    be with all of them. To learn without exemplars costs 2.9 points of R@1 with 592 documents of
+    be with all of them. To learn without exemplars costs some 3 points of R@1 with 592 documents of
     NCBI; with 35 and 120 of them it makes no difference. The linker is unchanged.
 
     docs: Those of the fit, in the same order.

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.calibration import Calibration
+from spacy_arbo_el.base.calibration import Calibration, similarity_at
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery, group_mentions
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
@@ -21,6 +22,18 @@ def vectors_of(kinds, width=4):
     vectors[4] = vectors[5] + 1e-6
     vectors[6:9] = np.array([0.0, np.nan, np.inf])[:, None]
     return vectors[np.array(kinds, dtype=np.int64)]
+
+
+def test_the_defaults_of_the_component_are_those_of_the_class():
+    assert spacy.blank("en").add_pipe("arbo_linker").discovery == Discovery()
+
+
+@pytest.mark.parametrize("probability, groups", [(0.6, 3), (0.75, 1)])
+def test_by_default_a_chain_holds_from_a_probability_of_70_percent_on(probability, groups):
+    angle = np.arccos(similarity_at(probability, Calibration().same_new_entity))
+    vectors = np.array([[np.cos(i * angle), np.sin(i * angle)] for i in range(3)], np.float32)
+    found = Discovery().group(vectors, Cosine(), Calibration())
+    assert len(set(found.tolist())) == groups
 
 
 def sets_of(numbers, groups, known):

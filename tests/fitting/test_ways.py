@@ -49,6 +49,21 @@ def test_exemplars_teach_what_names_do_not_say_and_the_linker_stays_as_it_is(pla
     assert all(len(way.outcomes) == len(NICKNAMES) for way in comparison.ways)
 
 
+def test_no_mention_is_encoded_twice(plain, monkeypatch):
+    linker = find_linker(plain)
+    linker.refresh()
+    encode = linker.encoder.encode_mentions
+    keys = []
+
+    def counted(inputs):
+        keys.extend(inputs.keys())
+        return encode(inputs)
+
+    monkeypatch.setattr(linker.encoder, "encode_mentions", counted)
+    compare_ways(linker, docs_of(plain, NICKNAMES), folds=3)
+    assert keys and len(keys) == len(set(keys))
+
+
 def test_documents_that_are_exemplars_already_are_held_out_too(plain):
     """Otherwise each mention would find itself, and a pipeline without any use would look best."""
     docs = docs_of(plain, [f"The [Nickname{i}|planet] is bright." for i in range(4)])

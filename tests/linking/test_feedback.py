@@ -7,9 +7,11 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import load_model_from_config
 
+from spacy_arbo_el.encoders.inputs import KeptResults
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linking.feedback import key_of
 
+from ..floats import assert_same_vectors
 from ..linker.conftest import build, build_bundled
 from ..linker.world import ENTITIES, annotated, without_links
 
@@ -43,6 +45,25 @@ def each_kind(request):
 @pytest.fixture
 def nlp():
     return build()
+
+
+@pytest.mark.parametrize("fingerprint", [None, "another encoder"])
+def test_exemplars_with_kept_vectors_are_those_that_are_encoded(nlp, fingerprint):
+    plain, kept = nlp.get_pipe("arbo_linker"), build().get_pipe("arbo_linker")
+    docs = [annotated(nlp, text) for text in (TEXT, OTHER, TEXT)]
+    for linker in (plain, kept):
+        linker.feedback.add_exemplars(docs[:1])
+        linker.refresh()
+    if fingerprint:
+        kept.exemplars.fingerprint = fingerprint
+    results = KeptResults()
+    for some in ([], docs):
+        plain.feedback.add_exemplars(some)
+        kept.feedback.add_exemplars(some, results)
+    for linker in (plain, kept):
+        linker.refresh()
+    assert kept.exemplars.records == plain.exemplars.records
+    assert_same_vectors(kept.exemplars.vectors, plain.exemplars.vectors)
 
 
 @pytest.mark.slow

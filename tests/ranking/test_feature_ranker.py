@@ -12,6 +12,7 @@ from spacy_arbo_el.base.arrays import TopK
 from spacy_arbo_el.base.calibration import Calibration, probability
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import MentionBatch, MentionRecord
+from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.decisions import Clustering, Independent
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker, feature_ranker
@@ -390,6 +391,24 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
     assert (best == correct[rows].argmax(axis=1)).mean() > 0.8
     mean = np.mean([weights.scores(candidates) for weights in one.parts], axis=0)
     np.testing.assert_allclose(one.whole.scores(candidates), mean, atol=1e-3)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("mentions", [1, 7, 30])
+def test_blocks_of_mentions_make_no_difference_to_a_network(monkeypatch, begun, mentions):
+    rng = np.random.default_rng(6)
+    candidates = random_candidates(rng, 30)
+    labelled = Labelled(candidates, first_feature_decides(candidates), rng.random(30))
+    standards = ranker_fit.standards_of(candidates)
+    start = ranker_fit.train_network(labelled, standards, 1) if begun else 0
+    # One step: rounding grows with them.
+    monkeypatch.setattr(ranker_fit, "MAX_STEPS", 1)
+    whole = ranker_fit.train_network(labelled, standards, start)
+    monkeypatch.setattr(ranker_fit, "BLOCK", mentions * 6 * ranker_fit.HIDDEN)
+    in_blocks = ranker_fit.train_network(labelled, standards, start)
+    np.testing.assert_allclose(
+        in_blocks.scores(candidates), whole.scores(candidates), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_few_mentions_change_little_what_fitting_starts_from():

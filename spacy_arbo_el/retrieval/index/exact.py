@@ -25,7 +25,8 @@ MARGIN = 16
 # How many at most, where more and more are nearly as similar as the last of the wanted ones.
 MAX_WIDE = 8192
 
-# So few queries are multiplied from the right, which took half the time with two to six of them.
+# For so few queries, vectors are multiplied by queries and not queries by vectors, which took half
+# the time with two to six of them, and as much with one and seven.
 FEW_QUERIES = 7
 
 # Similarities computed at a time: 64 MB on a CPU, 1 GB on a GPU.

@@ -24,14 +24,15 @@ def slowly(queries, vectors, k, metric, allowed):
 
 
 @contextlib.contextmanager
-def small_blocks(n):
-    """Blocks of two queries."""
-    before = exact.BLOCK["cpu"]
+def small_blocks(n, few):
+    """Blocks of two queries, which are few or many."""
+    before = exact.BLOCK["cpu"], exact.FEW_QUERIES
     exact.BLOCK["cpu"] = 2 * max(n, 1)
+    exact.FEW_QUERIES = few
     try:
         yield
     finally:
-        exact.BLOCK["cpu"] = before
+        exact.BLOCK["cpu"], exact.FEW_QUERIES = before
 
 
 @given(
@@ -40,8 +41,9 @@ def small_blocks(n):
     metric=st.sampled_from(["ip", "l2"]),
     left_out=st.sampled_from(["none", "rows", "pairs"]),
     in_torch=st.booleans(),
+    few=st.integers(0, 2),
 )
-def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, in_torch):
+def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, in_torch, few):
     (m, n, k), rng = sizes, np.random.default_rng(seed)
     # Small whole numbers: ties, and no rounding.
     queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
@@ -53,7 +55,7 @@ def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, in_
         exact.forbid_mask(mask)(scores, start)
         exact.forbid_pairs(*np.nonzero(pairs))(scores, start)
 
-    with small_blocks(n):
+    with small_blocks(n, few):
         if in_torch:
             nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
         else:
