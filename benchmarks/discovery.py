@@ -2,6 +2,7 @@
 
     python benchmarks/discovery.py MODEL TRAIN.spacy DEV.spacy [--part 2500] [--mentions 4000]
         [--output SCORES.json]
+    python benchmarks/discovery.py MODEL --thresholds CORPUS.spacy [CORPUS.spacy ...]
 
 The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
 are those of this package, with edges from the 4 nearest mentions and between those of one name, and
@@ -13,10 +14,14 @@ pipeline. Labels of mentions do not count. There are three settings:
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
 UNSEEN ONLY: Only the latter are clustered and scored.
+
+With --thresholds, about 4,000 mentions of each corpus, or all, are clustered at several
+probabilities that two mentions are the same entity, beside equal strings; nothing is tuned.
 """
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +32,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
+from spacy.tokens import Doc
 
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
@@ -109,6 +115,8 @@ def by_string(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
 
 # The distances to try: none, and many.
 NONE, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 40)
+# Probabilities, and about how many mentions of a corpus they are compared on.
+THRESHOLDS, MOST = (0.3, 0.5, 0.7, 0.8, 0.9), 4000
 OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
 
 
@@ -145,10 +153,43 @@ def tuned(
     return method, distance, score
 
 
+def scored(gold: np.ndarray, labels: np.ndarray) -> list[float]:
+    """Adjusted Rand index and B³."""
+    numbers = (np.unique(one, return_inverse=True)[1] for one in (gold, labels))
+    return [adjusted_rand_score(gold, labels), b_cubed(*numbers)[2]]
+
+
+def compare_thresholds(linker, corpora: list[Path]) -> None:
+    """Print scores of corpora by threshold, and their means."""
+    least = np.array(
+        [
+            replace(linker.discovery, threshold=one).min_similarity(linker.calibration)
+            for one in THRESHOLDS
+        ]
+    )
+    print("ARI and B³ of equal strings, and at", ", ".join(f"{one:g}" for one in THRESHOLDS))
+    table = []
+    for path in corpora:
+        docs: list[Doc] = []
+        for doc in read_docs(path, linker.vocab):
+            if sum(len(one.ents) for one in docs) < MOST:
+                docs.append(doc)
+        mentions = read(linker, docs)
+        gold = np.array(mentions.gold)
+        (strings,) = by_string(mentions, NONE)
+        found = by_graph(linker.discovery)(mentions, 1 - least)
+        table.append([scored(gold, labels) for labels in (strings, *found)])
+        shown = np.round(100 * np.array(table[-1]), 1).tolist()
+        print(path.stem, len(gold), shown, flush=True)
+    print("mean", np.round(100 * np.mean(table, axis=0), 1).tolist())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("model", "train", "dev"):
-        parser.add_argument(name, type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("train", type=Path, nargs="?")
+    parser.add_argument("dev", type=Path, nargs="?")
+    parser.add_argument("--thresholds", type=Path, nargs="+", help="corpora to compare them on")
     parser.add_argument("--part", type=int, default=2500, help="mentions of train to tune on")
     parser.add_argument("--mentions", type=int, default=0, help="mentions of dev; 0 for all")
     parser.add_argument("--without", default="", help="methods to leave out, separated by ;")
@@ -158,6 +199,9 @@ def main() -> None:
     linker = find_linker(nlp)
     # A pipeline that never linked has no weights; its entities need not be encoded.
     linker.encoder.require_ready(linker.name)
+    if options.thresholds:
+        compare_thresholds(linker, options.thresholds)
+        return
     train = list(read_docs(options.train, nlp.vocab))
     seen = {"|".join(sorted(gold_ids(s))) for doc in train for s in linker.mentions.getter(doc)}
     mentions = ([s for s in linker.mentions.getter(doc) if gold_ids(s)] for doc in reversed(train))
@@ -185,9 +229,7 @@ def main() -> None:
             (only,) = method(dev.take(unseen), np.array([distance]))
             settings += [(gold[unseen], labels[unseen]), (gold[unseen], only)]
         for expected, predicted in settings:
-            numbers = (np.unique(one, return_inverse=True)[1] for one in (expected, predicted))
-            b3_f = b_cubed(*numbers)[2]
-            scores += [adjusted_rand_score(expected, predicted), b3_f]
+            scores += scored(expected, predicted)
         rows[name] = dict(zip(("ari", "b3", "ari_unseen", "b3_unseen"), scores))
         cells = [f"{score:.3f}" for score in scores]
         cells += ["–"] * (6 - len(cells))
