@@ -22,6 +22,7 @@ PLAIN = {
         },
     },
     "reranker": {"@misc": "spacy-arbo-el.BestEvidence.v1"},
+    "discovery": {"@misc": "spacy-arbo-el.Discovery.v1", "threshold": 0.5},
     "objective": {
         "@misc": "spacy-arbo-el.Objective.v1",
         "positives": {"@misc": "spacy-arbo-el.ArborescencePositives.v1", "with_entity": False},
