@@ -171,4 +171,15 @@ def _is_entry(entry: Any, number: int) -> bool:
         and are_texts(entry)
         and all(isinstance(entry.get(name), str) for name in ("action", "at"))
         and entry.get("n") == number
+        # What is not equal to itself, as NaN, would differ from what a later discovery has.
+        and _has_no_fractions(entry)
     )
+
+
+def _has_no_fractions(value: Any) -> bool:
+    """True where no number in a value of JSON is a float: entries count and name, and no more."""
+    if isinstance(value, dict):
+        return all(map(_has_no_fractions, value.values()))
+    if isinstance(value, list):
+        return all(map(_has_no_fractions, value))
+    return not isinstance(value, float)
