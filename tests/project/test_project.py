@@ -14,7 +14,7 @@ import srsly
 from weasel.util.config import substitute_project_variables
 
 from spacy_arbo_el.base.calibration import Calibration
-from spacy_arbo_el.config_sources import FOLDER, SYSTEMS
+from spacy_arbo_el.config_sources import SOURCES, SYSTEMS
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
@@ -42,7 +42,7 @@ def run_in_process(name, folder, **variables):
             words = shlex.split(line)
             if words[:4] == ["python", "-m", "spacy", "arbo"]:
                 printed.append(run(*words[4:]))
-            elif words[:2] == ["python", "-m"]:
+            elif words[1] in ("-m", "-c"):
                 done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True)
                 assert done.returncode == 0, done.stderr
             else:
@@ -111,7 +111,7 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
 def test_unlabelled_workflow_on_own_data(encoder, tmp_path):
     """A knowledge base and raw text become a calibrated pipeline that has all names."""
     shutil.copy(ROOT / "project.yml", tmp_path)
-    config = (FOLDER / "silver.cfg").read_text(encoding="utf8")
+    config = SOURCES["silver"].read_text(encoding="utf8")
     assert "max_steps = 150" in config
     config = config.replace("max_steps = 150", "max_steps = 2")
     (tmp_path / "short.cfg").write_text(config, encoding="utf8")
@@ -151,7 +151,7 @@ def experiments(tmp_path_factory):
     shutil.copytree(ROOT / "configs", root / "configs")
     folder = root / "experiments"
     folder.mkdir()
-    for name in ("project.yml", "configs.py", "readers.py", "baselines.py"):
+    for name in ("project.yml", "configs.py", "readers.py", "baselines.py", "held_out.py"):
         shutil.copy(ROOT / "experiments" / name, folder)
     data = folder / "small"
     for name in ("ncbi_disease", "bc5cdr", "medic_half"):
@@ -167,6 +167,7 @@ def experiments(tmp_path_factory):
         json.dumps({i: [i] for i in IDS.values()})
     )
     (data / "medic_half" / "test_pmids.txt").write_text("1000\n")
+    (folder / "metrics").mkdir()
     return folder
 
 
