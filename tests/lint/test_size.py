@@ -28,7 +28,7 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "lines of the core": Limit(39_490, 34_500, 800),
+    "lines of the core": Limit(39_500, 34_500, 800),
     "lines of contrib/": Limit(14_000, 11_900, 400),
     "lines of tests/": Limit(32_420, 26_500, 800),
     "packed assignments, a, b = x, y": Limit(50, 50, 40),
