@@ -20,7 +20,7 @@ probabilities that two mentions are the same entity, beside equal strings; nothi
 """
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -116,7 +116,8 @@ def by_string(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
 # The distances to try: none, and many.
 NONE, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 40)
 # Probabilities, and about how many mentions of a corpus they are compared on.
-THRESHOLDS, MOST = (0.3, 0.5, 0.7, 0.8, 0.9), 4000
+THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.9)
+MOST = 4000
 OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
 
 
@@ -159,6 +160,16 @@ def scored(gold: np.ndarray, labels: np.ndarray) -> list[float]:
     return [adjusted_rand_score(gold, labels), b_cubed(*numbers)[2]]
 
 
+def first_docs(docs: Iterable[Doc]) -> Iterator[Doc]:
+    """The documents up to the one with the mention of number ``MOST``."""
+    count = 0
+    for doc in docs:
+        yield doc
+        count += len(doc.ents)
+        if count >= MOST:
+            return
+
+
 def compare_thresholds(linker, corpora: list[Path]) -> None:
     """Print scores of corpora by threshold, and their means."""
     least = np.array(
@@ -170,11 +181,7 @@ def compare_thresholds(linker, corpora: list[Path]) -> None:
     print("ARI and B³ of equal strings, and at", ", ".join(f"{one:g}" for one in THRESHOLDS))
     table = []
     for path in corpora:
-        docs: list[Doc] = []
-        for doc in read_docs(path, linker.vocab):
-            if sum(len(one.ents) for one in docs) < MOST:
-                docs.append(doc)
-        mentions = read(linker, docs)
+        mentions = read(linker, first_docs(read_docs(path, linker.vocab)))
         gold = np.array(mentions.gold)
         (strings,) = by_string(mentions, NONE)
         found = by_graph(linker.discovery)(mentions, 1 - least)
@@ -195,6 +202,8 @@ def main() -> None:
     parser.add_argument("--without", default="", help="methods to leave out, separated by ;")
     parser.add_argument("--output", type=Path, help="a JSON file of the first two settings")
     options = parser.parse_args()
+    if options.dev is None and not options.thresholds:
+        parser.error("TRAIN.spacy and DEV.spacy are needed, or --thresholds")
     nlp = spacy.load(options.model)
     linker = find_linker(nlp)
     # A pipeline that never linked has no weights; its entities need not be encoded.

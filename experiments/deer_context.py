@@ -28,7 +28,8 @@ from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 
-NEAREST, SAMPLES = 5, 2000
+NEAREST = 5
+SAMPLES = 2000
 # The first candidate of a mention that is left out.
 LEFT_OUT = "left out"
 # What ends the head of a description.

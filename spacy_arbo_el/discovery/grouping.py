@@ -49,8 +49,8 @@ class Discovery:
         ``ngram_weight`` times the cosine of the n-grams of their surface forms. Untrained, it
         improves the groups of MedMentions, and makes most others worse.
     method: "weak" components, mention-only "arborescence" (§3.5 of the arborescence paper), or
-        "average" linkage: two clusters join while the mean similarity of their mentions
-        is above the threshold.
+        "average" linkage: two clusters join while the mean similarity of their mentions is above
+        the threshold.
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
 

@@ -93,19 +93,19 @@ def _nested(graph: Graph, thresholds: np.ndarray, leftover: str) -> np.ndarray:
         return roots
     # No edge joins a cluster without an entity to anything else, so the edges among the other
     # mentions make no difference to it.
-    joins = _joins_of_mentions(graph, thresholds)
+    joins = _joins_of_mentions(graph, thresholds[-1])
     rest = labels_at(graph.n_mentions, joins, thresholds)
     return np.where(roots < graph.n_entities, roots, rest + np.int32(graph.n_entities))
 
 
-def _joins_of_mentions(graph: Graph, thresholds: np.ndarray) -> Joins:
-    """Those of mention-only arborescences."""
+def _joins_of_mentions(graph: Graph, threshold: np.float32) -> Joins:
+    """Those of mention-only arborescences, up to a threshold."""
     n_entities, n_mentions, source, target, weight = graph
-    edges = edges_between(graph, thresholds[-1])
+    edges = edges_between(graph, threshold)
     source = source[edges] - n_entities
     target = target[edges] - n_entities
     among = Graph(0, n_mentions, source, target, weight[edges])
-    return arborescence_joins(among, incoming(among, thresholds[-1]))
+    return arborescence_joins(among, incoming(among, threshold))
 
 
 def _directed(graph: Graph, thresholds: np.ndarray, method: str, leftover: str) -> np.ndarray:
