@@ -163,13 +163,14 @@ class _Training:
         writer = _PipelineWriter(self.nlp, self.settings, self.output)
         with self.nlp.select_pipes(disable=frozen):
             log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
-        info: dict[str, Any] = {"checkpoints": [], "step": checkpoint.step if checkpoint else 0}
+        # A run that was killed in its last evaluation has no step left, but that evaluation.
+        info: dict[str, Any] = {"losses": {}, "step": checkpoint.step if checkpoint else 0}
         try:
             info = self._save_each(steps, loop, writer, limited, log_step) or info
         finally:
             finalize_logger()
         is_rough = limited.among or divides(self.settings)
-        if is_rough and info["checkpoints"]:
+        if is_rough and loop.evaluations:
             writer.evaluate_all(self.dev_corpus, info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"

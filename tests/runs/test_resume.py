@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import random
 import shutil
+import signal
 import sys
 import time
 import warnings
@@ -166,6 +168,23 @@ def test_killed_and_resumed_training_loses_nothing(overrides, attacks, tmp_path,
         assert len(list(output.iterdir())) == 3, kills
         shutil.rmtree(output)
     print(f"{killed} kills in {rounds} trainings")
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_after_its_last_step_gets_its_last_evaluation(
+    overrides, tmp_path, monkeypatch
+):
+    more = {"training.max_epochs": 1, "training.eval_frequency": 7}
+    settings = settings_of("plain", {**overrides, **more})
+    train_in_process(tmp_path / "whole", settings)
+    with monkeypatch.context() as patched:
+        writer = "spacy_arbo_el.runs.loop._PipelineWriter.evaluate_all"
+        patched.setattr(writer, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
+        assert train_in_process(tmp_path / "killed", settings) is None
+    train_in_process(tmp_path / "killed", settings, resume=True)
+    for model in ("model-best", "model-last"):
+        metas = [trained(tmp_path / run / model)[2] for run in ("whole", "killed")]
+        assert without_losses(metas[0]) == without_losses(metas[1])
 
 
 @pytest.mark.slow
