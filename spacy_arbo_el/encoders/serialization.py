@@ -55,10 +55,12 @@ def dump_transformer(
     tokenizer: PreTrainedTokenizerBase,
     transformer: torch.nn.Module,
     scales: Scales | None = None,
+    earlier: Scales | None = None,
 ) -> bytes:
     """All as bytes.
 
     scales: Of 8-bit layers, if they are known.
+    earlier: Those before training, if the weights are in training.
     """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
@@ -75,15 +77,16 @@ def dump_transformer(
         "tokenizer": files,
         "state": safetensors.torch.save(state),
     }
-    if scales is not None:
-        message["scales"] = safetensors.torch.save(dict(scales))
+    for key, tensors in (("scales", scales), ("earlier", earlier)):
+        if tensors is not None:
+            message[key] = safetensors.torch.save(dict(tensors))
     return srsly.msgpack_dumps(message)
 
 
 def load_transformer(
     message: Mapping[str, Any], attention: str | None
-) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None]:
-    """Unpack the result of ``dump_transformer``.
+) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None, Scales | None]:
+    """Unpack the result of ``dump_transformer``: what it was given.
 
     Raises ValueError where it is anything else.
 
@@ -92,7 +95,10 @@ def load_transformer(
     config = _read_config(message["config"])
     try:
         state = safetensors.torch.load(message["state"])
-        scales = safetensors.torch.load(message["scales"]) if "scales" in message else None
+        scales, earlier = (
+            safetensors.torch.load(message[key]) if key in message else None
+            for key in ("scales", "earlier")
+        )
     except (safetensors.SafetensorError, TypeError, ValueError) as error:
         raise ArboError(Errors.E202.format(problem=error)) from None
     _check_size(config, state)
@@ -104,7 +110,7 @@ def load_transformer(
         transformer.load_state_dict(state)
     except RuntimeError as error:
         raise ArboError(Errors.E202.format(problem=error)) from None
-    return tokenizer, transformer, scales
+    return tokenizer, transformer, scales, earlier
 
 
 def _read_config(values: Any) -> PretrainedConfig:

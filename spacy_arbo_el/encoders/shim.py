@@ -87,18 +87,21 @@ class EncoderShim(HFShim):
         tokenizer: PreTrainedTokenizerBase,
         transformer: torch.nn.Module,
         scales: Scales | None = None,
+        earlier: Scales | None = None,
     ) -> None:
         """Put tokenizer and weights in place, on thinc's current device.
 
         scales: Of 8-bit layers, if they are known.
+        earlier: Those before training, for weights that are in training.
         """
-        if scales is not None and not scales_fit(transformer, scales):
-            raise ArboError(Errors.E202.format(problem="the scales of its 8-bit layers"))
+        for known in (scales, earlier):
+            if known is not None and not scales_fit(transformer, known):
+                raise ArboError(Errors.E202.format(problem="the scales of its 8-bit layers"))
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
         self._word_pieces = None
         self._is_trained = False
-        self._quantized = _Quantized(scales)
+        self._quantized = _Quantized(scales, earlier)
         self.position_limit = find_position_limit(transformer)
 
     def autocast(self, training: bool = False) -> torch.autocast:
@@ -139,8 +142,7 @@ class EncoderShim(HFShim):
         """Predict with 8-bit layers again, until the next update."""
         if self._is_trained:
             self._is_trained = False
-            before = self._quantized
-            self._quantized = _Quantized(earlier=before.scales or before.earlier)
+            self._quantized = self._quantized.after_training()
 
     def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
         """Run a training pass (dropout on) without keeping activations."""
@@ -183,8 +185,10 @@ class EncoderShim(HFShim):
     def to_bytes(self) -> bytes:
         if not self.is_loaded:
             return srsly.msgpack_dumps({"config": {}})
-        scales = None if self._is_trained else self._quantized.scales
-        return dump_transformer(self.tokenizer, self._model, scales)
+        quantized = self._quantized
+        if self._is_trained:
+            quantized = quantized.after_training()
+        return dump_transformer(self.tokenizer, self._model, quantized.scales, quantized.earlier)
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderShim":
         message = srsly.msgpack_loads(bytes_data)
@@ -205,6 +209,9 @@ class _Quantized:
         self.earlier = earlier
         self._module: torch.nn.Module | None = None
         self._making = ForkableLock()
+
+    def after_training(self) -> "_Quantized":
+        return _Quantized(earlier=self.scales or self.earlier)
 
     def of(self, transformer: torch.nn.Module, tokenizer: WordPieceTokenizer) -> torch.nn.Module:
         with self._making:

@@ -268,6 +268,7 @@ class _PipelineWriter:
         """
         with self._as_saved():
             for linker in linkers_of(self.nlp).values():
+                linker.encoder.end_training()
                 linker.refresh()
             score, scores = create_evaluation(self.nlp, corpus, self.settings)()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)

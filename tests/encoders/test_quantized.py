@@ -161,6 +161,14 @@ def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tin
     tower.begin_update(inputs)
     encoder.end_training()
     assert first and shim_of(tower)._quantized.earlier is first
+    # A checkpoint has them too.
+    tower.begin_update(inputs)
+    again = shim_of(tower.copy().from_bytes(tower.to_bytes()))._quantized
+    assert again.scales is None
+    assert {name: one.tolist() for name, one in again.earlier.items()} == {
+        name: one.tolist() for name, one in first.items()
+    }
+    encoder.end_training()
     rounded = tower.predict(inputs)
     assert not np.array_equal(rounded, trained) and not np.array_equal(rounded, before)
     assert cosines(rounded, trained).mean() > 0.99

@@ -175,7 +175,7 @@ def test_a_run_that_was_killed_after_its_last_step_gets_its_last_evaluation(
     overrides, tmp_path, monkeypatch
 ):
     more = {"training.max_epochs": 1, "training.eval_frequency": 7}
-    settings = settings_of("plain", {**overrides, **more})
+    settings = settings_of("averages", {**overrides, **more})
     train_in_process(tmp_path / "whole", settings)
     with monkeypatch.context() as patched:
         writer = "spacy_arbo_el.runs.loop._PipelineWriter.evaluate_all"
@@ -183,8 +183,10 @@ def test_a_run_that_was_killed_after_its_last_step_gets_its_last_evaluation(
         assert train_in_process(tmp_path / "killed", settings) is None
     train_in_process(tmp_path / "killed", settings, resume=True)
     for model in ("model-best", "model-last"):
-        metas = [trained(tmp_path / run / model)[2] for run in ("whole", "killed")]
-        assert without_losses(metas[0]) == without_losses(metas[1])
+        whole, killed = (spacy.load(tmp_path / run / model) for run in ("whole", "killed"))
+        assert without_losses(whole.meta) == without_losses(killed.meta)
+        vectors = [nlp.get_pipe("arbo_linker").exemplars.vectors for nlp in (whole, killed)]
+        np.testing.assert_array_equal(*vectors)
 
 
 @pytest.mark.slow
