@@ -81,12 +81,12 @@ def main() -> None:
     linker.refresh()
     # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
-    graph.sweep(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32), np.zeros(1))
+    graph.cluster(2, np.array([0]), np.array([1]), np.array([0.0], np.float32), np.zeros(1))
     seconds: dict[str, float] = {}
     start = time.perf_counter()
     with (
         timed(seconds, grouping, "nearest_in_corpus"),
-        timed(seconds, grouping.graph, "sweep"),
+        timed(seconds, grouping.graph, "cluster"),
     ):
         new_entities = linker.corpus.discover(docs)
     discovered = time.perf_counter() - start

@@ -6,10 +6,9 @@
 
 The mentions of all documents are clustered by their vectors, without a knowledge base. The methods
 are those of this package, with edges from the 4 nearest mentions and between those of one name, and
-those of scikit-learn and SciPy. All use the same vectors. With "n-grams", mentions are compared by
-character n-grams too, with a weight that is tuned. The threshold of each method is the one with the
-best adjusted Rand index on the last documents of the training set; "as configured" has that of the
-pipeline. Labels of mentions do not count. There are three settings:
+those of scikit-learn and SciPy. All use the same vectors. The threshold of each method is the one
+with the best adjusted Rand index on the last documents of the training set; "as configured" has
+that of the pipeline. Labels of mentions do not count. There are three settings:
 
 ALL: All mentions are clustered and scored.
 ALL/UNSEEN: All mentions are clustered. Those of entities without a training mention are scored.
@@ -37,7 +36,6 @@ from spacy.tokens import Doc
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
 from spacy_arbo_el.fitting.thresholds import b_cubed
-from spacy_arbo_el.fitting.tuning import NGRAM_WEIGHTS
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine
@@ -78,9 +76,8 @@ Method = Callable[[Mentions, np.ndarray], list[np.ndarray]]
 
 def by_graph(discovery: Discovery) -> Method:
     def cluster(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
-        features = discovery.features(mentions.vectors, mentions.normalized)
         names = np.unique(mentions.normalized, return_inverse=True)[1]
-        return list(discovery.sweep(features, Cosine(), 1 - distances, names))
+        return list(discovery.sweep(mentions.vectors, Cosine(), 1 - distances, names))
 
     return cluster
 
@@ -118,40 +115,26 @@ NONE, MANY = np.array([0.5]), np.linspace(0.02, 0.8, 40)
 # Probabilities, and about how many mentions of a corpus they are compared on.
 THRESHOLDS = (0.3, 0.5, 0.7, 0.8, 0.9)
 MOST = 4000
-OURS = {"weak components": "weak", "arborescences": "arborescence", "averages": "average"}
-
-
-def with_ngrams(method: str) -> list[Method]:
-    return [by_graph(Discovery(method=method, ngram_weight=w)) for w in NGRAM_WEIGHTS]
-
-
-# For each name the methods, of which the best is chosen, and the distances.
-METHODS: dict[str, tuple[list[Method], np.ndarray]] = {
-    "string equality": ([by_string], NONE),
-    "DBSCAN": ([by_density(lambda e: DBSCAN(eps=e, min_samples=2))], MANY),
+OURS = {"weak components": "weak", "arborescences": "arborescence"}
+# By name, with the distances.
+METHODS: dict[str, tuple[Method, np.ndarray]] = {
+    "string equality": (by_string, NONE),
+    "DBSCAN": (by_density(lambda e: DBSCAN(eps=e, min_samples=2)), MANY),
     "HDBSCAN": (
-        [by_density(lambda e: HDBSCAN(min_cluster_size=2, min_samples=1, copy=True))],
+        by_density(lambda e: HDBSCAN(min_cluster_size=2, min_samples=1, copy=True)),
         NONE,
     ),
-    "single linkage": ([by_linkage("single")], MANY),
-    "average linkage": ([by_linkage("average")], MANY),
-    **{f"ours: {key}": ([by_graph(Discovery(method=one))], MANY) for key, one in OURS.items()},
-    "ours: weak components, n-grams": (with_ngrams("weak"), MANY),
-    "ours: averages, n-grams": (with_ngrams("average"), MANY),
+    "single linkage": (by_linkage("single"), MANY),
+    "average linkage": (by_linkage("average"), MANY),
+    **{f"ours: {key}": (by_graph(Discovery(method=one)), MANY) for key, one in OURS.items()},
 }
 
 
-def tuned(
-    methods: list[Method], distances: np.ndarray, mentions: Mentions
-) -> tuple[Method, float, float]:
-    """The method and the distance with the best clusters of mentions, and their score."""
-    best = []
-    for method in methods:
-        labels = method(mentions, distances)
-        scores = [adjusted_rand_score(mentions.gold, label) for label in labels]
-        best.append((max(scores), method, float(distances[int(np.argmax(scores))])))
-    score, method, distance = max(best, key=lambda one: one[0])
-    return method, distance, score
+def tuned(method: Method, distances: np.ndarray, mentions: Mentions) -> float:
+    """The distance with the best clusters of mentions."""
+    labels = method(mentions, distances)
+    scores = [adjusted_rand_score(mentions.gold, label) for label in labels]
+    return float(distances[int(np.argmax(scores))])
 
 
 def scored(gold: np.ndarray, labels: np.ndarray) -> list[float]:
@@ -224,11 +207,11 @@ def main() -> None:
     print("|---" * 8 + "|", flush=True)
     rows: dict[str, dict[str, float]] = {}
     least = linker.discovery.min_similarity(linker.calibration)
-    configured = [by_graph(linker.discovery)], np.array([1 - least])
-    for name, (methods, distances) in {**METHODS, "ours: as configured": configured}.items():
+    configured = by_graph(linker.discovery), np.array([1 - least])
+    for name, (method, distances) in {**METHODS, "ours: as configured": configured}.items():
         if name in options.without.split(";"):
             continue
-        method, distance, _ = tuned(methods, distances, part)
+        distance = tuned(method, distances, part)
         (labels,) = method(dev, np.array([distance]))
         gold = np.array(dev.gold)
         scores: list[float] = []
@@ -242,8 +225,6 @@ def main() -> None:
         rows[name] = dict(zip(("ari", "b3", "ari_unseen", "b3_unseen"), scores))
         cells = [f"{score:.3f}" for score in scores]
         cells += ["–"] * (6 - len(cells))
-        if len(methods) > 1:
-            name += f" ({NGRAM_WEIGHTS[methods.index(method)]:g})"
         print("| " + " | ".join([name, f"{distance:.2f}", *cells]) + " |", flush=True)
     if options.output:
         srsly.write_json(options.output, rows)

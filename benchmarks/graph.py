@@ -18,6 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from spacy_arbo_el import graph
+from spacy_arbo_el.graph.clusters import METHODS as CLUSTERS
+from spacy_arbo_el.graph.edges import Forest, check_graph, incoming
+from spacy_arbo_el.graph.linking import arborescence_of
 
 METHODS = ("arborescence", "minimax", "undirected")
 K = 8
@@ -146,16 +149,21 @@ def time_growth(sizes) -> dict:
     return {"sizes": list(sizes), "seconds": seconds, "exponent": slopes, "memory_gb": memory}
 
 
+def arborescence(*arrays) -> Forest:
+    checked = check_graph(*arrays)
+    return arborescence_of(checked, incoming(checked, np.float32(np.inf)))
+
+
 def time_literal(sizes) -> dict:
     print("\narborescence() compared with the literal deletion procedure, seconds")
     rows = []
     for size in sizes:
         arrays = neighbour_graph(size)
-        ours = best_of(partial(graph.arborescence, *arrays), 7)
+        ours = best_of(partial(arborescence, *arrays), 7)
         start = time.perf_counter()
         left = delete_literally(*arrays)
         literal = time.perf_counter() - start
-        forest = graph.arborescence(*arrays)
+        forest = arborescence(*arrays)
         kept = {edge for heads in left for _, edge in heads}
         same = set(forest.edge[forest.edge >= 0].tolist()) <= kept
         rows.append((size, ours, literal, literal / ours, same))
@@ -166,29 +174,21 @@ def time_literal(sizes) -> dict:
     return {"rows": rows, "exponent": slope}
 
 
-def time_sweeps(size: int) -> dict:
-    whole = neighbour_graph(size)
-    entities, mentions, source, target, weight = whole
+def time_clusters(size: int) -> dict:
+    entities, mentions, source, target, weight = neighbour_graph(size)
     among = source >= entities
-    alone = (0, mentions, source[among] - entities, target[among] - entities, weight[among])
-    print(f"\nsweep() over {len(THRESHOLDS)} thresholds, {size} mentions, seconds")
+    alone = (mentions, source[among] - entities, target[among] - entities, weight[among])
+    print(f"\ncluster() at {len(THRESHOLDS)} thresholds, {size} mentions, seconds")
     sort = best_of(lambda: np.argsort(weight, kind="stable"), 3)
     print(f"{'one sort of the weights':<44}{sort:>10.3f}")
-    cases = {
-        "undirected, with entities": (whole, {"method": "undirected"}),
-        "mentions alone, weak": (alone, {"leftover": "weak"}),
-        "mentions alone, arborescence": (alone, {"leftover": "arborescence"}),
-        "minimax, with entities": (whole, {"method": "minimax"}),
-        "arborescence, with entities": (whole, {"method": "arborescence"}),
-    }
     figures = {"sort": sort}
-    for name, (arrays, options) in cases.items():
-        one = partial(graph.sweep, *arrays, **options)
-        swept = best_of(partial(one, thresholds=THRESHOLDS), 2)
-        each = sum(best_of(partial(one, thresholds=[t]), 1) for t in THRESHOLDS[::10]) * 10
-        figures[name] = {"sweep": swept, "one by one": each}
-        print(f"{name:<44}{swept:>10.3f}   one by one {each:>8.3f}   ratio {each / swept:>5.1f}",
-              flush=True)  # fmt: skip
+    for method in CLUSTERS:
+        one = partial(graph.cluster, *alone, method=method)
+        together = best_of(partial(one, THRESHOLDS), 2)
+        each = sum(best_of(partial(one, [t]), 1) for t in THRESHOLDS[::10]) * 10
+        figures[method] = {"together": together, "one by one": each}
+        print(f"{method:<44}{together:>10.3f}   one by one {each:>8.3f}   "
+              f"ratio {each / together:>5.1f}", flush=True)  # fmt: skip
     return figures
 
 
@@ -226,17 +226,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes only")
     parser.add_argument("--output", type=Path, help="write the figures to this JSON file")
-    parser.add_argument("--part", choices=["growth", "literal", "sweeps", "positives"])
+    parser.add_argument("--part", choices=["growth", "literal", "clusters", "positives"])
     options = parser.parse_args()
     small = neighbour_graph(200)
     for method in METHODS:  # compiles
-        for leftover in ("weak", "arborescence"):
-            graph.sweep(*small, thresholds=[-0.5, -0.4], method=method, leftover=leftover)
         graph.link(*small, threshold=-0.5, method=method)
+    time_clusters(200)
     parts = {
         "growth": lambda: time_growth(SIZES[:4] if options.quick else SIZES),
         "literal": lambda: time_literal(LITERAL_SIZES[:3] if options.quick else LITERAL_SIZES),
-        "sweeps": lambda: time_sweeps(40_000 if options.quick else 1_000_000),
+        "clusters": lambda: time_clusters(40_000 if options.quick else 1_000_000),
         "positives": time_positives,
     }
     chosen = [options.part] if options.part else list(parts)

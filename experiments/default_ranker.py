@@ -288,8 +288,8 @@ def edges(
         "exemplar": exemplar_edges(beside.neighbours, beside.gold),
         "mention": mention_edges(ranked.ranking, nearest, alone.identities),
     }
-    features = stages.discovery.features(alone.batch.encoded, alone.batch.normalized)
-    same = same_entity_edges(stages.discovery, features, linker.similarity, alone.identities)
+    vectors = alone.batch.encoded
+    same = same_entity_edges(stages.discovery, vectors, linker.similarity, alone.identities)
     return {**found, "same_new_entity": same}
 
 

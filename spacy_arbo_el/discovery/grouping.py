@@ -8,22 +8,16 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import TopK, unit
+from ..base.arrays import TopK
 from ..base.calibration import Calibration, similarity_at
 from ..base.settings import check_choice, check_count, check_share
-from ..graph.averages import average_joins
-from ..graph.components import number_clusters
+from ..graph.clusters import METHODS, number_clusters
 from ..graph.constrained import constrained
-from ..graph.levels import labels_at
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.corpus_search import nearest_in_corpus
 from ..retrieval.mention_search import nearest_in_document, usable
-from ..retrieval.similarity import Cosine, Similarity
+from ..retrieval.similarity import Similarity
 from .same_names import Distinct, Edges, name_edges, number_names
-
-METHODS = ("weak", "arborescence", "average")
-# Number of columns that character n-grams are hashed to.
-N_HASHED = 256
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -34,7 +28,7 @@ class Discovery:
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
     name are connected. Edges below the threshold are dropped, and each connected component is one
     new entity. Mentions that are read alike count once. The defaults suit most corpora;
-    ``arbo fit --thresholds`` chooses the threshold and ``ngram_weight`` on annotated documents::
+    ``arbo fit --thresholds`` chooses the threshold on annotated documents::
 
         [components.arbo_linker.discovery]
         @misc = "spacy-arbo-el.Discovery.v1"
@@ -44,25 +38,17 @@ class Discovery:
     threshold: The probability that two mentions are the same entity which an edge must have, 0 to
         1, by the curve "same_new_entity" of the calibration.
     n_neighbors: From how many of its nearest neighbours a mention has edges.
-    ngram_weight: The weight of character n-grams beside vectors, 0 to 1. Above 0, the similarity
-        of two mentions is ``1 - ngram_weight`` times the cosine of their vectors plus
-        ``ngram_weight`` times the cosine of the n-grams of their surface forms. Untrained, it
-        improves the groups of MedMentions, and makes most others worse.
-    method: "weak" components, mention-only "arborescence" (§3.5 of the arborescence paper), or
-        "average" linkage: two clusters join while the mean similarity of their mentions is above
-        the threshold.
+    method: "weak" components, or mention-only "arborescence" (§3.5 of the arborescence paper).
     spans_key: The group of ``doc.spans`` that new entities are written to; "" for none.
     """
 
     threshold: float = 0.7
     n_neighbors: int = 4
-    ngram_weight: float = 0.0
     method: str = "weak"
     spans_key: str = "new_entities"
 
     def __post_init__(self) -> None:
         check_share("discovery.threshold", self.threshold)
-        check_share("discovery.ngram_weight", self.ngram_weight)
         check_count("discovery.n_neighbors", self.n_neighbors)
         check_choice("discovery.method", self.method, METHODS)
 
@@ -70,36 +56,17 @@ class Discovery:
         """The threshold as a similarity."""
         return similarity_at(self.threshold, calibration.same_new_entity)
 
-    def features(self, vectors: np.ndarray, normalized: Sequence[str]) -> np.ndarray:
-        """Features that mentions are compared by: (m, width) float32.
-
-        They are vectors and character n-grams.
-
-        vectors: (m, width) float32, prepared.
-        normalized: The normalized surface form of each mention.
-        """
-        if not self.ngram_weight:
-            return vectors
-        by_vector = np.sqrt(1 - self.ngram_weight) * unit(vectors)
-        by_ngrams = np.sqrt(self.ngram_weight) * hashed_ngrams(normalized)
-        return np.hstack([by_vector, by_ngrams]).astype(np.float32)
-
-    def feature_similarity(self, similarity: Similarity) -> Similarity:
-        """Similarity of features, given that of vectors."""
-        return Cosine() if self.ngram_weight else similarity
-
     def nearest(
-        self, features: np.ndarray, similarity: Similarity, documents: np.ndarray | None = None
+        self, vectors: np.ndarray, similarity: Similarity, documents: np.ndarray | None = None
     ) -> TopK:
         """The nearest neighbours of each mention. The parameters are those of ``group``."""
-        compared_by = self.feature_similarity(similarity)
         if documents is None:
-            return nearest_in_corpus(features, self.n_neighbors, compared_by)
-        return nearest_in_document(features, documents, self.n_neighbors, compared_by)
+            return nearest_in_corpus(vectors, self.n_neighbors, similarity)
+        return nearest_in_document(vectors, documents, self.n_neighbors, similarity)
 
     def group(
         self,
-        features: np.ndarray,
+        vectors: np.ndarray,
         similarity: Similarity,
         calibration: Calibration,
         documents: np.ndarray | None = None,
@@ -111,7 +78,7 @@ class Discovery:
 
         Mentions that are read alike count once, so groups do not depend on how often they recur.
 
-        features: (m, width) float32, as ``features`` gives them.
+        vectors: (m, width) float32, prepared.
         similarity: How vectors are compared.
         documents: (m,) ascending, to group the mentions of each document by themselves; None to
             group the mentions of all documents.
@@ -121,14 +88,14 @@ class Discovery:
         names: (m,) int64, equal for mentions of one name, which have edges whatever their nearest
             neighbours are; else None.
         """
-        if len(features) < 2:
-            return np.arange(len(features))
+        if len(vectors) < 2:
+            return np.arange(len(vectors))
         least = self.min_similarity(calibration)
-        distinct = self._distinct(features, names, (documents, labels, decided))
-        nodes = distinct.take(features)
+        distinct = self._distinct(vectors, names, (documents, labels, decided))
+        nodes = distinct.take(vectors)
         of_nodes = map(distinct.take_any, (documents, labels, names))
         edges = self._edges(nodes, similarity, *of_nodes)
-        groups = self._sweep(nodes, similarity, np.array([least]), edges)
+        groups = self._cluster(len(nodes), edges, np.array([least]))
         if decided is not None:
             kept = edges[2] >= least
             source, target, scores = (part[kept] for part in edges)
@@ -142,7 +109,7 @@ class Discovery:
 
     def sweep(
         self,
-        features: np.ndarray,
+        vectors: np.ndarray,
         similarity: Similarity,
         min_similarities: np.ndarray,
         names: np.ndarray | None = None,
@@ -151,35 +118,35 @@ class Discovery:
 
         Groups are numbered as in ``group``.
 
-        features, similarity, names: As in ``group``.
+        vectors, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
         """
-        distinct = self._distinct(features, names)
-        nodes = distinct.take(features)
+        distinct = self._distinct(vectors, names)
+        nodes = distinct.take(vectors)
         edges = self._edges(nodes, similarity, None, None, distinct.take_any(names))
-        groups = self._sweep(nodes, similarity, min_similarities, edges)
+        groups = self._cluster(len(nodes), edges, min_similarities)
         return self._spread(groups, distinct, nodes, similarity, min_similarities)
 
     def _distinct(
         self,
-        features: np.ndarray,
+        vectors: np.ndarray,
         names: np.ndarray | None,
         keys: Sequence[np.ndarray | None] = (),
     ) -> Distinct:
         """The mentions that are not read alike. All where mentions are left by themselves."""
         if not self.n_neighbors:
-            return Distinct.all_of(len(features))
-        return Distinct.of(features, names, keys)
+            return Distinct.all_of(len(vectors))
+        return Distinct.of(vectors, names, keys)
 
     def _edges(
         self,
-        features: np.ndarray,
+        vectors: np.ndarray,
         similarity: Similarity,
         documents: np.ndarray | None,
         labels: np.ndarray | None,
         names: np.ndarray | None,
     ) -> Edges:
-        neighbours = self.nearest(features, similarity, documents)
+        neighbours = self.nearest(vectors, similarity, documents)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
         valid = neighbours.valid
@@ -190,7 +157,7 @@ class Discovery:
             if apart is not None:
                 table = np.stack([names, np.unique(apart, return_inverse=True)[1].reshape(-1)])
                 names = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
-        one, other, scores = name_edges(features, names, self.feature_similarity(similarity))
+        one, other, scores = name_edges(vectors, names, similarity)
         # In both directions, as arborescences need them.
         return (
             np.concatenate([edges[0], one, other]),
@@ -198,38 +165,15 @@ class Discovery:
             np.concatenate([edges[2], scores, scores]),
         )
 
-    def _sweep(
-        self, features: np.ndarray, similarity: Similarity, least: np.ndarray, edges: Edges
-    ) -> np.ndarray:
+    def _cluster(self, count: int, edges: Edges, least: np.ndarray) -> np.ndarray:
         source, target, scores = edges
-        weight = -scores
-        thresholds = -least
-        if self.method != "average":
-            swept = graph.sweep(
-                0,
-                len(features),
-                source,
-                target,
-                weight,
-                thresholds=thresholds,
-                leftover=self.method,
-            )
-            return swept.cluster
-        limit = float(thresholds.max())
-        euclidean = self.feature_similarity(similarity).metric != "ip"
-        joins = average_joins(features, source, target, limit, euclidean=euclidean)
-        order = np.argsort(thresholds, kind="stable")
-        labels = labels_at(len(features), joins, thresholds[order].astype(np.float32))
-        groups = np.empty_like(labels)
-        for row, place in enumerate(order.tolist()):
-            groups[place] = number_clusters(labels[row], len(features))
-        return groups
+        return graph.cluster(count, source, target, -scores, -least, method=self.method)
 
     def _spread(
         self,
         groups: np.ndarray,
         distinct: Distinct,
-        features: np.ndarray,
+        vectors: np.ndarray,
         similarity: Similarity,
         least: np.ndarray,
     ) -> np.ndarray:
@@ -243,8 +187,8 @@ class Discovery:
         copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
         if not len(copies):
             return spread
-        own = self.feature_similarity(similarity).of_equals(features)
-        own = np.where(usable(features), own, np.finfo(np.float32).max)[node[copies]]
+        own = similarity.of_equals(vectors)
+        own = np.where(usable(vectors), own, np.finfo(np.float32).max)[node[copies]]
         numbered = np.empty_like(spread)
         for row, threshold in enumerate(least):
             alone = np.bincount(groups[row], minlength=count)[groups[row]] == 1
@@ -252,18 +196,6 @@ class Discovery:
             spread[row, apart] = count + np.arange(len(apart))
             numbered[row] = number_clusters(spread[row], count + len(apart))
         return numbered
-
-
-def hashed_ngrams(strings: Sequence[str]) -> np.ndarray:
-    """Hash character n-grams of strings. (m, N_HASHED) float32 of length 1.
-
-    Equal strings have equal rows whatever the other strings are, so rows can be stored.
-    """
-    # Linking without n-grams need not wait for its import.
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    vectorizer = HashingVectorizer(analyzer="char_wb", ngram_range=(2, 4), n_features=N_HASHED)
-    return vectorizer.transform(strings).toarray().astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -323,7 +255,7 @@ def group_mentions(
     number_of = dict(zip([record.key for record in decided.records], decided.numbers.tolist()))
     numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)
     found = (discovery or Discovery(n_neighbors=0)).group(
-        (discovery or Discovery()).features(stacked, [record.normalized for record in ordered]),
+        stacked,
         similarity,
         calibration,
         labels=np.array([record.label for record in ordered]) if match_types else None,

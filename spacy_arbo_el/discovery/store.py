@@ -39,11 +39,6 @@ class Unlinked:
         """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
-    @property
-    def normalized(self) -> list[str]:
-        """The normalized surface form of each mention."""
-        return [record.normalized for record in self.records]
-
     @classmethod
     def from_batch(
         cls, batch: MentionBatch, nearest: Sequence[list[NearestEntity]], first_document: int = 0

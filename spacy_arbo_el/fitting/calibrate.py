@@ -199,8 +199,7 @@ def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Fitted:
     stages = _with_curve(stages, "mention", edges)
     similarity = stages.datastore.settings.similarity
     if stages.discovery is not None:
-        features = stages.discovery.features(batch.encoded, batch.normalized)
-        edges = same_entity_edges(stages.discovery, features, similarity, identities)
+        edges = same_entity_edges(stages.discovery, batch.encoded, similarity, identities)
         stages = _with_curve(stages, "same_new_entity", edges)
     return Fitted(stages.calibration, stages.reranker)
 
@@ -258,19 +257,18 @@ def mention_edges(ranking: Ranking, nearest: TopK, identities: Sequence[Identity
 
 def same_entity_edges(
     discovery: Discovery,
-    features: np.ndarray,
+    vectors: np.ndarray,
     similarity: Similarity,
     identities: Sequence[Identity],
 ) -> LabelledEdges:
     """Edges between nearest annotated mentions of a corpus.
 
     discovery: How mentions are compared.
-    features: (m, width) float32, see ``Discovery.features``.
+    vectors: (m, width) float32, prepared.
     similarity: How vectors are compared.
     identities: The entity of each mention.
     """
-    compared_by = discovery.feature_similarity(similarity)
-    nearest = nearest_in_corpus(features, discovery.n_neighbors, compared_by)
+    nearest = nearest_in_corpus(vectors, discovery.n_neighbors, similarity)
     annotated = np.array([bool(identity) for identity in identities], dtype=bool)
     keep = nearest.valid & annotated[:, None] & annotated[nearest.ids]
     return _edges(nearest, keep, identities)

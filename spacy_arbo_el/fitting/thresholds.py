@@ -211,13 +211,13 @@ def sweep_discovery(
         chosen = np.flatnonzero(annotated)
     if not len(chosen):
         raise ArboError(Errors.E712)
-    features = discovery.features(sweep.batch.encoded, sweep.batch.normalized)
+    vectors = sweep.batch.encoded
     identities = [set() if label is None else {str(label)} for label in sweep.labels]
-    edges = same_entity_edges(discovery, features, linker.similarity, identities)
+    edges = same_entity_edges(discovery, vectors, linker.similarity, identities)
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
     names = number_names(sweep.batch.records)[chosen]
-    groups = discovery.sweep(features[chosen], linker.similarity, min_similarities, names)
+    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names)
     gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {

@@ -19,7 +19,6 @@ from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
     SweepRow,
-    ThresholdSweep,
     best_row,
     cautious_row,
     check_score,
@@ -27,8 +26,6 @@ from .thresholds import (
     sweep_linking,
 )
 
-# The weights of character n-grams that are tried.
-NGRAM_WEIGHTS = (0.0, 0.1, 0.2)
 # Rows of a table. The CSV file has all rows.
 TABLE_ROWS = 21
 
@@ -38,8 +35,7 @@ class TuningResult(NamedTuple):
 
     linking: The scores of linking at each threshold.
     best_linking: The number of the best of these rows.
-    discovery: The scores of discovery with the best ``ngram_weight``; None if the linker has no
-        discovery.
+    discovery: The scores of discovery; None if the linker has none.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
     """
@@ -60,9 +56,7 @@ class TuningResult(NamedTuple):
         """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
         if self.discovery is not None:
-            best = self.tuned_discovery()
-            text += f", discovery.threshold = {best.threshold:g}"
-            text += f", ngram_weight = {best.ngram_weight:g}"
+            text += f", discovery.threshold = {self.tuned_discovery().threshold:g}"
         return text
 
     def tuned_discovery(self) -> Discovery:
@@ -104,21 +98,8 @@ def tune(
     best = cautious_row([linking], score if cost is None else cost, linker.threshold)
     if linker.discovery is None:
         return TuningResult(linking.rows, best, None, 0, fitted)
-    sweep, row = _best_discovery(linker, linker.discovery, linking, best)
-    return TuningResult(linking.rows, best, sweep, row, fitted)
-
-
-def _best_discovery(
-    linker: ArboLinker, discovery: Discovery, linking: ThresholdSweep, linking_row: int
-) -> tuple[DiscoverySweep, int]:
-    """The sweep with the best weight of n-grams, and the number of its best row."""
-    sweeps = [
-        sweep_discovery(replace(discovery, ngram_weight=weight), linking, linking_row, linker)
-        for weight in NGRAM_WEIGHTS
-    ]
-    rows = [best_row(sweep.rows, "ari") for sweep in sweeps]
-    i = int(np.argmax([sweep.rows[row]["ari"] for sweep, row in zip(sweeps, rows)]))
-    return sweeps[i], rows[i]
+    sweep = sweep_discovery(linker.discovery, linking, best, linker)
+    return TuningResult(linking.rows, best, sweep, best_row(sweep.rows, "ari"), fitted)
 
 
 def store(nlp: Language, result: TuningResult) -> None:

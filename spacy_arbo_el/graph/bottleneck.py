@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import jit_helper, numba_jit
-from .edges import NO_KEY, Forest, Graph, check_graph, check_threshold, edge_key, edge_of
+from .edges import NO_KEY, Forest, Graph, edge_key, edge_of
 
 # In place of a place in the heap, for mentions that are not in it.
 _UNSEEN = -1
@@ -175,31 +175,13 @@ def _search(
             _rise(heap, nodes, other.place)
 
 
-def minimax(
-    n_entities: int,
-    n_mentions: int,
-    source: Any,
-    target: Any,
-    weight: Any,
-    *,
-    threshold: float = np.inf,
-) -> Forest:
-    """Hang each mention under the entity with least dissimilarity.
-
-    By minimax (Eq. 1).
+def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
+    """Hang each mention under the entity with the least minimax dissimilarity (Equation 1).
 
     Where several entities have the same, the mention goes to the one whose path is lighter after
     its heaviest edge, and then to the one whose edge is earlier in the arrays. Mentions that no
-    entity reaches have no parent.
-
-    The arguments are those of ``link``, as are the errors. O(E log M) time.
+    entity reaches have no parent. O(E log M) time.
     """
-    graph = check_graph(n_entities, n_mentions, source, target, weight)
-    return minimax_of(graph, check_threshold(threshold))
-
-
-def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
-    """Compute ``minimax`` from checked arrays."""
     n_entities, n_mentions, source, target, weight = graph
     # Large arrays are allocated by NumPy, see ``incoming``.
     first = np.zeros(n_mentions + 2, np.int64)

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from .components import number_clusters, weak_labels
-from .sweep import sweep
+from .clusters import number_clusters, weak_labels
+from .edges import check_graph
+from .levels import labels_at, linkage_joins
 
 
 def constrained(
@@ -43,16 +44,18 @@ def constrained(
         inside = (place[source] >= 0) & (place[target] >= 0) & (label[source] == label[target])
         own = np.flatnonzero(place[has] >= 0)
         n_decided = int(number.max()) + 1
-        parts = sweep(
+        # Decisions as entities, of which a cluster has at most one.
+        graph = check_graph(
             n_decided,
             len(divided),
             np.concatenate([number[own], n_decided + place[source[inside]]]),
             n_decided + np.concatenate([place[has[own]], place[target[inside]]]),
             np.concatenate([np.full(len(own), -np.inf, np.float32), weight[inside]]),
-            np.array([np.finfo(np.float32).max]),
-            method="undirected",
-        ).cluster[0]
+        )
+        largest = np.finfo(np.float32).max
+        joins = linkage_joins(graph, largest)
+        (parts,) = labels_at(n_decided + len(divided), joins, np.array([largest]))
         label = label.astype(np.int64)
-        label[divided] = label.max() + 1 + parts
+        label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)
     return number_clusters(label.reshape(-1).astype(np.int64), n + len(has)).astype(np.int64)

@@ -138,7 +138,6 @@ def _fill(
     source: np.ndarray,
     first: np.ndarray,
     keys: np.ndarray,
-    last: int,
 ) -> None:
     """Start with one node per mention and its edge list."""
     for mention in range(len(slot)):
@@ -153,11 +152,11 @@ def _fill(
         node.taken = 0
         at = first[mention]
         end = first[mention + 1]
-        node.key = keys[at] if at < end and keys[at] <= last else NO_KEY
+        node.key = keys[at] if at < end else NO_KEY
         if node.key != NO_KEY:
             node.origin = _origin(node.key, n_entities, source, slot)
         at += 1
-        node.second_key = keys[at] if at < end and keys[at] <= last else NO_KEY
+        node.second_key = keys[at] if at < end else NO_KEY
         if node.second_key != NO_KEY:
             node.second_origin = _origin(node.second_key, n_entities, source, slot)
 
@@ -178,7 +177,6 @@ def _advance(
     source: np.ndarray,
     first: np.ndarray,
     keys: np.ndarray,
-    last: int,
 ) -> None:
     """Advance a list to its first edge from outside ``within``."""
     item = nodes[number]
@@ -192,7 +190,7 @@ def _advance(
             item.origin = item.second_origin
             continue
         at = first[item.mention] + item.taken
-        item.key = keys[at] if at < first[item.mention + 1] and keys[at] <= last else NO_KEY
+        item.key = keys[at] if at < first[item.mention + 1] else NO_KEY
         if item.key != NO_KEY:
             item.origin = _origin(item.key, n_entities, source, slot)
 
@@ -206,13 +204,12 @@ def _lightest(
     source: np.ndarray,
     first: np.ndarray,
     keys: np.ndarray,
-    last: int,
 ) -> Any:
     """Find the list with the lightest edge into a node. Its key may be NO_KEY."""
     root = nodes[node].heap
     while True:
         before = nodes[root].key
-        _advance(nodes, root, node, slot, n_entities, source, first, keys, last)
+        _advance(nodes, root, node, slot, n_entities, source, first, keys)
         if nodes[root].key == before:
             break
         rest = _meld(nodes[root].left, nodes[root].right, nodes)
@@ -259,7 +256,6 @@ def _contract(
     source: np.ndarray,
     first: np.ndarray,
     keys: np.ndarray,
-    last: int,
     rootless: bool,
 ) -> int:
     """Contract cycles until every node is rooted or dead. A node is dead if nothing reaches it.
@@ -277,7 +273,7 @@ def _contract(
         nodes[start].top = _ON_PATH
         while length > 0:
             node = path[length - 1]
-            lightest = nodes[_lightest(nodes, node, slot, n_entities, source, first, keys, last)]
+            lightest = nodes[_lightest(nodes, node, slot, n_entities, source, first, keys)]
             if lightest.key == NO_KEY:
                 if rootless:
                     break
@@ -303,14 +299,13 @@ def _contract(
 
 
 def contract(
-    graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
+    graph: Graph, edges: Incoming, *, rootless: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Contract cycles of lightest edges until all are rooted. Nodes that nothing reaches are dead.
 
     edges: The graph's edges, grouped.
     rootless: Whether a node that nothing enters becomes a root. If not, nodes that only such nodes
         reach are left out.
-    last: Edges with larger keys are left out; see ``last_key``.
     RETURNS: ``_NODE`` records, first of the mentions, then of the contracted nodes in the order of
         contraction; and the number of each mention's record, (M,) int32.
     """
@@ -319,7 +314,7 @@ def contract(
     # Every contraction makes one node of at least two, so there are fewer than 2M in all. Pages
     # of memory that are never written to cost nothing.
     nodes = np.recarray(2 * graph.n_mentions, _NODE)
-    lists = (slot, graph.n_entities, graph.source, *edges, last)
+    lists = (slot, graph.n_entities, graph.source, *edges)
     _fill(nodes, *lists)
     n_nodes = _contract(nodes, *lists, rootless)
     return nodes[:n_nodes], slot

@@ -202,12 +202,6 @@ def edge_key(bits: Any, edge: Any) -> Any:
     return (ordered << EDGE_BITS) | edge
 
 
-def last_key(threshold: np.float32) -> int:
-    """Largest key of an edge of weight ``threshold``."""
-    bits = (np.float32(threshold) + np.float32(0)).view(np.int32)
-    return int(edge_key(bits, EDGE_MASK))
-
-
 @numba_jit()
 def _count(
     n_entities: int,

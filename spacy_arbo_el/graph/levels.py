@@ -1,8 +1,8 @@
 """Levels at which clusters join. The clusters of every threshold from one pass over a graph.
 
 As the threshold λ rises, edges are added, and clusters of mentions can only grow: they nest. So one
-list of joins, each with the λ from which it holds, describes the clusters of all thresholds (see
-``sweep``). Weak components and single linkage join by the edges that Kruskal's algorithm keeps.
+list of joins, each with the λ from which it holds, describes the clusters of all thresholds. Weak
+components and single linkage join by the edges that Kruskal's algorithm keeps.
 Mention-only arborescences need the contraction of this module.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import jit_helper, numba_jit
-from .edges import Forest, Graph, check_graph, check_threshold, edge_key, edge_of
+from .edges import Forest, Graph, edge_key, edge_of
 
 
 @jit_helper
@@ -130,28 +130,6 @@ def _orient(
     return parent, edge
 
 
-def undirected(
-    n_entities: int,
-    n_mentions: int,
-    source: Any,
-    target: Any,
-    weight: Any,
-    *,
-    threshold: float = np.inf,
-) -> Forest:
-    """Single linkage, at most one entity a cluster (UNDIRECTED, §A.3).
-
-    Edges count in both directions here. From the lightest to the heaviest (of equal edges, the
-    earlier in the arrays first), each edge joins the clusters of its two ends, unless both have an
-    entity. The edges that join clusters form trees, which are directed away from their entities.
-    Mentions of clusters without an entity have no parent.
-
-    The arguments are those of ``link``, as are the errors. O(E log E) time.
-    """
-    graph = check_graph(n_entities, n_mentions, source, target, weight)
-    return undirected_of(graph, check_threshold(threshold))
-
-
 def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
     """The edges by which single linkage joins, lightest first: int64 indices."""
     keys = np.empty(len(graph.weight), np.int64)
@@ -162,6 +140,12 @@ def linkage_edges(graph: Graph, threshold: np.float32) -> np.ndarray:
 
 
 def undirected_of(graph: Graph, threshold: np.float32) -> Forest:
-    """Compute ``undirected`` from checked arrays."""
+    """Single linkage, at most one entity a cluster (UNDIRECTED, §A.3).
+
+    Edges count in both directions here. From the lightest to the heaviest (of equal edges, the
+    earlier in the arrays first), each edge joins the clusters of its two ends, unless both have an
+    entity. The edges that join clusters form trees, which are directed away from their entities.
+    Mentions of clusters without an entity have no parent. O(E log E) time.
+    """
     kept = linkage_edges(graph, threshold)
     return Forest(*_orient(graph.n_entities, graph.n_mentions, graph.source, graph.target, kept))

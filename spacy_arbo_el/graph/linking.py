@@ -1,6 +1,6 @@
 """Forests, in which each mention has at most one parent, and links in them."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,31 +69,15 @@ def _trace(
             node = below
 
 
-def arborescence(
-    n_entities: int,
-    n_mentions: int,
-    source: Any,
-    target: Any,
-    weight: Any,
-    *,
-    threshold: float = np.inf,
-) -> Forest:
+def arborescence_of(graph: Graph, edges: Incoming) -> Forest:
     """Compute exactly what the paper's deletion procedure leaves (§2.3).
 
     Of edges with equal weights, the procedure deletes the later in the arrays first. Mentions that
-    no entity reaches have no parent.
+    no entity reaches have no parent. O(E log V) time.
 
-    The arguments are those of ``link``, as are the errors. O(E log V) time.
+    edges: The graph's edges, grouped.
     """
-    graph = check_graph(n_entities, n_mentions, source, target, weight)
-    return arborescence_of(graph, incoming(graph, check_threshold(threshold)))
-
-
-def arborescence_of(
-    graph: Graph, edges: Incoming, *, rootless: bool = False, last: int = NO_KEY
-) -> Forest:
-    """Compute the arborescence of checked, grouped edges. See ``contract``."""
-    nodes, slot = contract(graph, edges, rootless=rootless, last=last)
+    nodes, slot = contract(graph, edges)
     parent = np.full(graph.n_mentions, -1, np.int32)
     edge = np.full(graph.n_mentions, -1, np.int64)
     _expand(graph.n_entities, graph.source, graph.target, nodes, slot, parent, edge)
@@ -181,7 +165,7 @@ def link(
     threshold: float = np.inf,
     method: str = "arborescence",
 ) -> Links:
-    """Link mentions to entities. ``sweep`` also clusters the mentions that no entity reaches.
+    """Link mentions to entities. ``cluster`` clusters the mentions that no entity reaches.
 
     Of edges with equal weights, the earlier in the arrays counts as the lighter.
     O(E log M) time and O(E + M) memory.

@@ -196,9 +196,8 @@ class LinkingStages:
         elif len(rows):
             settings = self.datastore.settings
             records = [batch.records[row] for row in rows.tolist()]
-            normalized = [record.normalized for record in records]
             groups[rows] = self.discovery.group(
-                self.discovery.features(batch.encoded[rows], normalized),
+                batch.encoded[rows],
                 settings.similarity,
                 self.calibration,
                 batch.documents[rows],

@@ -56,8 +56,7 @@ def grouped(numbers, vectors, decided, discovery, similarity=None, types=False):
 def test_groups_do_not_depend_on_the_order_of_mentions(data, method, similarity):
     kinds = data.draw(st.lists(st.integers(0, 8), min_size=1, max_size=14))
     threshold = data.draw(st.sampled_from([0.0, 0.3, 0.6, 1.0]))
-    weight = data.draw(st.sampled_from([0.0, 0.5]))
-    discovery = Discovery(threshold, n_neighbors=2, ngram_weight=weight, method=method)
+    discovery = Discovery(threshold, n_neighbors=2, method=method)
     kept = NewEntities(0.5, "encoder")
     kept.put(mentions(range(0, 10)), np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]))
     kept.merge(kept.id_of(key_of(0)), kept.id_of(key_of(2)))

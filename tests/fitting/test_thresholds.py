@@ -88,21 +88,19 @@ def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
     remove_entities(linker, docs, 0.5)
     linking = sweep_linking(linker, with_removed_as_nil(docs, linker.kb), np.array([0.0, 0.5]))
     thresholds = np.array([0.2, 0.5, 0.8])
-    for ngram_weight in (0.0, 0.2):
-        discovery = replace(linker.discovery, ngram_weight=ngram_weight)
-        sweep = sweep_discovery(discovery, linking, 1, linker, thresholds)
-        annotated = [i for i, label in enumerate(linking.labels) if label is not None]
-        assert sweep.rows[0]["mentions"] == len(annotated), "few are unlinked: all are grouped"
-        calibration = replace(linker.calibration, same_new_entity=sweep.curve)
-        batch = linking.batch.take(np.array(annotated))
-        gold = np.unique([str(linking.labels[i]) for i in annotated], return_inverse=True)[1]
-        for row in sweep.rows:
-            one = replace(discovery, threshold=row["threshold"])
-            features = one.features(batch.encoded, batch.normalized)
-            names = number_names(batch.records)
-            labels = one.group(features, linker.similarity, calibration, names=names)
-            assert row["ari"] == pytest.approx(adjusted_rand_score(gold, labels))
-            assert row["b3_f"] == pytest.approx(b_cubed(gold, labels)[2])
+    discovery = linker.discovery
+    sweep = sweep_discovery(discovery, linking, 1, linker, thresholds)
+    annotated = [i for i, label in enumerate(linking.labels) if label is not None]
+    assert sweep.rows[0]["mentions"] == len(annotated), "few are unlinked: all are grouped"
+    calibration = replace(linker.calibration, same_new_entity=sweep.curve)
+    batch = linking.batch.take(np.array(annotated))
+    gold = np.unique([str(linking.labels[i]) for i in annotated], return_inverse=True)[1]
+    names = number_names(batch.records)
+    for row in sweep.rows:
+        one = replace(discovery, threshold=row["threshold"])
+        labels = one.group(batch.encoded, linker.similarity, calibration, names=names)
+        assert row["ari"] == pytest.approx(adjusted_rand_score(gold, labels))
+        assert row["b3_f"] == pytest.approx(b_cubed(gold, labels)[2])
 
 
 TRIED = np.array([0.0, 0.2, 0.4, 0.6, 0.8])
@@ -209,7 +207,7 @@ def test_tuned_settings_are_stored_and_saved(nlp, tmp_path):
     assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p") and len(lines) > 90
     alone = build(train=[], discovery=None)
     result = tune(alone.get_pipe("arbo_linker"), docs)
-    assert result.discovery is None and "ngram_weight" not in result.summary
+    assert result.discovery is None and "discovery" not in result.summary
     store(alone, result)
 
 

@@ -5,9 +5,8 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
-from spacy_arbo_el import graph
-from spacy_arbo_el.graph.components import leftover_labels, number_clusters
-from spacy_arbo_el.graph.edges import check_graph
+from spacy_arbo_el.graph.edges import check_graph, incoming
+from spacy_arbo_el.graph.linking import arborescence_of
 
 
 @st.composite
@@ -114,16 +113,44 @@ def path_to(parent, entities, mention):
     return np.array(nodes)
 
 
-def cluster_one_by_one(drawn, method, leftover):
-    """The clusters at a single threshold: link, then cluster the rest by the edges among it."""
-    entities, mentions, source, target, weight, threshold = drawn
-    entity = graph.link(*drawn[:5], threshold=threshold, method=method).entity
-    edges = [
-        edge
-        for edge in usable(source, target, weight, threshold)
-        if source[edge] >= entities and entity[target[edge] - entities] < 0
-    ]
-    checked = check_graph(*drawn[:5])
-    labels = leftover_labels(checked, np.array(edges, dtype=np.int64), leftover)
-    roots = np.where(entity >= 0, entity, labels + np.int32(entities))
-    return number_clusters(roots, entities + mentions)
+def cluster_slowly(mentions, source, target, weight, threshold, method):
+    """The cluster of each mention at one threshold, numbered in order of their first mention."""
+    edges = usable(source, target, weight, threshold)
+    edges.sort(key=lambda i: (weight[i], i))
+    pairs = [(int(source[i]), int(target[i])) for i in edges]
+    if method == "arborescence":
+        pairs = _lightest_into_each(mentions, pairs)
+    both_ways = pairs + [(b, a) for a, b in pairs]
+    first = [min(reachable([mention], both_ways)) for mention in range(mentions)]
+    return np.unique(first, return_inverse=True)[1].tolist()
+
+
+def _lightest_into_each(mentions, pairs):
+    """The pairs that join when each node takes its lightest edge, and cycles become one node.
+
+    pairs: The edges, from the lightest to the heaviest.
+    """
+    node = list(range(mentions))
+    while True:
+        chosen = {}
+        for a, b in pairs:
+            if node[a] != node[b]:
+                chosen.setdefault(node[b], node[a])
+        cycle = next(filter(None, (_cycle(chosen, start) for start in chosen)), None)
+        if cycle is None:
+            return [*enumerate(node), *chosen.items()]
+        node = [min(cycle) if number in cycle else number for number in node]
+
+
+def _cycle(chosen, start):
+    path = [start]
+    while chosen.get(path[-1]) not in (None, *path):
+        path.append(chosen[path[-1]])
+    last = chosen.get(path[-1])
+    return path[path.index(last) :] if last is not None else None
+
+
+def arborescence(entities, mentions, source, target, weight, threshold=np.inf):
+    """The forest of the paper's procedure."""
+    checked = check_graph(entities, mentions, source, target, weight)
+    return arborescence_of(checked, incoming(checked, np.float32(threshold)))

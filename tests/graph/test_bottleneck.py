@@ -25,8 +25,8 @@ def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(dr
 
 @given(graphs())
 def test_minimax_and_arborescence_reach_the_same_mentions(drawn):
-    minimax = graph.minimax(*drawn[:5], threshold=drawn[5])
-    arborescence = graph.arborescence(*drawn[:5], threshold=drawn[5])
+    minimax = graph.link(*drawn[:5], threshold=drawn[5], method="minimax")
+    arborescence = graph.link(*drawn[:5], threshold=drawn[5])
     assert ((minimax.parent >= 0) == (arborescence.parent >= 0)).all()
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.graph.components import number_clusters, weak_labels
+from spacy_arbo_el.graph.clusters import number_clusters, weak_labels
 from spacy_arbo_el.graph.constrained import constrained
 
 

@@ -4,15 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el import graph
-
-from .strategies import delete_literally, graphs
+from .strategies import arborescence, delete_literally, graphs
 
 
 @given(graphs() | graphs(most_entities=2, most_mentions=14, most_edges=60))
 def test_arborescence_keeps_the_same_edges_as_literal_deletion(drawn):
     entities, mentions, source, target, weight, threshold = drawn
-    forest = graph.arborescence(*drawn[:5], threshold=threshold)
+    forest = arborescence(*drawn)
     left = delete_literally(*drawn)
     assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
     valid = forest.edge >= 0
@@ -31,7 +29,7 @@ def test_arborescence_of_neighbour_graphs_with_distinct_weights_equals_literal_d
     target = 3 + np.concatenate([np.arange(mentions), np.repeat(np.arange(mentions), k)])
     weight = rng.normal(size=len(source)).astype(np.float32)
     drawn = (3, mentions, source, target, weight, 0.5)
-    forest = graph.arborescence(*drawn[:5], threshold=0.5)
+    forest = arborescence(*drawn)
     left = delete_literally(*drawn)
     assert forest.edge.tolist() == [left.get(3 + m, -1) for m in range(mentions)]
 
@@ -42,5 +40,5 @@ def test_arborescence_of_long_chains_and_cycles_does_not_recurse():
     source = np.concatenate([[0], 1 + ring])
     target = np.concatenate([[1], 1 + (ring + 1) % n])
     weight = np.concatenate([[5.0], np.linspace(0, 1, n)])
-    forest = graph.arborescence(1, n, source, target, weight)
+    forest = arborescence(1, n, source, target, weight)
     assert forest.parent.tolist() == list(range(n))

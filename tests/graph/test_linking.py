@@ -1,4 +1,4 @@
-"""``link``, and clusters of what it leaves: properties of every method."""
+"""Properties of ``link`` that every method has."""
 
 import numpy as np
 import pytest
@@ -7,55 +7,36 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
 from spacy_arbo_el.base import compiling
-from spacy_arbo_el.graph.components import LEFTOVERS
-from spacy_arbo_el.graph.edges import check_graph, incoming
-from spacy_arbo_el.graph.linking import METHODS, arborescence_of
+from spacy_arbo_el.graph.linking import METHODS
 
 from ..cases import cases
-from .strategies import graphs, path_to, reachable, same_cluster_pairs, usable
+from .strategies import graphs, path_to
 
 methods = pytest.mark.parametrize("method", METHODS)
-leftovers = pytest.mark.parametrize("leftover", LEFTOVERS)
 
 
 @methods
-@leftovers
 @given(graphs())
-def test_the_interpreter_gives_what_the_compiled_code_gives(method, leftover, drawn):
-    def both():
-        links = graph.link(*drawn[:5], threshold=drawn[5], method=method)
-        return [*links, clusters_at(drawn, drawn[5], method, leftover)]
-
+def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiling, "WORTH_COMPILING", -1)
-        compiled = both()
+        compiled = graph.link(*drawn[:5], threshold=drawn[5], method=method)
         patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
-        interpreted = both()
+        interpreted = graph.link(*drawn[:5], threshold=drawn[5], method=method)
     for one, other in zip(compiled, interpreted):
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
 
 
-def clusters_at(drawn, threshold, method="arborescence", leftover="weak"):
-    """The clusters at a single threshold."""
-    return graph.sweep(
-        *drawn[:5], thresholds=[threshold], method=method, leftover=leftover
-    ).cluster[0]
-
-
 @methods
 @given(graphs())
-def test_link_gives_consistent_paths_scores_and_clusters(method, drawn):
+def test_link_gives_consistent_paths_and_scores(method, drawn):
     entities, mentions, *_, threshold = drawn
     links = graph.link(*drawn[:5], threshold=threshold, method=method)
-    cluster = clusters_at(drawn, threshold, method)
     for mention in range(mentions):
-        same = cluster == cluster[mention]
-        assert len(set(links.entity[same].tolist())) == 1, "one entity per cluster, or none"
         if links.entity[mention] < 0:
             assert links.score[mention] == np.inf and links.parent[mention] == -1
             continue
-        assert (links.entity == links.entity[mention]).tolist() == same.tolist()
         nodes = path_to(links.parent, entities, mention)
         weights = links.weight[nodes[1:] - entities]
         assert nodes[0] == links.entity[mention]
@@ -63,9 +44,8 @@ def test_link_gives_consistent_paths_scores_and_clusters(method, drawn):
 
 
 @methods
-@leftovers
 @given(graphs(), st.randoms(use_true_random=False))
-def test_links_and_clusters_do_not_depend_on_the_order_of_nodes(method, leftover, drawn, random):
+def test_links_do_not_depend_on_the_order_of_nodes(method, drawn, random):
     entities, mentions, source, target, weight, threshold = drawn
     new_mention, new_entity = list(range(mentions)), list(range(entities))
     random.shuffle(new_mention)
@@ -77,10 +57,6 @@ def test_links_and_clusters_do_not_depend_on_the_order_of_nodes(method, leftover
     expected = [new_entity[e] if e >= 0 else -1 for e in before.entity]
     assert after.entity[new_mention].tolist() == expected
     assert after.score[new_mention].tolist() == before.score.tolist()
-    options = threshold, method, leftover
-    assert same_cluster_pairs(clusters_at(renumbered, *options)[new_mention]) == same_cluster_pairs(
-        clusters_at(drawn, *options)
-    )
 
 
 @given(graphs(), st.permutations(range(24)))
@@ -98,26 +74,6 @@ def test_link_depends_on_the_order_of_edges_for_equal_weights_only(drawn, order)
 
 
 @methods
-@given(graphs(most_entities=0))
-def test_new_clusters_nest_as_the_threshold_falls(method, drawn):
-    for leftover in LEFTOVERS:
-        finer = set()
-        for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
-            coarser = same_cluster_pairs(clusters_at(drawn, threshold, method, leftover))
-            assert finer <= coarser
-            finer = coarser
-
-
-@given(graphs())
-def test_undirected_clusters_nest_as_the_threshold_falls(drawn):
-    finer = set()
-    for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
-        coarser = same_cluster_pairs(clusters_at(drawn, threshold, "undirected"))
-        assert finer <= coarser
-        finer = coarser
-
-
-@methods
 @given(graphs())
 def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
     before = np.zeros(drawn[1], bool)
@@ -125,47 +81,6 @@ def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
         linked = graph.link(*drawn[:5], threshold=threshold, method=method).entity >= 0
         assert (before <= linked).all()
         before = linked
-
-
-@methods
-@given(graphs())
-def test_clusters_of_leftovers_are_components_of_the_edges_among_them(method, drawn):
-    entities, mentions, source, target, weight, threshold = drawn
-    links = graph.link(*drawn[:5], threshold=threshold, method=method)
-    cluster = {leftover: clusters_at(drawn, threshold, method, leftover) for leftover in LEFTOVERS}
-    rest = {entities + m for m in np.flatnonzero(links.entity < 0)}
-    edges = [
-        (int(source[i]), int(target[i]))
-        for i in usable(source, target, weight, threshold)
-        if source[i] in rest and target[i] in rest
-    ]
-    both_ways = edges + [(b, a) for a, b in edges]
-    for a in rest:
-        for b in rest:
-            i, j = a - entities, b - entities
-            weak = b in reachable([a], both_ways)
-            assert weak == (cluster["weak"][i] == cluster["weak"][j])
-            # A tree never leaves its weak component.
-            assert cluster["arborescence"][i] != cluster["arborescence"][j] or weak
-
-
-@given(graphs(most_entities=0))
-def test_trees_of_leftovers_have_one_root_each_that_nothing_can_enter(drawn):
-    _, mentions, source, target, weight, threshold = drawn
-    checked = check_graph(*drawn[:5])
-    forest = arborescence_of(checked, incoming(checked, np.float32(threshold)), rootless=True)
-    clusters = clusters_at(drawn, threshold, leftover="arborescence")
-    for cluster in range(clusters.max() + 1):
-        members = set(np.flatnonzero(clusters == cluster).tolist())
-        roots = [m for m in members if forest.parent[m] == -1]
-        assert len(roots) == 1
-        assert all(path_to(forest.parent, 0, m)[0] == roots[0] for m in members)
-        # No usable edge enters the root's strong component from outside it.
-        edges = [
-            (int(source[i]), int(target[i])) for i in usable(source, target, weight, threshold)
-        ]
-        core = {m for m in members if roots[0] in reachable([m], edges)}
-        assert core == {m for m in range(mentions) if roots[0] in reachable([m], edges)}
 
 
 def test_arborescence_and_minimax_differ_on_the_example_of_the_docs():
@@ -203,5 +118,4 @@ def test_link_takes_empty_graphs():
     assert [len(column) for column in links] == [0] * 4
     alone = graph.link(3, 2, empty, empty, np.empty(0))
     assert alone.entity.tolist() == [-1, -1]
-    swept = graph.sweep(3, 2, empty, empty, np.empty(0), thresholds=[0.0])
-    assert swept.cluster.tolist() == [[0, 1]]
+    assert graph.cluster(2, empty, empty, np.empty(0), [0.0]).tolist() == [[0, 1]]

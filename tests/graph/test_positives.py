@@ -23,7 +23,7 @@ def arborescence_parents(pairs, entity_similarity, members):
     weight = np.concatenate(
         [-entity_similarity[members], -pairs[members][:, members][source, target]]
     )
-    parent = graph.arborescence(
+    parent = graph.link(
         1,
         size,
         np.concatenate([np.zeros(size, int), 1 + source]),

@@ -30,7 +30,6 @@ OUT_OF_RANGE = {
     "ExemplarVote.v1": {"n_exemplars": [0, -1], "temperature": [0.0, -1.0, NAN, INF]},
     "Discovery.v1": {
         "threshold": SHARES,
-        "ngram_weight": SHARES,
         "n_neighbors": [-1],
         "method": ["", "x", None],
     },

@@ -119,7 +119,7 @@ LINKERS = {
         "iteration": section("IterativePrediction", share=0.5),
     },
     "minimax": {"inference": section("Clustering", method="minimax"), "discovery": None},
-    "discovery": {"discovery": section("Discovery", ngram_weight=0.5, n_neighbors=2)},
+    "discovery": {"discovery": section("Discovery", method="arborescence", n_neighbors=2)},
     "positives": objective(positives=section("ArborescencePositives", with_entity=True)),
     "random": objective(positives=section("ArborescencePositives", mentions="random")),
     "nearest": objective(positives=section("NearestMentionPositives")),
