@@ -4,6 +4,7 @@ The result for a mention depends on the corpus alone, not on the mentions that a
 at the same time. So workers can share the mentions among them.
 """
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any, Union
 
@@ -12,7 +13,6 @@ import numpy as np
 from ..base.arrays import TopK
 from ..base.devices import on_gpu
 from .index.exact import FlatIndex, faiss, rescore
-from .mention_search import first_copies, usable
 from .similarity import Similarity
 
 # Mentions up to which all pairs are compared; on two cores that takes half a minute.
@@ -23,6 +23,8 @@ PROBES_FACTOR = 1.05
 TRAINING_ROWS_PER_CELL = 40
 # Mentions that are searched for, or added to the cells, at a time.
 BLOCK = 16384
+# Vectors that are hashed at a time.
+HASHED = 4096
 
 
 @dataclass(frozen=True)
@@ -187,3 +189,35 @@ def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
     is_self[~is_self.any(axis=1), -1:] = True
     shape = (len(mentions), max(nearest.width - 1, 0))
     return TopK(nearest.ids[~is_self].reshape(shape), nearest.scores[~is_self].reshape(shape))
+
+
+def usable(vectors: np.ndarray) -> np.ndarray:
+    """(n,) bool, the vectors that can be compared. Zeros stand for text that cannot be read."""
+    return vectors.any(axis=1) & np.isfinite(vectors).all(axis=1)
+
+
+def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
+    """Rows without copies beyond ``count``: (c,) int64, ascending. Those that have ``count`` equal
+    ones before them are left out.
+
+    Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
+    """
+    copies: dict[bytes, int] = {}
+    kept = np.zeros(len(vectors), dtype=bool)
+    for row, digest in enumerate(digests_of(vectors).tolist()):
+        copies[digest] = copies.get(digest, 0) + 1
+        kept[row] = copies[digest] <= count
+    return np.flatnonzero(kept)
+
+
+def digests_of(vectors: np.ndarray) -> np.ndarray:
+    """Hash each vector to 16 bytes: (m,). Equal ones have equal hashes.
+
+    vectors: (m, width) float32. A zero is one with either sign.
+    """
+    digests = np.empty(len(vectors), dtype="V16")
+    for start in range(0, len(vectors), HASHED):
+        block = vectors[start : start + HASHED] + np.float32(0)
+        for row, data in enumerate(np.ascontiguousarray(block).view(np.uint8), start):
+            digests[row] = hashlib.blake2b(data, digest_size=16).digest()
+    return digests
