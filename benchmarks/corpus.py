@@ -25,8 +25,8 @@ from spacy_arbo_el.discovery import grouping
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
+from spacy_arbo_el.retrieval.mention_search import nearest_in_corpus
 
 SAMPLE = 1000
 

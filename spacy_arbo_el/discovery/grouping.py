@@ -14,8 +14,7 @@ from ..base.settings import check_choice, check_count, check_share
 from ..graph.clusters import METHODS, number_clusters
 from ..graph.constrained import constrained
 from ..mentions.record import MentionKey, MentionRecord
-from ..retrieval.corpus_search import nearest_in_corpus, usable
-from ..retrieval.mention_search import nearest_in_document
+from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document, usable
 from ..retrieval.similarity import Similarity
 from .same_names import Distinct, Edges, name_edges, number_names
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..base.compiling import numba_jit
 from ..mentions.record import MentionRecord
-from ..retrieval.corpus_search import digests_of, usable
 from ..retrieval.index.exact import FlatIndex
+from ..retrieval.mention_search import digests_of, usable
 from ..retrieval.similarity import Similarity
 
 # Mentions of a name of which all pairs are compared; others are compared with so many of them.

@@ -22,7 +22,7 @@ from ..linking.stages import LinkingStages
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import MentionBatch
 from ..ranking.ranking import Ranking, Reranker
-from ..retrieval.corpus_search import nearest_in_corpus
+from ..retrieval.mention_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
 

@@ -23,7 +23,7 @@ from ..mentions.annotations import Link
 from ..mentions.record import keys_of
 from ..ranking.decisions import Decisions
 from ..ranking.ranking import Ranking
-from ..retrieval.corpus_search import CorpusSearch
+from ..retrieval.mention_search import CorpusSearch
 from .corpus_mentions import CorpusMentions, CorpusPart
 from .coverage import (
     ESTIMATE,

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.base.devices import on_gpu
 from spacy_arbo_el.contrib.scale.search_files import read_search, write_search
-from spacy_arbo_el.retrieval import corpus_search
-from spacy_arbo_el.retrieval.corpus_search import CorpusSearch, nearest_in_corpus
+from spacy_arbo_el.retrieval import mention_search
+from spacy_arbo_el.retrieval.mention_search import CorpusSearch, nearest_in_corpus
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
@@ -21,7 +21,7 @@ def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity):
     vectors = centres[rng.integers(0, 40, 3000)] + 0.3 * rng.standard_normal((3000, 16))
     vectors = similarity.prepare(vectors.astype(np.float32))
     exact = nearest_in_corpus(vectors, 4, similarity)
-    monkeypatch.setattr(corpus_search, "MAX_EXACT", 100)
+    monkeypatch.setattr(mention_search, "MAX_EXACT", 100)
     actual = nearest_in_corpus(vectors, 4, similarity)
     assert actual.ids.shape == (3000, 4) and (actual.ids != np.arange(3000)[:, None]).all()
     assert (actual.columns_of(exact.ids) >= 0).mean() >= 0.95
@@ -53,7 +53,7 @@ def test_neighbours_do_not_depend_on_what_is_searched_for_together(
     folder = tmp_path_factory.mktemp("search")
     np.save(folder / "vectors.npy", vectors)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(corpus_search, "MAX_EXACT", limit)
+        patch.setattr(mention_search, "MAX_EXACT", limit)
         expected = nearest_in_corpus(vectors, 4, similarity)
         write_search(folder, CorpusSearch.build(vectors, 4, similarity))
     mapped = np.load(folder / "vectors.npy", mmap_mode="c")

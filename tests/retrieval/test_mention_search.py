@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.retrieval import mention_search
-from spacy_arbo_el.retrieval.corpus_search import nearest_in_corpus
-from spacy_arbo_el.retrieval.mention_search import nearest_in_document
+from spacy_arbo_el.retrieval.mention_search import nearest_in_corpus, nearest_in_document
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 SIMILARITIES = [Cosine(), NegativeSquaredEuclidean()]
@@ -57,7 +56,7 @@ def test_nearest_in_document_compares_mentions_of_one_document(seed, documents, 
 
 @pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
 @pytest.mark.parametrize("distinct", [0, 3, 30])
-def test_many_mentions_of_a_document_are_compared_as_those_of_a_corpus(monkeypatch, similarity, distinct):
+def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity, distinct):
     rng = np.random.default_rng(distinct)
     vectors = rng.standard_normal((distinct or 300, 48)).astype(np.float32)
     vectors = similarity.prepare(vectors[rng.permutation(300) % len(vectors)])

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ...retrieval.corpus_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.index.approximate import read_index
 from ...retrieval.index.exact import faiss
+from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
 from ...storage.files import write_array, write_file
 

@@ -19,7 +19,7 @@ from spacy_arbo_el.contrib.scale.part_files import arrays_of, part_from_bytes, p
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
-from spacy_arbo_el.retrieval import corpus_search
+from spacy_arbo_el.retrieval import mention_search
 
 from ...linking.test_coverage import NAMES, pipeline
 from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
@@ -137,7 +137,7 @@ def test_mentions_of_a_part_survive_their_bytes(model, corpus):
 
 
 def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):
-    monkeypatch.setattr(corpus_search, "MAX_EXACT", 20)
+    monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
     nlp = load_pipeline(model)
     linker = find_linker(nlp)
     linker.threshold = GRAPH_THRESHOLD
