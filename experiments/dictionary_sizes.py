@@ -36,7 +36,7 @@ from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.runs.loop import train
 
 SAMPLES = 2000
-SHARES = (0.0, 0.25, 1.0)
+SHARES = (0.1, 0.3, 1.0)
 # Documents that probabilities are fitted on, which do not change first candidates here.
 CALIBRATED = 30
 RANKER = {"@misc": "spacy-arbo-el.BestEvidence.v1"}

@@ -579,7 +579,6 @@ class Errors(metaclass=Coded):
         "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
         "with a fitted reranker links without it."
     )
-    E893 = "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
     E895 = (
         "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'. Shards "
         "of links need none with --format jsonl."

@@ -34,16 +34,6 @@ def imported_on_first_use(name: str) -> OnFirstUse | None:
     return OnFirstUse(name) if installed else None
 
 
-def import_ray() -> Any:
-    """Ray with its module ``data``. Raises ImportError that says how to install it."""
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise ImportError(Errors.E893) from error
-    return ray
-
-
 def import_pyarrow() -> Any:
     """pyarrow with its module ``parquet``. Raises ImportError that says how to install it."""
     try:

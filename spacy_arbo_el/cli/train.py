@@ -24,7 +24,7 @@ def train_command(
 ) -> None:
     """Train as spacy train does, with checkpoints.
 
-    Evaluations search 20,000 names of entities, or as many as training.eval_entities says, and all
+    Evaluations search 5,000 names of entities, or as many as training.eval_entities says, and all
     at the end. --resume continues an interrupted run. Override settings of the config as in spacy
     train, such as --paths.train corpus/train.spacy.
 

@@ -9,9 +9,6 @@ from ..mentions.labels import current_ids
 from ..mentions.record import MentionRecord
 from .outcomes import Outcome, mean
 
-# The share of mentions of unseen entities to which accuracy is reweighted.
-UNSEEN_SHARE = 0.25
-
 
 class Seen(NamedTuple):
     """Entities and surface forms with exemplars.
@@ -38,8 +35,6 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
         arbo_acc_seen, arbo_acc_unseen: Entities with and without a training mention.
         arbo_balanced_acc: The mean of both: dev sets have few mentions of unseen entities, and most
             entities of a knowledge base are unseen. The one of the two that there is, if any.
-        arbo_acc_quarter_unseen: What accuracy would be if a quarter of the mentions were of unseen
-            entities; None without both.
         arbo_acc_new_strings: Mentions with a surface form that no training mention has.
     """
     parts: dict[str, list[bool]] = {"seen": [], "unseen": [], "new": []}
@@ -50,14 +45,10 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
                 parts["new"].append(result.is_correct)
     known, unknown, new = (mean(part) for part in parts.values())
     both = [value for value in (known, unknown) if value is not None]
-    quarter = None
-    if known is not None and unknown is not None:
-        quarter = (1 - UNSEEN_SHARE) * known + UNSEEN_SHARE * unknown
     return {
         "arbo_acc_seen": known,
         "arbo_acc_unseen": unknown,
         "arbo_balanced_acc": mean(both),
-        "arbo_acc_quarter_unseen": quarter,
         "arbo_acc_new_strings": new,
     }
 

@@ -26,7 +26,6 @@ from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..ranking.ranking import Reranker
 from ..retrieval.exemplars import ExemplarStore
 from ..storage.files import Checksum
 from .component_folder import KB, VERSION, ComponentFolder
@@ -185,17 +184,18 @@ class Serializer:
         """Serialized weights and kind of the reranker; empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
-        return srsly.msgpack_dumps({"kind": kind_of(reranker), "data": data}) if data else b""
+        return srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data}) if data else b""
 
     def load_reranker(self, data: bytes) -> None:
         """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
-        saved: Any = srsly.msgpack_loads(data) if data else {"kind": kind_of(present), "data": b""}
+        own = type(present).__name__
+        saved: Any = srsly.msgpack_loads(data) if data else {"kind": own, "data": b""}
         learned = saved["data"]
         kind = saved["kind"]
         name = self.linker.name
-        if kind != kind_of(present):
-            shown = {"saved": f"{kind:.80}", "present": kind_of(present)}
+        if kind != own:
+            shown = {"saved": f"{kind:.80}", "present": own}
             warnings.warn(Warnings.W503.format(name=name, **shown))
             learned = b""
         reranker = present.from_bytes(learned)
@@ -214,13 +214,6 @@ class Serializer:
 def _dump_vocab(vocab: Vocab, exclude: Iterable[str]) -> bytes:
     with device_of_vectors(vocab):
         return vocab.to_bytes(exclude=exclude)
-
-
-def kind_of(reranker: Reranker) -> str:
-    """A key that rerankers must share to exchange weights."""
-    settings = getattr(reranker, "learned_with", {})
-    named = ", ".join(f"{name} = {value}" for name, value in settings.items())
-    return type(reranker).__name__ + (f" ({named})" if named else "")
 
 
 def pickled_parts(linker: Any, settings: dict[str, Any]) -> tuple[Any, ...]:

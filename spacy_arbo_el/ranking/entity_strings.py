@@ -67,13 +67,11 @@ class StringIndex:
     An index that has been changed is equal to one that is built anew.
 
     read_names: Gives the names of entities.
-    min_ngram: The length of the shortest n-grams.
-    max_ngram: The length of the longest n-grams. N-grams do not cross words.
     """
 
-    def __init__(self, read_names: ReadNames, min_ngram: int, max_ngram: int):
+    def __init__(self, read_names: ReadNames):
         self._read_names = read_names
-        self._reader = FeatureReader(min_ngram, max_ngram)
+        self._reader = FeatureReader()
         self._names = StringTable(self._reader)
         self._counted: dict[int, list[str]] = {}
         self._interchanged = InterchangedWords(self._reader)
@@ -251,10 +249,9 @@ class EntityStrings:
     Names are read when their entity is a candidate.
 
     datastore: The datastore in its present state.
-    min_ngram, max_ngram: See ``StringIndex``.
     """
 
-    def __init__(self, datastore: Datastore, min_ngram: int, max_ngram: int):
+    def __init__(self, datastore: Datastore):
         self._sources = _Sources.of(datastore)
         self._normalizer = datastore.normalizer
         self._stride = _stride(self._sources.entities)
@@ -265,17 +262,16 @@ class EntityStrings:
         self._written: dict[int, frozenset[str]] = {}
         # (entities,) bool.
         self.has_exemplar = np.zeros(0, dtype=bool)
-        self.index = StringIndex(self._read_names, min_ngram, max_ngram)
+        self.index = StringIndex(self._read_names)
         everything = np.arange(self._sources.entities.positions)
         self._read(datastore.exemplars.records, everything)
 
     @classmethod
-    def of(cls, datastore: Datastore, min_ngram: int, max_ngram: int) -> "EntityStrings":
+    def of(cls, datastore: Datastore) -> "EntityStrings":
         """Strings of a datastore's present state, cached there."""
-        settings = min_ngram, max_ngram
         return datastore.derived(
-            ("strings", *settings),
-            lambda: cls(datastore, *settings),
+            "strings",
+            lambda: cls(datastore),
             lambda strings: strings.updated(datastore),
         )
 

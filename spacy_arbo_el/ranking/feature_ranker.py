@@ -105,8 +105,6 @@ def _vectors_of_probes(encoder: Encoder) -> np.ndarray:
     return unit(np.concatenate(both)).astype(np.float32)
 
 
-# What the pretrained weights were fitted with.
-PRETRAINED_NGRAMS = (1, 3)
 # Rankers are fitted on real mentions, and with this share as if their entities had no
 # exemplars: most entities of a knowledge base have none, but few mentions of a dev set are theirs.
 WITHHELD = 0.25
@@ -158,21 +156,12 @@ class FeatureRanker:
     """
 
     n_reranked: int = 24
-    min_ngram: int = 1
-    max_ngram: int = 3
     pretrained: bool = True
     context: bool = True
     weights: RankerWeights | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         check_count("reranker.n_reranked", self.n_reranked, 1)
-        check_count("reranker.max_ngram", self.max_ngram, 1)
-        check_count("reranker.min_ngram", self.min_ngram, 1, self.max_ngram)
-
-    @property
-    def learned_with(self) -> dict[str, int]:
-        """The settings that features depend on, and so the weights."""
-        return {"min_ngram": self.min_ngram, "max_ngram": self.max_ngram}
 
     def __call__(
         self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
@@ -227,8 +216,8 @@ class FeatureRanker:
         return None if weights is None else weights.coverage
 
     def pretrained_in(self, context: RankingContext) -> RankerWeights | None:
-        """Pretrained weights of the package, if encoder and settings suit."""
-        if not self.pretrained or (self.min_ngram, self.max_ngram) != PRETRAINED_NGRAMS:
+        """Pretrained weights of the package, if encoder and similarity suit."""
+        if not self.pretrained:
             return None
         datastore = context.datastore
         if datastore.settings.similarity != Cosine():
@@ -250,7 +239,7 @@ class FeatureRanker:
         datastore = context.datastore
         if not len(batch) or not len(datastore.kb):
             return None
-        strings = EntityStrings.of(datastore, self.min_ngram, self.max_ngram)
+        strings = EntityStrings.of(datastore)
         allowed = neighbours.allowed or datastore.allowed_entities(batch)
         return gather_features(
             neighbours, batch.records, strings, allowed, self.n_reranked, withheld
@@ -430,8 +419,6 @@ def _alike(entities: np.ndarray) -> np.ndarray:
 @registry.misc("spacy-arbo-el.FeatureRanker.v1")
 def feature_ranker(
     n_reranked: int = 24,
-    min_ngram: int = 1,
-    max_ngram: int = 3,
     pretrained: bool = True,
     context: bool = True,
 ) -> FeatureRanker:
@@ -446,11 +433,9 @@ def feature_ranker(
         @misc = "spacy-arbo-el.FeatureRanker.v1"
 
     n_reranked: How many candidates of a mention are ranked by features. The others follow them.
-    min_ngram: The length of the shortest n-grams that strings are compared by.
-    max_ngram: The length of the longest n-grams.
     pretrained: Whether to use the weights that come with the package until others are fitted, and
-        to fit others from these. They need ``Cosine.v1`` and the default lengths of n-grams.
+        to fit others from these. They need ``Cosine.v1``.
     context: Whether the text around a mention is compared with the descriptions of its candidates,
         where their names leave doubt. Descriptions are encoded once, when they are needed.
     """
-    return FeatureRanker(n_reranked, min_ngram, max_ngram, pretrained, context)
+    return FeatureRanker(n_reranked, pretrained, context)

@@ -21,6 +21,8 @@ from .comparison import Interchanged, StringFeatures, compare
 T = TypeVar("T", bound=Hashable)
 # Strings with the same n-grams have a cosine similarity of 1, but for rounding.
 SAME_STRING = 0.9999
+# The lengths of the shortest and the longest n-grams, which weights were fitted with.
+NGRAMS = (1, 3)
 # Strings whose n-grams are in memory at a time.
 BLOCK = 2048
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
@@ -94,13 +96,9 @@ class FeatureReader:
 
     Not all strings that are compared need to be counted. An n-gram that no counted string has is
     as if it were in no string.
-
-    min_ngram: The length of the shortest n-grams.
-    max_ngram: The length of the longest n-grams. N-grams do not cross words.
     """
 
-    def __init__(self, min_ngram: int, max_ngram: int):
-        self._lengths = min_ngram, max_ngram
+    def __init__(self) -> None:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
         self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
@@ -116,7 +114,7 @@ class FeatureReader:
         add: Whether new n-grams, words and numbers are numbered, for strings that others are
             compared with. Otherwise n-grams that were never added or counted are left out.
         """
-        counted = count_ngrams(strings, *self._lengths)
+        counted = count_ngrams(strings, *NGRAMS)
         numbers = (self._numbered if add else self._numbers_of)(counted.keys)[counted.ngrams]
         is_known = numbers >= 0
         groups = [list(dict.fromkeys(words_of(string))) for string in strings]
@@ -142,7 +140,7 @@ class FeatureReader:
         sign: -1 to forget strings that were counted.
         """
         for block in blocks_of(strings):
-            counted = count_ngrams(block, *self._lengths)
+            counted = count_ngrams(block, *NGRAMS)
             ngrams = self._numbered(counted.keys)[counted.ngrams]
             frequency = self._frequency.rows
             frequency += sign * np.bincount(ngrams, minlength=len(frequency))

@@ -33,7 +33,7 @@ OUT_OF_RANGE = {
         "n_neighbors": [-1],
         "method": ["", "x", None],
     },
-    "FeatureRanker.v1": {"n_reranked": [0], "min_ngram": [0, 4], "max_ngram": [0]},
+    "FeatureRanker.v1": {"n_reranked": [0]},
     "FaissIndex.v1": {
         "factory": ["", "x", None],
         "search": ["x", "nprobe=0", None],

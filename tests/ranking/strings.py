@@ -11,13 +11,13 @@ from spacy_arbo_el.ranking.entity_strings import StringIndex
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 
 
-def index_of(names, surface_forms=None, min_ngram=1, max_ngram=3):
+def index_of(names, surface_forms=None):
     """An index in which all names are counted. ``names`` may change: see ``forget_names``."""
 
     def read_names(entities):
         return [names[e] if e < len(names) else [] for e in entities.tolist()]
 
-    index = StringIndex(read_names, min_ngram, max_ngram)
+    index = StringIndex(read_names)
     forms = [[] for _ in names] if surface_forms is None else surface_forms
     index.replace_surface_forms(np.arange(len(forms)), forms)
     index.count_names(np.arange(len(names)))

@@ -74,12 +74,12 @@ def test_updated_strings_are_those_that_are_read_anew(data, counted):
     kinds = [edits.upsert, edits.undo, edits.remove, edits.merge, edits.learn, edits.forget]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(entity_strings, "MAX_COUNTED", counted)
-        current = EntityStrings(datastore, 1, 3)
+        current = EntityStrings(datastore)
         for _ in range(data.draw(st.integers(1, 5))):
             for edit in data.draw(st.lists(st.sampled_from(kinds), max_size=3)):
                 edit()
-            current = current.updated(datastore) or EntityStrings(datastore, 1, 3)
-            anew = EntityStrings(datastore, 1, 3)
+            current = current.updated(datastore) or EntityStrings(datastore)
+            anew = EntityStrings(datastore)
             assert current.has_exemplar.tolist() == anew.has_exemplar.tolist()
             mentions = [data.draw(strings), "a", "X 1"]
             records = [mention(text) for text in mentions]
@@ -97,7 +97,7 @@ def test_entities_with_the_string_of_a_mention():
         Entity("a", "far off"), Entity("b", "x", aliases=["Tumour"]), Entity("c", "bb")
     )
     datastore.exemplars.extend([MentionRecord(("doc", 0, 1), ("b",), "BB")], inputs(1))
-    owners = EntityStrings(datastore, 1, 3).owners
+    owners = EntityStrings(datastore).owners
     records = [mention("Bb"), mention("no"), mention("tumour", "tumor"), mention("Far Off")]
     assert owners(records, 2).tolist() == [[1, 2], [-1, -1], [1, -1], [0, -1]]
 
@@ -107,14 +107,14 @@ def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
     monkeypatch.setattr(entity_strings, "MAX_COUNTED", 4)
     names = [f"common {'rare' if i % 8 == 0 else 'usual'}" for i in range(64)]
     datastore = datastore_of(*(Entity(f"E{i}", name) for i, name in enumerate(names)))
-    index = EntityStrings(datastore, 1, 3).index
+    index = EntityStrings(datastore).index
     (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
     assert by_name[1] > by_name[0] > 0
 
 
 def test_another_knowledge_base_is_read_anew():
     datastore = datastore_of()
-    read = EntityStrings(datastore, 1, 3)
+    read = EntityStrings(datastore)
     assert read.updated(datastore) is read
     datastore.kb = ArboKB(Vocab(), [Entity("a", "a")])
     assert read.updated(datastore) is None
@@ -136,7 +136,7 @@ def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():
     for number, (id_, text) in enumerate(zip(owners, texts)):
         records = [replace(mention(text), key=(f"doc{number}", 0, 1), kb_ids=(id_,))]
         datastore.exemplars.extend(records, inputs(1))
-    strings = EntityStrings(datastore, 1, 3)
+    strings = EntityStrings(datastore)
     every = np.array([[0, 1, 2, 3, -1]])
     shares = strings.attested([mention("flu")], every)
     assert shares[0] == pytest.approx([2 / 3, 1 / 3, 0, 0, 0])

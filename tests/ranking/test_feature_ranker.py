@@ -48,7 +48,7 @@ def strings_of(names, surface_forms):
     forms = [(str(i), form) for i, group in enumerate(surface_forms) for form in group]
     records = [MentionRecord(("doc", n, n), (id_,), form) for n, (id_, form) in enumerate(forms)]
     datastore.exemplars.extend(records, inputs(len(records)))
-    return EntityStrings(datastore, 1, 3)
+    return EntityStrings(datastore)
 
 
 def records_of(*strings):

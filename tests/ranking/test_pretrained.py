@@ -70,7 +70,6 @@ def test_the_weights_do_not_suit_other_encoders(linker):
 def test_pretrained_weights_need_the_features_that_they_were_fitted_on(linker):
     context = linker.stages.context
     assert FeatureRanker(8).weights_in(context) is pretrained_weights().weights
-    assert FeatureRanker(max_ngram=4).weights_in(context) is None
     assert FeatureRanker(pretrained=False).weights_in(context) is None
     config = {"retriever": {"similarity": {"@misc": "spacy-arbo-el.Dot.v1"}}}
     dot = spacy.blank("en").add_pipe("arbo_linker", config=config)

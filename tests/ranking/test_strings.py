@@ -180,14 +180,6 @@ def test_words_that_a_list_has_for_each_other_differ_less():
     assert similarity.missing[0, :, 0] == pytest.approx([8 / 12 / 3, 5 / 9])
 
 
-def test_the_lengths_of_ngrams_are_settings():
-    """By single characters an anagram is the same string; by pairs of them it is not."""
-    for min_ngram, max_ngram, expected in ((1, 1, 1.0), (3, 3, 0.0)):
-        index = index_of([["abcd"]], [[]], min_ngram, max_ngram)
-        similarity = index.similarity(["dcba"], np.array([[0]])).ngrams[0, 0, 0]
-        assert similarity == pytest.approx(expected)
-
-
 @given(groups, st.data())
 def test_an_index_that_was_edited_is_equal_to_one_that_is_built_anew(names, data):
     names = list(names)

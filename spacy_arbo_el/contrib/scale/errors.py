@@ -15,6 +15,7 @@ class ScaleMessages(metaclass=Coded):
     E892 = (
         "A part is given as NUMBER/COUNT, such as 3/16, with NUMBER from 1 to COUNT; got {value!r}."
     )
+    E893 = "This needs Ray Data. Install it: pip install 'spacy_arbo_el[ray]'."
     E894 = "There is no format {value!r} for shards of links. Choose one of: {choices}."
     E898 = (
         "The pipeline {name!r} is not in a folder that workers can load. Save it with "

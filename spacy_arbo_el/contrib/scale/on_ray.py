@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import ArboError
-from ...base.extras import import_ray
 from .errors import ScaleMessages
 from .shards import Shard
 
@@ -24,6 +23,15 @@ MakeWorker = Callable[[Any], Callable[[Shard], None]]
 LOCAL = "local"
 # The object store of such a cluster, for lists of shards.
 LOCAL_STORE = 200 << 20
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise ImportError(ScaleMessages.E893) from error
+    return ray
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ class RaySettings:
 
     def actors(self) -> dict[str, Any]:
         """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""
-        strategy = import_ray().data.ActorPoolStrategy(size=self.workers)
+        strategy = _ray().data.ActorPoolStrategy(size=self.workers)
         gpus = {"num_gpus": self.gpus} if self.gpus else {}
         return {"compute": strategy, "num_cpus": self.cpus, **gpus}
 
@@ -64,7 +72,7 @@ def connected(settings: RaySettings) -> Iterator[None]:
     One that is open already stays open. A cluster on this machine has as many CPUs as the workers
     need, and no dashboard.
     """
-    ray = import_ray()
+    ray = _ray()
     if ray.is_initialized():
         yield
         return
@@ -124,7 +132,7 @@ def map_shards(
 
     A worker that is killed costs its shard: another one does it again.
     """
-    ray = import_ray()
+    ray = _ray()
     if not shards:
         return
     items = [{"shard": shard.to_json()} for shard in shards]

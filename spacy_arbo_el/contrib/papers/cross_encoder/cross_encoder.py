@@ -16,7 +16,7 @@ from ....encoders.windows import check_size
 from ....mentions.labels import is_gold
 from ....mentions.record import MentionBatch
 from ....ranking.entity_strings import EntityStrings
-from ....ranking.feature_ranker import GAP, PRETRAINED_NGRAMS, FeatureRanker
+from ....ranking.feature_ranker import GAP, FeatureRanker
 from ....ranking.features import CandidateFeatures
 from ....ranking.ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
 from ....retrieval.neighbours import Neighbours
@@ -137,7 +137,7 @@ class CrossEncoder:
         assert self.scorer is not None
         datastore = context.datastore
         tokenizer = self.scorer.tokenizer
-        index = EntityStrings.of(datastore, *PRETRAINED_NGRAMS).index
+        index = EntityStrings.of(datastore).index
         cache = cached_parts(datastore, (self.scorer.retriever, self.text))
         rows, columns = np.nonzero(candidates >= 0)
         entities = candidates[rows, columns]
