@@ -31,7 +31,6 @@ def test_rows_equal_a_slow_procedure_at_each_threshold(method, drawn, thresholds
 @given(alone)
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "WORTH_COMPILING", -1)
         compiled = graph.cluster(*drawn[1:5], [drawn[5]], method=method)
         patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
         interpreted = graph.cluster(*drawn[1:5], [drawn[5]], method=method)

@@ -19,7 +19,6 @@ methods = pytest.mark.parametrize("method", METHODS)
 @given(graphs())
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "WORTH_COMPILING", -1)
         compiled = graph.link(*drawn[:5], threshold=drawn[5], method=method)
         patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
         interpreted = graph.link(*drawn[:5], threshold=drawn[5], method=method)
