@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
 
-from .cost import Costs  # noqa: E402
 from .default import default_pipeline  # noqa: E402
 from .linker.conftest import build  # noqa: E402
 from .pipelines.saved import tiny_pipeline  # noqa: E402
@@ -47,7 +46,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(Costs())
     if config.getoption("--gpu-id") >= 0:
         spacy.require_gpu(config.getoption("--gpu-id"))
 

@@ -285,37 +285,6 @@ def test_characters_that_cannot_be_stored_are_refused(tmp_path, kind, name, line
         reader.read(reader.write(tmp_path / "x", name, line.replace(b"%s", bad)))
 
 
-def entities_in_line(folder, line, before='{"id": "b"}\n', kind="jsonl"):
-    """What a file of two lines gives; None where the second is refused by its number."""
-    reader = READERS[kind]
-    (name,) = reader.files
-    source = reader.write(folder / "x", name, (before + line).encode())
-    found = reader.outcome(source)
-    if found is None:
-        with pytest.raises(ValueError, match=f"{name}, line 2: "):
-            reader.read(source)
-    return found
-
-
-@pytest.mark.parametrize("text", ["\\u0000", "\\ud83d"])
-@pytest.mark.parametrize("key", ["id", "title", "description", "aliases", "types", "meta", "x"])
-def test_escaped_characters_of_jsonl_are_refused(tmp_path, key, text):
-    value = {"aliases": f'["{text}"]', "types": f'["{text}"]', "meta": f'{{"k": "{text}"}}'}
-    line = f'{{"id": "a", "{key}": {value.get(key, chr(34) + text + chr(34))}}}'
-    # JSON has escapes for NUL.
-    is_stored = text == "\\u0000" and key in ("meta", "x")
-    assert (entities_in_line(tmp_path, line) is not None) == is_stored
-
-
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e999", "-1", "1" * 400, "true", '"1"'])
-def test_impossible_frequencies_are_refused(tmp_path, value):
-    assert entities_in_line(tmp_path, f'{{"id": "a", "frequency": {value}}}') is None
-    found = entities_in_line(tmp_path, f'{{"id": "a", "meta": {{"k": [{value}]}}}}')
-    assert (found is None) == (value in ("NaN", "Infinity", "1e999"))
-    if value not in ("true", '"1"'):
-        assert entities_in_line(tmp_path, f"a,{value}\n", "id,frequency\n", "table") is None
-
-
 WRONG = [
     None, True, False, 0, -1, 3, 10**30, 1.0, 2.5, float("nan"), float("inf"), "", " ", "0", "NIL",
     "x\x00y", "\ud83d", "\ufeff", "\r\n", "\u2028", "|", "-1", "x" * 10_000, [], [[]], [None], {},

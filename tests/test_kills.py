@@ -20,7 +20,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.storage import folders
 from spacy_arbo_el.storage.files import remove_abandoned, write_file
-from spacy_arbo_el.storage.folders import LOCK, FolderKind, replacing_folder, restore
+from spacy_arbo_el.storage.folders import LOCK, restore
 
 from .commands import run
 from .devices import needs_fork
@@ -29,9 +29,9 @@ from .kb.test_store import encode
 from .kills import in_process
 from .linker.world import DEV, annotated
 from .pipelines.saved import NAME, PARTS, change, contents, load_component
+from .storage.test_io import fill
 
 pytestmark = [pytest.mark.attack, needs_fork]
-LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,6 @@ def file(world):
 
 
 def folder(world):
-    def fill(path, text="new"):
-        with replacing_folder(path, LETTERS) as folder:
-            (folder / "letter-1").write_text(text)
-
     def read(path):
         restore(path)
         return [(one.name, one.read_text()) for one in path.iterdir()]

@@ -2,22 +2,11 @@
 
 import pytest
 
+from ..cases import cases
 from ..commands import run
 
-SILVER = "silver texts --kb kb -o silver.spacy"
 
-
-@pytest.mark.parametrize(
-    "command, option, other",
-    [
-        ("show model dev.spacy --mention Amazon", "--mention", "--text"),
-        ("show model dev.spacy --page out.html", "--page", "--text"),
-        ("scale link model texts -o out --one-graph --part 1/2", "--one-graph", "no --part"),
-        (f"{SILVER} --hide 0.1", "--hide", "--dev and --hidden-kb"),
-        (f"{SILVER} --dev-share 0.1", "--dev-share", "--dev and --hidden-kb"),
-        (f"{SILVER} --replace", "--replace", "--dev and --hidden-kb"),
-    ],
-)
+@pytest.mark.parametrize(("command", "option", "other"), cases("dependent_options"))
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run(*command.split(), code=1)

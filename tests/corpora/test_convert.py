@@ -62,24 +62,6 @@ def test_mention_inside_a_token_splits_it(nlp):
     assert counts["retokenised"] == 1
 
 
-def test_composite_mentions_nil_and_clusters_are_stored(nlp):
-    counts = Counter()
-    text = text_of("a b c", (0, 1, "X", ("D2", "D1")), (2, 3, "X", (), "new-1"), (4, 5, "X"))
-    doc = to_doc(nlp, text, counts=counts)
-    for spans in (doc.ents, doc.spans["mentions"]):
-        assert [(s.kb_id_, s.id_) for s in spans] == [("D2|D1", ""), ("NIL", "new-1"), ("NIL", "")]
-    assert (counts["composite"], counts["nil"], counts["mentions"]) == (1, 2, 3)
-
-
-def test_of_overlapping_mentions_the_longest_is_in_doc_ents(nlp):
-    text = text_of(
-        "breast and ovarian cancer", (0, 6, "X"), (0, 25, "Y", ("A", "B")), (11, 25, "Z")
-    )
-    doc = to_doc(nlp, text)
-    assert [ent.label_ for ent in doc.ents] == ["Y"]
-    assert [span.label_ for span in doc.spans["mentions"]] == ["X", "Y", "Z"]
-
-
 def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())

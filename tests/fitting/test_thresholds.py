@@ -241,5 +241,4 @@ def test_command_of_thresholds(nlp, tmp_path):
     assert "Nothing is saved" in run(*arguments, "--cost", 3)
     assert "no score 'beauty'" in run(*arguments, "--by", "beauty", code=1)
     assert "E832" in run(*arguments, "--plot", "curve.gif", code=1)
-    assert "E896" in run(*arguments[:3], "--cost", 3, code=1)
     assert "E831" in run(*arguments, "--no-labels", code=1)

@@ -179,7 +179,6 @@ def test_command_prints_a_table_and_saves_the_way_that_it_takes(plain, tmp_path)
     commands.run(*arguments, "--output", tmp_path / "same", "--way", "unchanged")
     assert len(find_linker(spacy.load(tmp_path / "same")).exemplars) == 0
     assert "arbo-E839" in commands.run(*arguments, "-o", tmp_path / "x", "--way", "y", code=1)
-    assert "arbo-E896" in commands.run(*arguments, "--find", "names", code=1)
     assert not (tmp_path / "x").exists()
 
 

@@ -1,7 +1,5 @@
 """Random graphs with everything that makes graphs hard, and slow procedures to compare with."""
 
-import itertools
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -97,12 +95,6 @@ def smallest_bottlenecks(entities, mentions, source, target, weight, threshold):
     for entity in range(entities):
         walk(entity, entity, -np.inf, {entity})
     return best
-
-
-def same_cluster_pairs(labels):
-    """The pairs of mentions that share a label."""
-    pairs = itertools.combinations(range(len(labels)), 2)
-    return {(i, j) for i, j in pairs if labels[i] == labels[j]}
 
 
 def path_to(parent, entities, mention):

@@ -21,20 +21,3 @@ def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(dr
             assert best[entity, mention] == smallest
         else:
             assert all((e, mention) not in best for e in range(entities))
-
-
-@given(graphs())
-def test_minimax_and_arborescence_reach_the_same_mentions(drawn):
-    minimax = graph.link(*drawn[:5], threshold=drawn[5], method="minimax")
-    arborescence = graph.link(*drawn[:5], threshold=drawn[5])
-    assert ((minimax.parent >= 0) == (arborescence.parent >= 0)).all()
-
-
-@given(graphs())
-def test_minimax_and_arborescence_keep_the_same_heaviest_edge(drawn):
-    # The lexicographically smallest arborescence has the smallest heaviest edge, as has minimax.
-    minimax = graph.link(*drawn[:5], threshold=drawn[5], method="minimax")
-    arborescence = graph.link(*drawn[:5], threshold=drawn[5])
-    linked = minimax.entity >= 0
-    if linked.any():
-        assert minimax.weight[linked].max() == arborescence.weight[linked].max()

@@ -19,7 +19,6 @@ methods = pytest.mark.parametrize("method", METHODS)
 @given(graphs())
 def test_the_interpreter_gives_what_the_compiled_code_gives(method, drawn):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiling, "WORTH_COMPILING", -1)
         compiled = graph.link(*drawn[:5], threshold=drawn[5], method=method)
         patch.setattr(compiling.Compiled, "__call__", lambda f, *args: f.compiled.py_func(*args))
         interpreted = graph.link(*drawn[:5], threshold=drawn[5], method=method)
@@ -59,42 +58,12 @@ def test_links_do_not_depend_on_the_order_of_nodes(method, drawn, random):
     assert after.score[new_mention].tolist() == before.score.tolist()
 
 
-@given(graphs(), st.permutations(range(24)))
-def test_link_depends_on_the_order_of_edges_for_equal_weights_only(drawn, order):
-    entities, mentions, source, target, weight, threshold = drawn
-    weight = weight + np.arange(len(weight), dtype=np.float32) / 64  # all different
-    order = [i for i in order if i < len(weight)]
-    before = graph.link(entities, mentions, source, target, weight, threshold=threshold)
-    after = graph.link(
-        entities, mentions, source[order], target[order], weight[order], threshold=threshold
-    )
-    infinite = np.isinf(weight).any()
-    assert infinite or before.entity.tolist() == after.entity.tolist()
-    assert infinite or before.parent.tolist() == after.parent.tolist()
-
-
-@methods
-@given(graphs())
-def test_linked_mentions_stay_linked_as_the_threshold_rises(method, drawn):
-    before = np.zeros(drawn[1], bool)
-    for threshold in (-1.0, 0.0, 0.5, 1.0, 2.0, np.inf):
-        linked = graph.link(*drawn[:5], threshold=threshold, method=method).entity >= 0
-        assert (before <= linked).all()
-        before = linked
-
-
 def test_arborescence_and_minimax_differ_on_the_example_of_the_docs():
     source, target = np.array([0, 1, 2]), np.array([2, 3, 3])
     weight = np.array([10, 1, 0.5], dtype=np.float32)
     assert graph.link(2, 2, source, target, weight).entity.tolist() == [0, 0]
     minimax = graph.link(2, 2, source, target, weight, method="minimax")
     assert minimax.entity.tolist() == [0, 1] and minimax.score.tolist() == [10.0, 1.0]
-
-
-def test_link_keeps_the_earlier_of_equal_edges():
-    for first in (0, 1):
-        links = graph.link(2, 1, np.array([first, 1 - first]), np.array([2, 2]), np.ones(2))
-        assert links.entity.tolist() == [first]
 
 
 @pytest.mark.parametrize("arguments, message", cases("wrong_graphs"))

@@ -12,21 +12,7 @@ from spacy_arbo_el.kb.entity import Entity
 
 from ..cases import cases
 
-# As in the Disease Ontology.
-DISEASES = [
-    Entity("infarction", "myocardial infarction", "", ["heart attack", "Myocardial infarct"]),
-    Entity("valve", "heart valve disease", "A heart disease of the valves of the heart."),
-    Entity("heart", "heart disease", "A cardiovascular system disease that involves the heart."),
-    Entity("arrest", "cardiac arrest", "A heart disease in which the heart stops, an attack."),
-    Entity("paris", "parainfluenza virus disease", "A viral infectious disease by paramyxovirus."),
-    Entity("nile", "West Nile fever", "A viral infectious disease spread by mosquitoes."),
-    Entity("flu", "influenza", "A viral infectious disease of the airways.", ["flu"]),
-    Entity("measles", "measles", "A viral infectious disease with a rash.", ["rubeola"]),
-    Entity("anemia", "hemolytic anemia", "An anemia by early death of red blood cells."),
-    Entity("anemia2", "aplastic anemia", "An anemia by failure of the bone marrow."),
-    Entity("ra", "rheumatoid arthritis", "An arthritis of many joints.", ["RA"]),
-    Entity("oa", "osteoarthritis", "An arthritis of worn cartilage.", ["degenerative arthritis"]),
-]
+DISEASES = [Entity(*row) for row in cases("diseases")]
 
 
 @pytest.fixture(scope="module")

@@ -21,39 +21,7 @@ NAN, INF = math.nan, math.inf
 TOWER = {"model": {"mention": {"@architectures": "test.HashedEncoder.v1"}}}
 # What no setting of a type can be: types are those of the parameters of registered parts.
 WRONG = {int: [2.5, NAN, True, "3"], float: [NAN, True, "0.5"]}
-SHARES = [-0.1, 1.1, INF]
-NO_SCALES = [0.0, -1.0, INF, None]
-OUT_OF_RANGE = {
-    "Retriever.v1": {"n_candidates": [0, -1]},
-    "Independent.v1": {"n_exemplars": [-1]},
-    "Clustering.v1": {"n_exemplars": [-1], "n_mentions": [-3], "method": ["", "x", None]},
-    "ExemplarVote.v1": {"n_exemplars": [0, -1], "temperature": [0.0, -1.0, NAN, INF]},
-    "Discovery.v1": {
-        "threshold": SHARES,
-        "n_neighbors": [-1],
-        "method": ["", "x", None],
-    },
-    "FeatureRanker.v1": {"n_reranked": [0]},
-    "FaissIndex.v1": {
-        "factory": ["", "x", None],
-        "search": ["x", "nprobe=0", None],
-        "rescore": [0.0, -1.0, INF],
-    },
-    "HardNegatives.v1": {"k": [-1], "mention_share": SHARES},
-    "Mentions.v1": {"labels_discard": ["GENE", [1], [None]], "labels": ["GENE", [1]]},
-    "NegativesOfRounds.v1": {"k": [0, -1]},
-    "IterativePrediction.v1": {"share": [0.0, 1.0, 2], "limit": [-1]},
-    "WrittenLinks.v1": {"share": [1.0], "corrupted": [1.5], "predicted_after": [-1]},
-    "NgramEncoder.v1": dict.fromkeys(("width", "vectors", "rows", "hidden"), [0, -1]),
-    "ContextObjective.v1": {"namesakes": [-1], "weight": [0.0]},
-    "CacheRefresh.v1": {"every": [-2]},
-    "Parts.v1": {"limit": [-1], "paragraph_limit": [-1]},
-    "SoftmaxPositiveNegative.v1": {"scale": NO_SCALES},
-    "CrossEntropy.v1": {"scale": NO_SCALES},
-    "TransformerEncoder.v1": dict.fromkeys(
-        ("window", "predict_tokens", "train_tokens", "kept_tokens"), [-1, -(10**9)]
-    ),
-}
+OUT_OF_RANGE = {(part, name): values for part, name, values in cases("settings_out_of_range")}
 NEEDED = {
     "Retriever.v1": {"verbalization": None, "similarity": None, "index": None},
     "FaissIndex.v1": {"factory": "IVF64,SQ8", "search": "nprobe=8"},
@@ -76,7 +44,7 @@ def test_settings_of_another_type_or_out_of_range_are_refused_with_their_name(pa
     settings = signature(PARTS[part]).parameters
     needed = {name: None for name, one in settings.items() if one.default is one.empty}
     for name in settings:
-        for value in [*WRONG.get(types.get(name), []), *OUT_OF_RANGE.get(part, {}).get(name, [])]:
+        for value in [*WRONG.get(types.get(name), []), *OUT_OF_RANGE.get((part, name), [])]:
             with pytest.raises(ArboError) as error:
                 PARTS[part](**{**needed, **NEEDED.get(part, {}), name: value})
             assert repr(value) in str(error.value) and name in str(error.value), (name, value)

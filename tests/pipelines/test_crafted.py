@@ -21,6 +21,7 @@ from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFol
 from spacy_arbo_el.linking.saving import Serializer
 from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays
 
+from ..cases import cases
 from ..linker.world import DEV, annotated, without_links
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
 
@@ -121,22 +122,7 @@ def crafted(folder):
     return crafted
 
 
-FILE_NAMES = [
-    *(
-        "../written",
-        "../../written",
-        "{place}/written",
-        "sub/written",
-        "sub\\written",
-        "",
-        ".",
-        "..",
-    ),
-    *("tokenizer.json\0", "config.json", "modeling_evil.py", "vocab.pkl", "TOKENIZER.JSON", 3),
-]
-
-
-@pytest.mark.parametrize("name", FILE_NAMES)
+@pytest.mark.parametrize("name", cases("hostile_file_names"))
 def test_names_of_files_in_a_crafted_model(refused, crafted, tmp_path, name):
     name = name.format(place=tmp_path) if isinstance(name, str) else name
     crafted(lambda message, shim: shim["tokenizer"].update({name: b"owned"}))

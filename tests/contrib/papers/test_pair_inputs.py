@@ -16,6 +16,7 @@ from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 from spacy_arbo_el.kb.entity import Entity
 
+from ...encoders.test_windows import naive_window
 from ...ranking.strings import index_of
 
 ENTITIES = [
@@ -53,20 +54,7 @@ def read(word_pieces, text):
     return word_pieces.read([text]).ids.tolist()
 
 
-def literal_mention(word_pieces, window, left, mention, right):
-    """The part of a mention, by the word pieces left of it, of it, and right of it."""
-    cls, sep, start, end, _ = word_pieces.specials.tolist()
-    budget = window - 4
-    if len(mention) > budget:
-        tail = budget // 2
-        mention = mention[: budget - tail] + mention[len(mention) - tail :]
-    while len(left) + len(mention) + len(right) > budget:
-        left, right = (left[1:], right) if len(left) > len(right) else (left, right[:-1])
-    return [cls, *left, start, *mention, end, *right, sep]
-
-
-def literal_pair(word_pieces, window, text, mention_ids, entity, name):
-    """mention_ids: The word pieces left of a mention, of it, and right of it."""
+def literal_text(word_pieces, text, entity, name):
     _, sep, _, _, title = word_pieces.specials.tolist()
     separator = read(word_pieces, ";")
     names = [read(word_pieces, other) for other in entity.names]
@@ -85,8 +73,7 @@ def literal_pair(word_pieces, window, text, mention_ids, entity, name):
         kept[key] = ids[:budget]
         budget -= len(kept[key])
     order = ("before", "after", "types", "d")
-    second = [*kept["first"], title, *(i for key in order for i in kept[key]), sep]
-    return literal_mention(word_pieces, window, *mention_ids), second
+    return [*kept["first"], title, *(i for key in order for i in kept[key]), sep]
 
 
 @given(data=st.data())
@@ -107,15 +94,9 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
     parts, part_of = parts_of(word_pieces, text, entities, nearest, index)
     pairs = make_pairs(inputs, parts, rows, part_of, word_pieces.specials, window)
     assert pairs.passage.tolist() == list(range(len(rows)))
-    whole = read(word_pieces, TEXT)
     for number, (mention, entity) in enumerate(zip(rows.tolist(), entities.tolist())):
-        start, end = MENTIONS[mention]
-        low = len(read(word_pieces, TEXT[:start]))
-        high = len(read(word_pieces, TEXT[:end]))
-        sides = whole[:low], whole[low:high], whole[high:]
-        first, second = literal_pair(
-            word_pieces, window, text, sides, ENTITIES[entity], int(nearest[number])
-        )
+        first, *_ = naive_window(word_pieces.tokenizer, TEXT, *MENTIONS[mention], window, ())
+        second = literal_text(word_pieces, text, ENTITIES[entity], int(nearest[number]))
         ids = pairs.ids[pairs.offsets[number] : pairs.offsets[number + 1]].tolist()
         assert ids == first + second and pairs.first[number] == len(first)
         assert pairs.last[number] == pairs.marker[number]

@@ -156,9 +156,6 @@ def test_command_links_parts_and_sums_up(model, corpus, tmp_path, expected):
     assert f"8 shards, {N_DOCUMENTS} documents, {len(expected)} mentions" in printed
     assert "documents a second" in printed
     assert rows_in(tmp_path / "out") == expected
-    arguments[5] = tmp_path / "new"
-    assert "E896" in run(*arguments, "--one-graph", "--part", "1/2", code=1)
-    assert "E896" in run(*arguments, "--workers", 2, code=1)
 
 
 def test_mentions_are_found_by_names(model, corpus, tmp_path):

@@ -107,19 +107,6 @@ def test_texts_read_one_by_one_or_together_are_the_same(texts):
         assert np.array_equal(array, each.to_dict()[name])
 
 
-def test_scripts_without_spaces_are_read_by_characters():
-    text = "彼は東京に住む"
-    read = NgramReader(near=1, subwords=4).read_mentions(
-        None, [text], np.zeros(1, int), np.array([[2, 4]])
-    )
-    left, own, right = passage(read, 0)
-    assert own == [oracle.word("東"), oracle.word("京")]
-    assert left == [oracle.word("彼"), oracle.word("は")]
-    assert len(right) == 3
-    thai = NgramReader().read_texts(None, [("กรุงเทพ", "")])
-    assert thai.last[0] + 1 == len("กรุงเทพ")
-
-
 def test_long_names_and_hostile_texts_are_cut():
     long = "word " * 5000
     read = NgramReader(subwords=4).read_texts(None, [(long, long)])

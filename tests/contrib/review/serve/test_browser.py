@@ -1,11 +1,9 @@
-"""The pages in Chromium: keys, fragments, colours, and nothing that leaves the machine."""
+"""The pages in Chromium: keys, fragments, and nothing that leaves the machine."""
 
 import os
-import re
 import shutil
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,8 @@ from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve import app as serve_app
 
-from ....cases import cases
 from ....threads import PATIENCE
-from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name, serving
+from .world import documents, ids_by_name, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 # The script of axe-core, as npm installs it.
@@ -29,7 +26,6 @@ pytestmark = [
 ]
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += [f"--disable-{name}" for name in ("background-networking", "component-update", "sync")]
-STYLE = Path(serve_app.__file__).parent / "static" / "style.css"
 
 
 @pytest.fixture(scope="module")
@@ -179,75 +175,6 @@ def test_the_mouse_decides_and_going_back_works(window):
     assert window.decided() == []
     window.page.go_back()
     window.page.wait_for_selector("h1:not(:has-text('Quorn'))")
-
-
-def test_links_are_decided_by_keys(window):
-    window.go("/links")
-    window.press("Enter")
-    window.page.wait_for_selector(".passage")
-    window.press("n")
-    assert window.review.standing[-1]["verdict"] in ("confirm", "nil")
-    window.press("1")
-    assert window.decided() == ["learn", "learn"]
-    window.press("u")
-    window.press("u")
-    assert window.decided() == [] and not window.review.linker.stages.corrections.items
-
-
-def test_hostile_texts_do_nothing(window):
-    for path in ("/", "/links", "/bulk?sure=0.1", "/history"):
-        window.go(path)
-        assert "owned" not in window.page.title()
-    window.cluster(SCRIPT)
-    assert window.heading.startswith(SCRIPT)
-    window.press("x")
-    assert SCRIPT not in ids_by_name(window.review)
-
-
-def test_texts_from_right_to_left_keep_their_direction(window):
-    window.cluster(RIGHT_TO_LEFT)
-    line = window.page.locator(".concordance label").first
-    assert line.evaluate("element => getComputedStyle(element).direction") == "rtl"
-
-
-def colours(dark):
-    """The colours of the style sheet by name."""
-    blocks = re.findall(r":root \{(.*?)\}", STYLE.read_text(encoding="utf8"), re.S)
-    found = {}
-    for block in blocks[: 1 + dark]:
-        found.update(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
-    return found
-
-
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("dark", [False, True])
-def test_contrasts_are_those_of_wcag(dark):
-    found = colours(dark)
-    for front, back, least in cases("contrasts"):
-        low, high = sorted((luminance(found[front]), luminance(found[back])))
-        assert (high + 0.05) / (low + 0.05) >= least, (front, back)
-
-
-def test_what_is_near_is_linked_by_one_key(window):
-    one = window.review.new[ids_by_name(window.review)["zorblat"]]
-    window.review.decide("split", "x", id=one.id, mentions=[":".join(map(str, one.members[0].key))])
-    off = window.review.standing[-1]["off"]
-    window.go(f"/cluster?id={one.id}")
-    window.press("a")
-    window.page.wait_for_selector('#message [data-key="e"]')
-    here = window.heading
-    window.press("e")
-    assert window.decided() == ["split", "accept", "link_all"] and here == window.heading
-    assert off not in window.review.queue.rows
-    window.press("u")
-    assert "Taken back" in window.message and off in window.review.queue.rows
-    window.press("U")
-    assert window.decided()[-1] == "link_all" and "linked to" in window.message
 
 
 def test_an_entity_is_found_while_one_types(window):

@@ -118,27 +118,14 @@ def test_a_line_that_a_kill_cut_off_is_dropped_with_a_warning(start, model):
 
 DEEP = "[" * 100_000 + "]" * 100_000
 BEGIN = {"action": "begin", "journal": "x", "state": "", "at": AT}
-REJECT = {"n": 0, "at": AT, "by": "x", "action": "reject", "id": "NEW-deefd4a5b2"}
 
 
 @pytest.mark.parametrize(
     ("lines", "line"),
     [
-        (["nonsense"], 1),
-        ([REJECT], 1),
-        ([BEGIN, "nonsense"], 2),
-        ([BEGIN, "[]"], 2),
+        *cases("broken_journals"),
         ([BEGIN, DEEP], 2),
         ([BEGIN, '{"n": ' + "1" * 5000 + "}"], 2),
-        ([BEGIN, {**REJECT, "n": 1}], 2),
-        ([BEGIN, REJECT, REJECT], 3),
-        ([BEGIN, {**REJECT, "action": "format"}], 2),
-        ([BEGIN, {**REJECT, "id": ["NEW-x"]}], 2),
-        ([BEGIN, {"n": 0, "at": AT, "action": "import", "path": "/etc/passwd"}], 2),
-        ([BEGIN, {"n": 0, "at": AT, "by": "x", "action": "kb_add", "entity": ["x"]}], 2),
-        ([BEGIN, {"n": 0, "at": AT, "by": "x", "action": "undo", "of": "0"}], 2),
-        ([BEGIN, {**REJECT, "action": "learn", "text": "x"}], 2),
-        ([BEGIN, {**REJECT, "names": {"NEW-x": 3}}], 2),
     ],
 )
 def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):

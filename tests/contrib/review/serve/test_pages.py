@@ -5,6 +5,7 @@ import html
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from spacy.tokens import DocBin
@@ -15,6 +16,7 @@ from spacy_arbo_el.contrib.review.decisions.journal import journal_path
 from spacy_arbo_el.contrib.review.exchange import take_over
 from spacy_arbo_el.contrib.review.near import calibrated, fitted
 from spacy_arbo_el.contrib.review.queue import Filters
+from spacy_arbo_el.contrib.review.serve import app
 from spacy_arbo_el.linker import find_linker
 
 from ....cases import cases
@@ -157,7 +159,8 @@ def test_links_are_confirmed_and_corrected(start):
     assert "What teaches most first" in page and "Quorn" in page
     row = next(row for row in browser.links.rows if row.text == "Quorn")
     fields = {"n": row.number}
-    assert "8 candidates" in browser.get("/link", **fields)
+    page = browser.get("/link", **fields)
+    assert "8 candidates" in page and 'data-key="n"' in page and 'data-key="1"' in page
     browser.post("/decide/learn", **fields, kb_id="maker")
     assert links_of(browser.review.nlp) == ["maker"] * 2
     assert browser.review.standing[-1]["verdict"] == "correct"
@@ -314,7 +317,7 @@ def test_any_decision_that_nothing_depends_on_is_undone_and_made_again(start):
     browser.post("/undo", n=1)
     assert "Vexil" in ids_by_name(browser.review) and kb_id in browser.review.linker.kb
     browser.post("/undo", n=2)
-    browser.post("/undo", n=0)
+    assert 'data-key="U"' in browser.post("/undo", n=0)
     assert ids_by_name(browser.review) == ids and kb_id not in browser.review.linker.kb
     for _ in range(3):
         browser.post("/redo")
@@ -380,6 +383,7 @@ def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(star
     assert first == kb_id and "would be linked by now" in page
     effect = browser.get("/effect", kb_id=kb_id)
     assert "1 other mention now links to it, in 1 cluster" in effect and off in effect
+    assert 'data-key="e"' in effect
     linked = browser.fields_of(effect, "/decide/link_all")
     browser.post("/decide/link_all", **linked)
     assert off not in browser.review.queue.rows
@@ -489,6 +493,35 @@ def test_hostile_texts_are_escaped_on_every_page(start):
     }.items():
         page = browser.get(path, **query)
         assert "<script>document" not in page and "script" in page.lower(), path
+
+
+def test_texts_of_any_direction_keep_theirs(start):
+    page = cluster(start(), RIGHT_TO_LEFT)[0]
+    assert '<label dir="auto"><input type="checkbox" name="mentions"' in page
+
+
+def colours(dark):
+    """The colours of the style sheet by name."""
+    style = Path(app.__file__).parent / "static" / "style.css"
+    blocks = re.findall(r":root \{(.*?)\}", style.read_text(encoding="utf8"), re.S)
+    found = {}
+    for block in blocks[: 1 + dark]:
+        found.update(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
+    return found
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_contrasts_are_those_of_wcag(dark):
+    found = colours(dark)
+    for front, back, least in cases("contrasts"):
+        low, high = sorted((luminance(found[front]), luminance(found[back])))
+        assert (high + 0.05) / (low + 0.05) >= least, (front, back)
 
 
 def test_what_is_not_there_is_said_so(start):
