@@ -106,8 +106,8 @@ def main() -> None:
     print(f"{n_mentions} mentions in {len(docs)} documents: {len(entities)} new entities")
     print(f"end to end {total:.1f} s, of which")
     print(f"  neighbours {seconds['nearest_in_corpus']:.1f} s (recall@4 {recall:.3f})")
-    print(f"  graph {seconds['sweep']:.2f} s")
-    rest = discovered - seconds["nearest_in_corpus"] - seconds["sweep"]
+    print(f"  graph {seconds['cluster']:.2f} s")
+    rest = discovered - seconds["nearest_in_corpus"] - seconds["cluster"]
     print(f"  documents, windows, links and annotations {rest:.1f} s")
     print(f"  describing and writing {total - discovered:.1f} s")
 

@@ -1,4 +1,4 @@
-"""Times of the graph package: clustering, sweeps, positives, and the paper's literal procedure.
+"""Times of the graph package: links, clusters, positives, and the paper's literal procedure.
 
     python benchmarks/graph.py
 
@@ -231,7 +231,8 @@ def main() -> None:
     small = neighbour_graph(200)
     for method in METHODS:  # compiles
         graph.link(*small, threshold=-0.5, method=method)
-    time_clusters(200)
+    for method in CLUSTERS:
+        graph.cluster(*small[1:], [-0.5, -0.4], method=method)
     parts = {
         "growth": lambda: time_growth(SIZES[:4] if options.quick else SIZES),
         "literal": lambda: time_literal(LITERAL_SIZES[:3] if options.quick else LITERAL_SIZES),

@@ -33,6 +33,7 @@ from thinc.api import Config
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker, find_linker
+from spacy_arbo_el.retrieval.exemplars import ExemplarStore
 from spacy_arbo_el.runs.loop import train
 
 SAMPLES = 2000
@@ -111,7 +112,7 @@ def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> Non
     untrained.refresh()
     linkers = {"untrained": untrained, "BioCoM": trained("biocom", folder, steps)}
     linkers["SapBERT"] = trained("linker", folder, steps)
-    linkers["SapBERT"].exemplars.clear()
+    linkers["SapBERT"].datastore.exemplars = ExemplarStore()
     linkers["SapBERT"].refresh()
     tfidf = NameTfidf.build(untrained.kb.entities.items())
     ids = {position: entity.id for position, entity in untrained.kb.entities.items()}

@@ -50,19 +50,19 @@ class Distinct:
     @classmethod
     def of(
         cls,
-        features: np.ndarray,
+        vectors: np.ndarray,
         names: np.ndarray | None,
         keys: Sequence[np.ndarray | None] = (),
     ) -> "Distinct":
-        """Find the mentions that differ in features, name or keys.
+        """Find the mentions that differ in vectors, names or keys.
 
-        features: (m, width) float32. Where there are no names, unreadable ones are never alike.
+        vectors: (m, width) float32. Where there are no names, unreadable ones are never alike.
         names: (m,) int64, or None.
         keys: Arrays of (m,); None for one that does not count.
         """
         if names is None:
-            names = np.where(usable(features), -1, np.arange(len(features)))
-        given = [key for key in (digests_of(features), names, *keys) if key is not None]
+            names = np.where(usable(vectors), -1, np.arange(len(vectors)))
+        given = [key for key in (digests_of(vectors), names, *keys) if key is not None]
         columns = [np.unique(key, return_inverse=True)[1].reshape(-1) for key in given]
         table = np.stack(columns, axis=1)
         _, first, node = np.unique(table, axis=0, return_index=True, return_inverse=True)
@@ -85,75 +85,75 @@ class Distinct:
         return None if values is None else self.take(values)
 
 
-def name_edges(features: np.ndarray, names: np.ndarray, similarity: Similarity) -> Edges:
+def name_edges(vectors: np.ndarray, names: np.ndarray, similarity: Similarity) -> Edges:
     """Edges that connect the mentions of each name as strongly as all pairs would.
 
     Mentions that cannot be read are connected by their name alone. Of a name with more than
     ``MAX_PAIRED`` mentions, all are compared with so many of them, so the cost is near-linear.
 
-    features: (m, width) float32, distinct.
+    vectors: (m, width) float32, distinct.
     names: (m,) int64, the number of each mention's name.
     """
-    readable = usable(features)
+    readable = usable(vectors)
     order = np.lexsort((np.arange(len(names)), ~readable, names))
     kinds = names[order] * 2 + ~readable[order]
     bounds = np.flatnonzero(np.diff(kinds, prepend=-1, append=-1))
     sizes = np.diff(bounds)
     small = (sizes > 1) & (sizes <= MAX_PAIRED) & readable[order[bounds[:-1]]]
-    source, target = _trees(features, order, bounds[:-1][small], sizes[small], similarity)
+    source, target = _trees(vectors, order, bounds[:-1][small], sizes[small], similarity)
     others: list[np.ndarray] = []
     for start, size in zip(bounds[:-1][sizes > MAX_PAIRED], sizes[sizes > MAX_PAIRED]):
         rows = order[start : start + size]
         if readable[rows[0]]:
-            others.append(_by_landmarks(features, rows, similarity))
+            others.append(_by_landmarks(vectors, rows, similarity))
     pairs = np.concatenate([np.stack([source, target]), *others], axis=1)
     unread = order[~readable[order]]
     same = names[unread[1:]] == names[unread[:-1]]
     alone = np.stack([unread[:-1][same], unread[1:][same]])
     certain = np.full(alone.shape[1], np.finfo(np.float32).max, dtype=np.float32)
-    scores = np.concatenate([_paired(features, pairs, similarity), certain])
+    scores = np.concatenate([_paired(vectors, pairs, similarity), certain])
     return (*np.concatenate([pairs, alone], axis=1), scores)
 
 
-def _by_landmarks(features: np.ndarray, rows: np.ndarray, similarity: Similarity) -> np.ndarray:
+def _by_landmarks(vectors: np.ndarray, rows: np.ndarray, similarity: Similarity) -> np.ndarray:
     """Connect many mentions: some by a tree, each other one with the nearest of them."""
     places = np.linspace(0, len(rows) - 1, MAX_PAIRED).astype(np.int64)
     chosen = rows[places]
     rest = np.delete(rows, places)
     one = np.zeros(1, dtype=np.int64)
-    tree = np.stack(_trees(features, chosen, one, one + len(chosen), similarity))
-    nearest = FlatIndex(features[chosen], similarity).search(features[rest], 1).ids[:, 0]
+    tree = np.stack(_trees(vectors, chosen, one, one + len(chosen), similarity))
+    nearest = FlatIndex(vectors[chosen], similarity).search(vectors[rest], 1).ids[:, 0]
     return np.concatenate([tree, np.stack([chosen[nearest], rest])], axis=1)
 
 
-def _paired(features: np.ndarray, pairs: np.ndarray, similarity: Similarity) -> np.ndarray:
+def _paired(vectors: np.ndarray, pairs: np.ndarray, similarity: Similarity) -> np.ndarray:
     scores = np.empty(pairs.shape[1], dtype=np.float32)
     for start in range(0, len(scores), BLOCK):
         one, other = pairs[:, start : start + BLOCK]
-        paired = similarity.paired(features[one], features[other][:, None])
+        paired = similarity.paired(vectors[one], vectors[other][:, None])
         scores[start : start + BLOCK] = paired[:, 0]
     return scores
 
 
 def _trees(
-    features: np.ndarray,
+    vectors: np.ndarray,
     order: np.ndarray,
     starts: np.ndarray,
     sizes: np.ndarray,
     similarity: Similarity,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The ends of the edges of a maximum spanning tree of each stretch of ``order``."""
-    squares = np.zeros(len(features), dtype=np.float32)
+    squares = np.zeros(len(vectors), dtype=np.float32)
     if similarity.metric == "l2":
-        squares = np.einsum("nw,nw->n", features, features)
+        squares = np.einsum("nw,nw->n", vectors, vectors)
     scale = 2.0 if similarity.metric == "l2" else 1.0
-    contiguous = np.ascontiguousarray(features)
+    contiguous = np.ascontiguousarray(vectors)
     return _spanning_trees(contiguous, squares, np.float32(scale), order, starts, sizes)
 
 
 @numba_jit(interpret=False)
 def _spanning_trees(
-    features: np.ndarray,
+    vectors: np.ndarray,
     squares: np.ndarray,
     scale: np.float32,
     order: np.ndarray,
@@ -179,8 +179,8 @@ def _spanning_trees(
                 if is_in[other]:
                     continue
                 score = np.float32(0.0)
-                for column in range(features.shape[1]):
-                    score += features[rows[last], column] * features[rows[other], column]
+                for column in range(vectors.shape[1]):
+                    score += vectors[rows[last], column] * vectors[rows[other], column]
                 score = scale * score - squares[rows[last]] - squares[rows[other]]
                 if score > best[other]:
                     best[other] = score

@@ -60,7 +60,7 @@ def dump_transformer(
     """All as bytes.
 
     scales: Of 8-bit layers, if they are known.
-    earlier: Those before training, if the weights are in training.
+    earlier: Those before training, where the present ones are not known.
     """
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)

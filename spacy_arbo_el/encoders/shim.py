@@ -92,7 +92,7 @@ class EncoderShim(HFShim):
         """Put tokenizer and weights in place, on thinc's current device.
 
         scales: Of 8-bit layers, if they are known.
-        earlier: Those before training, for weights that are in training.
+        earlier: Those before training, where the present ones are not known.
         """
         for known in (scales, earlier):
             if known is not None and not scales_fit(transformer, known):
@@ -188,7 +188,8 @@ class EncoderShim(HFShim):
         quantized = self._quantized
         if self._is_trained:
             quantized = quantized.after_training()
-        return dump_transformer(self.tokenizer, self._model, quantized.scales, quantized.earlier)
+        earlier = None if quantized.scales else quantized.earlier
+        return dump_transformer(self.tokenizer, self._model, quantized.scales, earlier)
 
     def from_bytes(self, bytes_data: bytes) -> "EncoderShim":
         message = srsly.msgpack_loads(bytes_data)

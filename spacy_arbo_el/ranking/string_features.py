@@ -21,7 +21,8 @@ from .comparison import Interchanged, StringFeatures, compare
 T = TypeVar("T", bound=Hashable)
 # Strings with the same n-grams have a cosine similarity of 1, but for rounding.
 SAME_STRING = 0.9999
-# The lengths of the shortest and the longest n-grams, which weights were fitted with.
+# The lengths of the shortest and the longest n-grams, which do not cross words. Weights were fitted
+# with these.
 NGRAMS = (1, 3)
 # Strings whose n-grams are in memory at a time.
 BLOCK = 2048

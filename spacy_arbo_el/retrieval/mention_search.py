@@ -35,8 +35,8 @@ def nearest_in_document(
 ) -> TopK:
     """The nearest other mentions of the same document, (m, count).
 
-    Mentions without a vector have no neighbours and are none. The cost grows with the square of a
-    document's mentions, the memory in proportion to them.
+    Mentions without a vector have no neighbours and are none. A document of more than
+    ``MAX_COMPARED`` mentions is searched as a corpus is.
 
     vectors: (m, width) float32, prepared.
     documents: (m,) int64, ascending, the number of the document of each mention.
@@ -51,7 +51,7 @@ def nearest_in_document(
         rows = readable[start:end]
         search = _compare_all if len(rows) <= MAX_COMPARED else nearest_in_corpus
         found = search(vectors[rows], width, similarity)
-        nearest.ids[rows, :width] = rows[found.ids]
+        nearest.ids[rows, :width] = np.where(found.valid, rows[found.ids], -1)
         nearest.scores[rows, :width] = found.scores
     return nearest
 

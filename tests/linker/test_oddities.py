@@ -43,6 +43,7 @@ def test_settings_of_another_type_or_out_of_range_are_refused_with_their_name(pa
     types = get_type_hints(PARTS[part] if isfunction(PARTS[part]) else PARTS[part].__init__)
     settings = signature(PARTS[part]).parameters
     needed = {name: None for name, one in settings.items() if one.default is one.empty}
+    assert {name for key, name in OUT_OF_RANGE if key == part} <= settings.keys()
     for name in settings:
         for value in [*WRONG.get(types.get(name), []), *OUT_OF_RANGE.get((part, name), [])]:
             with pytest.raises(ArboError) as error:

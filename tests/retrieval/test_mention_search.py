@@ -63,15 +63,15 @@ def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity
     documents = np.zeros(300, dtype=np.int64)
     monkeypatch.setattr(mention_search, "MAX_COMPARED", 10)
     ids, scores = by_hand(vectors, 5, similarity)
-    nearest = nearest_in_document(vectors, documents, 5, similarity)
-    assert (nearest.ids == ids).all()
-    np.testing.assert_allclose(nearest.scores, scores, rtol=1e-5)
+    alone = nearest_in_document(vectors, documents, 5, similarity)
+    assert (alone.ids == ids).all()
+    np.testing.assert_allclose(alone.scores, scores, rtol=1e-5)
     # Among other documents too, and a mention that came later.
     around = np.concatenate([vectors[:7], vectors, vectors[:2]])
     numbers = np.repeat([0, 1, 2], [7, 300, 2])
     nearest = nearest_in_document(around, numbers, 5, similarity)
     assert (nearest.ids[7:307] == ids + 7).all()
-    np.testing.assert_allclose(nearest.scores[7:307], scores, rtol=1e-5)
+    assert (nearest.scores[7:307] == alone.scores).all()
 
 
 def test_few_mentions_have_the_similarities_of_one_matrix_product():
@@ -110,6 +110,14 @@ def test_mentions_without_a_vector_have_no_neighbours_and_are_none(monkeypatch, 
     nothing = np.full((3, 6), bad, dtype=np.float32)
     assert not nearest_in_corpus(nothing, 4, similarity).valid.any()
     assert nearest_in_corpus(nothing[:0], 4, similarity).ids.size == 0
+
+
+def test_neighbours_that_cells_do_not_find_are_none(monkeypatch):
+    monkeypatch.setattr(mention_search, "MAX_COMPARED", 10)
+    monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
+    vectors = prepared(5, 30, Cosine())
+    nearest = nearest_in_document(vectors, np.zeros(30, dtype=np.int64), 8, Cosine())
+    assert (nearest.valid == np.isfinite(nearest.scores)).all() and not nearest.valid.all()
 
 
 def test_a_document_of_many_mentions_needs_little_memory():
