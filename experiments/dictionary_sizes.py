@@ -113,6 +113,7 @@ def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> Non
     linkers = {"untrained": untrained, "BioCoM": trained("biocom", folder, steps)}
     linkers["SapBERT"] = trained("linker", folder, steps)
     linkers["SapBERT"].datastore.exemplars = ExemplarStore()
+    linkers["SapBERT"].datastore.changed()
     linkers["SapBERT"].refresh()
     tfidf = NameTfidf.build(untrained.kb.entities.items())
     ids = {position: entity.id for position, entity in untrained.kb.entities.items()}
