@@ -12,7 +12,6 @@ with an entity, with the 95 % interval of the difference, over documents.
 import argparse
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import islice
 from operator import getitem
@@ -21,16 +20,17 @@ from typing import Any
 
 import numpy as np
 import spacy
-import srsly
 from baselines import NameTfidf
 from cross_fitting import run
 from entity_folds import interval
 from nearest_names import outcomes_of
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from thinc.api import Config
 
-from spacy_arbo_el.corpora.docbin import read_docs
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.importers.jsonl import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.retrieval.exemplars import ExemplarStore
@@ -62,17 +62,11 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 def write_dictionary(kb: ArboKB, share: float, path: Path) -> int:
     """Write the entities with a share of their other names. RETURNS: The number of names."""
-    entities = [
-        replace(
-            entity,
-            aliases=tuple(
-                name for name in entity.aliases if zlib.crc32(name.encode()) < share * 2**32
-            ),
-        )
-        for entity in kb
-    ]
-    rows = ({"id": e.id, "title": e.title, "aliases": list(e.aliases)} for e in entities)
-    srsly.write_jsonl(path, rows)
+    entities = []
+    for entity in kb:
+        kept = (name for name in entity.aliases if zlib.crc32(name.encode()) < share * 2**32)
+        entities.append(Entity(entity.id, entity.title, aliases=tuple(kept)))
+    write_entities_jsonl(entities, path)
     return sum(len(entity.names) for entity in entities)
 
 
@@ -93,15 +87,7 @@ def trained(system: str, folder: Path, steps: int) -> ArboLinker:
         reduce(getitem, parents, config)[last] = value
     nlp = init_nlp(Config().from_str(config.to_str(), overrides=overrides, interpolate=False))
     train(nlp, folder / system)
-    linker = find_linker(spacy.load(folder / system / "model-last"))
-    linker.refresh()
-    return linker
-
-
-def right(linker: ArboLinker, docs: Sequence[Doc]) -> np.ndarray:
-    """Whether the first candidate is right, for each mention with an entity."""
-    outcomes = [one for one in outcomes_of(linker, docs, 0.0) if one.gold]
-    return np.array([bool(set(one.link.ids[:1]) & set(one.gold)) for one in outcomes])
+    return find_linker(spacy.load(folder / system / "model-last"))
 
 
 def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> None:
@@ -109,19 +95,24 @@ def score(folder: Path, steps: int, corpora: Mapping[str, Sequence[Doc]]) -> Non
     nlp = spacy.blank("en")
     untrained: Any = nlp.add_pipe("arbo_linker", config={"reranker": RANKER})
     untrained.set_kb(folder / "kb")
-    untrained.refresh()
     linkers = {"untrained": untrained, "BioCoM": trained("biocom", folder, steps)}
     linkers["SapBERT"] = trained("linker", folder, steps)
     linkers["SapBERT"].datastore.exemplars = ExemplarStore()
     linkers["SapBERT"].datastore.changed()
-    linkers["SapBERT"].refresh()
+    for linker in linkers.values():
+        linker.refresh()
     tfidf = NameTfidf.build(untrained.kb.entities.items())
     ids = {position: entity.id for position, entity in untrained.kb.entities.items()}
     for name, docs in corpora.items():
-        outcomes = [one for one in outcomes_of(untrained, docs, 0.0) if one.gold]
+        linked = {
+            system: [one for one in outcomes_of(linker, docs, 0.0) if one.gold]
+            for system, linker in linkers.items()
+        }
+        outcomes = linked["untrained"]
         found = tfidf([one.span.text for one in outcomes]).first(1).ids[:, 0].tolist()
         hits = {"TF-IDF": np.array([ids.get(p) in o.gold for p, o in zip(found, outcomes)])}
-        hits |= {system: right(linker, docs) for system, linker in linkers.items()}
+        for system, each in linked.items():
+            hits[system] = np.array([not set(o.link.ids[:1]).isdisjoint(o.gold) for o in each])
         cells = ", ".join(f"{system} {100 * column.mean():.1f}" for system, column in hits.items())
         documents = np.unique(
             [id(one.span.doc) for one in outcomes if one.span], return_inverse=True
@@ -151,7 +142,7 @@ def main() -> None:
         (folder / "silver.spacy").unlink(missing_ok=True)
         run("silver", args.raw, "--kb", folder / "kb", "-o", folder / "silver.spacy")
         docs = list(islice(read_docs(folder / "silver.spacy", vocab), CALIBRATED))
-        DocBin(docs=docs, store_user_data=True).to_disk(folder / "calibrated.spacy")
+        write_docbin(docs, folder / "calibrated.spacy")
         print(f"{count} names", flush=True)
         score(folder, args.steps, corpora)
 

@@ -11,7 +11,7 @@ from typing import Any, Union
 
 import numpy as np
 
-from ..base.arrays import TopK
+from ..base.arrays import TopK, take_or
 from ..base.devices import on_gpu
 from .index.exact import FlatIndex, faiss, rescore
 from .similarity import Similarity
@@ -51,7 +51,7 @@ def nearest_in_document(
         rows = readable[start:end]
         search = _compare_all if len(rows) <= MAX_COMPARED else nearest_in_corpus
         found = search(vectors[rows], width, similarity)
-        nearest.ids[rows, :width] = np.where(found.valid, rows[found.ids], -1)
+        nearest.ids[rows, :width] = take_or(rows, found.ids, -1)
         nearest.scores[rows, :width] = found.scores
     return nearest
 
@@ -152,7 +152,7 @@ class AllPairs:
     def search(self, queries: np.ndarray, count: int) -> TopK:
         """The ``count`` mentions nearest to vectors. Fewer if there are fewer."""
         best = self.index.search(queries, count)
-        return TopK(np.where(best.valid, self.rows[best.ids], -1), best.scores)
+        return TopK(take_or(self.rows, best.ids, -1), best.scores)
 
 
 @dataclass(frozen=True)
