@@ -174,7 +174,7 @@ def compare_ways(
 ) -> FitComparison:
     """Link each part of documents after using the others in each way. The linker is unchanged.
 
-    Progress is shown. Exemplars that the linker has of these documents are left out. Raises ValueError for fewer than
+    Exemplars that the linker has of these documents are left out. Raises ValueError for fewer than
     two documents with annotated mentions.
 
     docs: Annotated documents; those without an annotated mention are left out.
@@ -185,16 +185,16 @@ def compare_ways(
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
     found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
-    with keeping(linker), restored(linker, docs):
-        with progress(2 * folds + 3, "Comparing ways", "step") as bar:
-            fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
-            beside = fit_beside_exemplars(linker, docs, fit)
+    bar = progress(2 * folds + 3, "Comparing ways", "step")
+    with bar, keeping(linker), restored(linker, docs):
+        fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
+        beside = fit_beside_exemplars(linker, docs, fit)
+        bar.update()
+        for (others, part), *fits in zip(divided(docs, folds), fit.without, beside.without):
+            with restored(linker, docs):
+                for name, outcomes in _linked_in_ways(linker, others, part, *fits).items():
+                    found[name] += outcomes
             bar.update()
-            for (others, part), *fits in zip(divided(docs, folds), fit.without, beside.without):
-                with restored(linker, docs):
-                    for name, outcomes in _linked_in_ways(linker, others, part, *fits).items():
-                        found[name] += outcomes
-                bar.update()
     if train is not None:
         with progress(folds * SHARES, "Training", "step") as bar:
             for others, part in divided(docs, folds):
