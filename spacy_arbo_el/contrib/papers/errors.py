@@ -59,8 +59,7 @@ class PaperMessages(metaclass=Coded):
     )
     E875 = (
         "{name!r} has another vocabulary than the linker's encoder of mentions, whose word pieces "
-        "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
-        "to start from the linker's encoder."
+        "a cross-encoder reads. Train it again for this linker: spacy arbo rerank."
     )
     E878 = (
         "None of the {count} annotated training mentions has a gold entity in the knowledge base, "
