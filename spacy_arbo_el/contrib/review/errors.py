@@ -40,15 +40,6 @@ class ReviewMessages(metaclass=Coded):
         "https://linker.example"
     )
     E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
-    E925 = (
-        "{options}: several workers have no pages, on which anything is decided. Leave this out, "
-        "or --workers."
-    )
-    E926 = (
-        "A worker has ended within {seconds:g} seconds of its start, with status {status}. What it "
-        "has printed above says why."
-    )
-    E927 = "--workers needs a system that forks processes, such as Linux."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
     E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."

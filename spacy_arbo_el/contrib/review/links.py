@@ -126,9 +126,7 @@ class LinkReview:
         about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
         document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
-        best = row.link.ids[:1], [float(score) for score in row.link.scores[:1]]
-        first = {"first": [*best[0], *best[1]]} if best[0] else {}
-        return {"key": list(row.key), "document": document, **place, **about, **first}
+        return {"key": list(row.key), "document": document, **place, **about}
 
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:

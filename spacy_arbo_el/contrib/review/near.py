@@ -1,6 +1,5 @@
 """Entities near new entities, in the present knowledge base."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -8,8 +7,6 @@ import numpy as np
 from spacy.language import Language
 
 from ...base.arrays import unit
-from ...base.calibration import Curve, fit_logistic, probability
-from ...discovery.decision_log import Entry
 from ...discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
 from ...discovery.new_entities import NewEntities
 from ...discovery.store import Unlinked
@@ -21,8 +18,6 @@ RELINKED = 100
 # Mentions of a new entity that are ranked when its page is opened, and mentions of a batch.
 CENTRAL = 12
 BATCH = 256
-# Decisions from which probabilities are calibrated on them.
-ENOUGH = 50
 
 
 @dataclass(frozen=True)
@@ -130,7 +125,6 @@ class Near:
         return sum(after[one] != before.get(one) for one in after)
 
     def _nearest(self) -> dict[str, tuple[str, bool]]:
-        """The nearest entity of each, and whether it would link."""
         threshold = self.new.threshold
         first = {one.id: one.nearest[0] for one in self.new if one.nearest}
         return {name: (one.kb_id, one.probability >= threshold) for name, one in first.items()}
@@ -140,30 +134,3 @@ class Near:
         count = len(mentions)
         about = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
         return MentionBatch(list(mentions.records), mentions.inputs, *about)
-
-
-def fitted(entries: Sequence[Entry]) -> Curve | None:
-    """The curve that decisions show.
-
-    It leads from the log-odds of first candidates to how often people chose them.
-
-    None where fewer than ``ENOUGH`` decisions say so, or where they show no rising curve.
-    """
-    said = [entry for entry in entries if "first" in entry]
-    if len(said) < ENOUGH:
-        return None
-    chosen = [entry.get("kb_id", "") == entry["first"][0] for entry in said]
-    return fit_logistic(_logits([entry["first"][1] for entry in said]), np.array(chosen))
-
-
-def calibrated(value: float, curve: Curve | None) -> float:
-    """A probability on a curve; unchanged without one."""
-    if curve is None:
-        return value
-    slope, offset = curve
-    return round(float(probability(slope * _logits([value])[0] + offset)), 4)
-
-
-def _logits(values: Sequence[float]) -> np.ndarray:
-    clipped = np.clip(np.array(values, dtype=np.float64), 1e-4, 1 - 1e-4)
-    return np.log(clipped / (1 - clipped))

@@ -10,7 +10,7 @@ import srsly
 from spacy.language import Language
 
 from ...base.errors import ArboError, Errors
-from ...discovery.decision_log import NOTES, ON_CLUSTERS, Entry, clusters_of
+from ...discovery.decision_log import NOTES, Entry, clusters_of
 from ...discovery.entities import NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
@@ -20,7 +20,7 @@ from .decisions.deciding import Deciding, given
 from .decisions.imported import import_new_entities, read_found
 from .decisions.journal import META, Journal
 from .errors import ReviewMessages
-from .near import Near, fitted
+from .near import Near
 from .queue import Filters, Queue, QueueRow, version_of
 
 # Similar clusters that are shown.
@@ -89,7 +89,7 @@ class Review:
         with self._deciding:
             self._check_writable()
             self._check(action, seen or {}, more)
-            entry = {"action": action, "by": by, **more, **self._first(action, more)}
+            entry = {"action": action, "by": by, **more}
             with self.alone:
                 entry = self.deciding.make(entry)
             try:
@@ -121,13 +121,6 @@ class Review:
         now = self.new.resolve(name) if name in self.new.clusters else None
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
         raise ArboError(ReviewMessages.E921.format(id=name, became=became))
-
-    def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
-        """The first candidate at a decision, to calibrate on."""
-        row = self.queue.rows.get(more.get("id", "")) if action in ON_CLUSTERS else None
-        if row is None or action in ("merge", "split") or not row.near:
-            return {}
-        return {"first": [row.near, row.raw]}
 
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
@@ -213,9 +206,9 @@ class Review:
             return self.ranking
 
     def renew(self) -> None:
-        """Make the queue anew, calibrated on what was decided."""
+        """Make the queue anew."""
         with self._deciding:
-            queue = Queue(lambda: self.new, fitted(self.standing))
+            queue = Queue(lambda: self.new)
             with self.lock:
                 self.queue = queue
 

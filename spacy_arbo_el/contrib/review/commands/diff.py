@@ -67,7 +67,6 @@ def diff_command(
 
 
 def _write(path: Path, found: "list[Difference]", title: str, total: int) -> None:
-    """Write differences as an HTML page or a CSV table, by the suffix of the file."""
     from ....storage.files import write_file
     from ..differences import as_csv, to_html
 
@@ -77,7 +76,6 @@ def _write(path: Path, found: "list[Difference]", title: str, total: int) -> Non
 
 
 def _print(found: "list[Difference]") -> None:
-    """Print the first differences, and how many there are for each reason."""
     from ..differences import counts_of
 
     shown = ("kind", "document", "text", "before", "after", "reason")
@@ -92,7 +90,6 @@ def _print(found: "list[Difference]") -> None:
 def _links(
     path: Path, texts: Path | None, find: str, kb: Path | None
 ) -> "tuple[dict[Key, Linked], ArboKB | None]":
-    """The links of an output or a pipeline, and the knowledge base that they are of."""
     from spacy.vocab import Vocab
 
     from ....kb.knowledge_base import ArboKB

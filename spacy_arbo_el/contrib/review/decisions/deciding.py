@@ -160,7 +160,6 @@ class Deciding:
         return in_text(self.nlp, parts, entry["document"], entry["label"])
 
     def _edit(self, entry: Entry) -> dict[str, Any]:
-        """Change the knowledge base, noting the entities as before."""
         kb = self.linker.kb
         entity = entry.get("entity", {})
         name = entry["action"][3:]

@@ -64,7 +64,6 @@ class Line(TypedDict, total=False):
     changed: list[str]
     before: Any
     redirects: dict[str, str]
-    first: list[Any]
 
 
 _LINE = TypeAdapter(Line)

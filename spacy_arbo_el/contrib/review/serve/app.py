@@ -20,13 +20,11 @@ from starlette.staticfiles import StaticFiles
 
 from ....base.display import counted, shown_probability
 from ....base.pages import part
-from ..cluster_map import cluster_map
 from ..decisions.deciding import said
 from ..decisions.imported import span_in
 from ..exchange import EXPORTS, exported
 from ..forms import FORMS, Form
 from ..links import LinkReview
-from ..near import calibrated
 from ..queue import CHOICES, Filters, next_id, version_of
 from ..review import Review
 from .reconciliation import Reconciliation, address
@@ -36,7 +34,7 @@ from .service import Edits, Service, guarded
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
 PAGES = ("cluster", "bulk", "document", "links", "link", "kb", "history")
-PARTS = ("similar", "search", "why", "effect", "ranked", "map")
+PARTS = ("similar", "search", "why", "effect", "ranked")
 # After these, the page moves to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
 # Seconds that a page waits for the end of a ranking.
@@ -62,7 +60,7 @@ class Pages:
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
         parts = {"review": review, "kb": review.linker.kb, "links": links, "near_now": self._near}
-        made = {"hidden": self._hidden, "why": self._why, "map_of": partial(cluster_map, review)}
+        made = {"hidden": self._hidden, "why": self._why}
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
         about = {"explained": partial(part, "explanation"), "version_of": version_of}
         self.env.globals.update(**parts, **made, **named, **about, counted=counted, wait=WAIT)
@@ -78,7 +76,6 @@ class Pages:
 
     @pass_context
     def _hidden(self, context: Context, **more: Any) -> Markup:
-        """The fields of every form, which carry the form's secret and the filters."""
         window = context["window"]
         back = urlencode(context["back"])
         values = {"csrf": window.form if window else "", "back": back, **more}
@@ -88,18 +85,17 @@ class Pages:
     def _near(self, entity: Any) -> list[Any]:
         """The nearest entities of a new one now.
 
-        Each with its probability, and why no mention was linked to it.
+        Each with why no mention was linked to it.
         """
         threshold = self.review.new.threshold
         found = []
         for one in self.review.near.of(entity):
             links = one.probability >= threshold
             reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
-            found.append((one, calibrated(one.probability, self.review.queue.curve), reason))
+            found.append((one, reason))
         return found
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Explain why a new entity is not a known one."""
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
@@ -206,7 +202,6 @@ class Pages:
         return RedirectResponse(root + url(path, query, n=n), 303)
 
     def _place(self, entry: dict[str, Any], query: Mapping[str, Any]) -> str:
-        """The page of what a decision was on."""
         if entry["action"] == "learn":
             return url("/links", query)
         if "changed" in entry:
@@ -279,7 +274,6 @@ def create_app(
 
 
 def _edits(review: Review) -> Edits:
-    """Edits of programs, which are decisions of the review."""
 
     def decide(action: str, **more: Any) -> Any:
         return review.decide(action, "service", **more)

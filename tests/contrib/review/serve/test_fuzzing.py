@@ -55,7 +55,6 @@ def described(browser):
         "",
         "/suggest/entity",
         "/suggest/type",
-        "/flyout/entity",
         "/preview",
         "/properties",
     ):

@@ -14,7 +14,6 @@ from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.contrib.review.decisions.journal import journal_path
 from spacy_arbo_el.contrib.review.exchange import take_over
-from spacy_arbo_el.contrib.review.near import calibrated, fitted
 from spacy_arbo_el.contrib.review.queue import Filters
 from spacy_arbo_el.contrib.review.serve import app
 from spacy_arbo_el.linker import find_linker
@@ -47,7 +46,7 @@ def test_the_queue_is_filtered_and_the_address_has_the_filters(start):
 
 
 def test_a_cluster_shows_its_mentions_and_says_why_not(start):
-    """The most central mention first, with the blanks round it; and a map of all."""
+    """The most central mention first, with the blanks round it."""
     browser = start()
     page, fields = cluster(browser, "Quorn")
     assert page.count("data-member") == 4 and page.index('class="medoid"') < page.index("<mark>")
@@ -57,9 +56,6 @@ def test_a_cluster_shows_its_mentions_and_says_why_not(start):
     why = browser.get("/why", id=fields["id"], kb_id="planet")
     assert "planet: candidate number 8" in why
     assert "zorblat" in browser.get("/similar", id=fields["id"])
-    shown = browser.get("/map", id=fields["id"])
-    assert shown.count("data-mention=") == 4 and shown.count('class="edge"') >= 3
-    assert "They met [Quorn] at the fair" in shown and "nan" not in shown
 
 
 def test_an_acceptance_counts_for_the_next_document_and_is_undone(start, model):
@@ -446,19 +442,6 @@ def test_the_queue_is_ranked_anew_with_what_was_decided(start):
     assert "Ranked with 2 decisions" in said and browser.review.ranking.changed >= 1
     after = browser.review.queue.rows[off]
     assert before.near != after.near == kb_id and after.probability > before.probability
-
-
-def test_probabilities_are_calibrated_on_fifty_decisions():
-    entry = {"action": "link", "kb_id": "x"}
-    shares = [(i % 10) / 10 + 0.05 for i in range(60)]
-    # Candidates are right less often than their probabilities say.
-    entries = [
-        {**entry, "first": ["x" if share > 0.6 and i % 3 else "y", share]}
-        for i, share in enumerate(shares)
-    ]
-    assert fitted(entries[:49]) is None and calibrated(0.7, None) == 0.7
-    curve = fitted(entries)
-    assert calibrated(0.3, curve) < 0.2 < calibrated(0.95, curve)
 
 
 def test_read_only_changes_nothing(start, model):
