@@ -234,7 +234,6 @@ def with_names(
 def _chosen(
     docs: Iterable[Doc], dictionary: Dictionary, found: Found, chosen: np.ndarray
 ) -> Iterator[Doc]:
-    """The documents with their chosen mentions. Those without are left out."""
     rows = iter(np.nonzero(chosen)[0].tolist())
     by_doc = groupby(rows, lambda row: found.docs[row])
     number, of_doc = next(by_doc, (-1, iter(())))

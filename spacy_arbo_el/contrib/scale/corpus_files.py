@@ -175,7 +175,6 @@ class _Layout:
             written.flush()
 
     def _new(self, name: str) -> np.memmap:
-        """A new file of zeros."""
         dtype, width = self._shapes[name]
         sizes = {"inputs_ids": self._pieces, "inputs_offsets": self._passages + 1}
         count = sizes.get(name, len(self._row_of))

@@ -215,7 +215,6 @@ def reduce_mentions(job: Job) -> None:
 
 
 def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
-    """Read the neighbours of all mentions from all shards."""
     nearest = TopK.empty(0)
     for shard in read_shards(job.folder / SHARDS):
         arrays = unpack_arrays(neighbours_file(job, shard).read_bytes())
@@ -254,7 +253,6 @@ class WritingWorker:
             self.shards.write(shard, docs, problems, start)
 
     def _links(self, shard: Shard) -> CorpusLinks:
-        """The decisions with the words for those on a shard."""
         rows = self.arranged.rows(shard, self.mentions)
         decisions = self.decided.decisions
         paths = [decisions.paths[row] for row in rows.tolist()]

@@ -180,7 +180,6 @@ class CrossEncoder:
         neighbours: Neighbours,
         context: RankingContext,
     ) -> CandidateFeatures:
-        """Features of some mentions' first candidates, with scores."""
         assert isinstance(self.ranker, FeatureRanker)
         found = neighbours.take(rows)
         wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
@@ -189,7 +188,6 @@ class CrossEncoder:
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
     def _reranked(self, scored: Scored, logits: np.ndarray) -> Ranking:
-        """Put scored candidates first, and keep the others' order."""
         before = scored.before
         k = scored.first.shape[1]
         ids = before.candidates.ids
@@ -244,7 +242,6 @@ class CrossEncoder:
         gold: np.ndarray,
         context: RankingContext,
     ) -> "CrossEncoder":
-        """Fit how the scores count, beside a ranker that is fitted."""
         plain = replace(self, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
             return plain

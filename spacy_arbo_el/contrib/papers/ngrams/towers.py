@@ -138,8 +138,6 @@ def _tower(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The layers of a tower by what they do."""
-
     fields: list[Model]
     context: list[Model]
     top: list[Model]
@@ -267,7 +265,6 @@ def _compound(
 
 
 def _add_gradient(table: Model, parts: Sequence[tuple[csr_matrix, np.ndarray]]) -> None:
-    """Add gradients of averages to the rows of the table."""
     ops: Any = table.ops
     if not table.has_grad("E"):
         table.set_grad("E", ops.alloc2f(table.get_dim("nV"), table.get_dim("nO")))
