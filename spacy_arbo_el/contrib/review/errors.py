@@ -9,7 +9,6 @@ class ReviewMessages(metaclass=Coded):
         "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
         "a folder of these."
     )
-    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
     E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
     E911 = (
         "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "

@@ -2,29 +2,24 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin
 
 from ...base.display import counted
 from ...base.errors import ArboError
-from ...corpora.offsets import borders
 from ...corpora.read import read
 from ...discovery.decision_log import Entry
 from ...kb.entity import NIL
-from ...mentions.getters import SpanGetter, find_mentions
+from ...mentions.getters import SpanGetter
 from ...mentions.record import text_fingerprint
 from .decisions.decision_table import as_csv
 from .errors import ReviewMessages
 from .links import LinkReview, LinkRow, gold_docs
 from .review import Review
 
-# How Label Studio counts offsets, one of ``READINGS``.
-COUNTED = "utf16-lf"
 # The formats of files that annotators make, by the end of their names.
 FORMATS = {".jsonl": "prodigy", ".json": "label-studio"}
 
@@ -32,55 +27,6 @@ FORMATS = {".jsonl": "prodigy", ".json": "label-studio"}
 def as_spacy(docs: Sequence[Doc], getter: SpanGetter) -> bytes:
     """Documents as a ``.spacy`` file."""
     return DocBin(docs=docs, store_user_data=True).to_bytes()
-
-
-def as_prodigy(docs: Sequence[Doc], getter: SpanGetter) -> str:
-    """Documents with their links as tasks of Prodigy, in JSONL."""
-    return "".join(f"{json.dumps(task)}\n" for task in _tasks(docs, getter))
-
-
-def as_label_studio(docs: Sequence[Doc], getter: SpanGetter) -> str:
-    """Documents with links as annotated tasks of Label Studio, in JSON.
-
-    Offsets count as Label Studio does. The configuration of the project has ``<Labels name="label"
-    toName="text">``, and ``<TextArea name="kb_id" toName="text" perRegion="true">`` for the ids of
-    entities.
-    """
-    tasks = []
-    for task in _tasks(docs, getter):
-        units = borders(task["text"], COUNTED).tolist()
-        results = chain.from_iterable(_results(task["text"], units, one) for one in task["spans"])
-        data = {"text": task["text"], "id": task["meta"]["id"]}
-        tasks.append({"data": data, "annotations": [{"result": list(results)}]})
-    return json.dumps(tasks)
-
-
-def _tasks(docs: Sequence[Doc], getter: SpanGetter) -> Iterator[dict[str, Any]]:
-    for doc in docs:
-        spans = [_span(span) for span in find_mentions(doc, getter)]
-        meta = {"id": str(doc.user_data.get("doc_id") or text_fingerprint(doc.text))}
-        yield {"text": doc.text, "spans": spans, "meta": meta, "answer": "accept"}
-
-
-def _span(span: Span) -> dict[str, Any]:
-    place = {"start": span.start_char, "end": span.end_char}
-    return {**place, "label": span.label_, "kb_id": span.kb_id_}
-
-
-def _results(text: str, units: list[int], span: dict[str, Any]) -> list[dict[str, Any]]:
-    """A span as the two results of a region.
-
-    units: The offset of each character of the text as Label Studio counts, and of its end.
-    """
-    start = span["start"]
-    end = span["end"]
-    place = {"start": units[start], "end": units[end]}
-    about = {"id": f"{start}-{end}", "to_name": "text"}
-    # The text of a text area is what was typed, so the words are with the label.
-    value = {**place, "text": text[start:end], "labels": [span["label"]]}
-    label = {"from_name": "label", "type": "labels", "value": value}
-    kb_id = {"from_name": "kb_id", "type": "textarea", "value": {**place, "text": [span["kb_id"]]}}
-    return [{**about, **label}, {**about, **kb_id}]
 
 
 def take_over(
@@ -160,8 +106,6 @@ EXPORTS = {
     "decisions.csv": Export("for arbo new apply", as_csv),
     "kb_changes.jsonl": Export("what has changed in the knowledge base", _changes),
     "gold.spacy": Export("documents for arbo fit", annotate=as_spacy),
-    "prodigy.jsonl": Export("for Prodigy", annotate=as_prodigy),
-    "label_studio.json": Export("for Label Studio", annotate=as_label_studio),
 }
 
 

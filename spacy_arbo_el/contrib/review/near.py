@@ -1,6 +1,5 @@
 """Entities near new entities, in the present knowledge base."""
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +14,8 @@ from ...mentions.record import MentionBatch, MentionRecord
 
 # Mentions that are linked anew to see what an acceptance has changed.
 RELINKED = 100
-# Mentions of a new entity that are ranked when its page is opened, and mentions of a batch.
+# Mentions of a new entity that are ranked when its page is opened.
 CENTRAL = 12
-BATCH = 256
 
 
 @dataclass(frozen=True)
@@ -103,31 +101,6 @@ class Near:
         """The present ids of an exemplar's entities. Merged ones lead to the one that stays."""
         kb = self.linker.kb
         return [kb.get(one).id if one in kb else one for one in record.kb_ids]
-
-    def rank_all(self, alone: AbstractContextManager) -> int:
-        """Rank the mentions of all new entities anew.
-
-        alone: Held while mentions are ranked, see ``Service``.
-        RETURNS: How many new entities have another nearest entity, or one that is now on the other
-            side of the threshold.
-        """
-        new = self.new
-        with new.lock:
-            rows = np.flatnonzero(~new.clusters.closed()[new.clusters.numbers])
-        before = self._nearest()
-        for start in range(0, len(rows), BATCH):
-            with new.lock:
-                mentions = new.rows.take(rows[start : start + BATCH])
-            with alone:
-                nearest = self.rank(mentions)
-            new.put_nearest(mentions.keys, nearest)
-        after = self._nearest()
-        return sum(after[one] != before.get(one) for one in after)
-
-    def _nearest(self) -> dict[str, tuple[str, bool]]:
-        threshold = self.new.threshold
-        first = {one.id: one.nearest[0] for one in self.new if one.nearest}
-        return {name: (one.kb_id, one.probability >= threshold) for name, one in first.items()}
 
     def _batch(self, mentions: Unlinked) -> MentionBatch:
         labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]

@@ -66,7 +66,6 @@ class Review:
             if import_new_entities(nlp, found):
                 self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
-        self.ranking: RankingThread | None = None
         self._note({})
 
     @property
@@ -195,23 +194,6 @@ class Review:
                 self._saved = count
                 self.saved = True
 
-    # Learning in the loop
-
-    def rank(self) -> "RankingThread":
-        """Rank the open queue anew in the background."""
-        with self._deciding:
-            if self.ranking is None or self.ranking.is_done:
-                self.ranking = RankingThread(self)
-                self.ranking.start()
-            return self.ranking
-
-    def renew(self) -> None:
-        """Make the queue anew."""
-        with self._deciding:
-            queue = Queue(lambda: self.new)
-            with self.lock:
-                self.queue = queue
-
     # What pages show
 
     def select(self, filters: Filters) -> list[QueueRow]:
@@ -268,31 +250,6 @@ class Review:
         with new.lock:
             closed = new.clusters.closed()[new.clusters.numbers].tolist()
             return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
-
-
-class RankingThread(threading.Thread):
-    """A ranking of the open queue in the background.
-
-    changed: How many new entities have another nearest entity; None before the end.
-    """
-
-    def __init__(self, review: Review) -> None:
-        super().__init__(daemon=True)
-        self.review = review
-        self.changed = 0
-        self.problem = ""
-        self.decisions = review.decided
-
-    @property
-    def is_done(self) -> bool:
-        return not self.is_alive()
-
-    def run(self) -> None:
-        try:
-            self.changed = self.review.near.rank_all(self.review.alone)
-            self.review.renew()
-        except Exception as error:  # shown on the page that waits
-            self.problem = str(error)
 
 
 def key_in(entry: Entry) -> str:

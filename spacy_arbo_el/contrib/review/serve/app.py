@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,9 @@ from .service import Edits, Service, guarded
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
 PAGES = ("cluster", "bulk", "document", "links", "link", "kb", "history")
-PARTS = ("similar", "search", "why", "effect", "ranked")
+PARTS = ("similar", "search", "why", "effect")
 # After these, the page moves to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
-# Seconds that a page waits for the end of a ranking.
-WAIT = 20.0
 
 
 def url(path: str, query: Mapping[str, Any] | None = None, **more: Any) -> str:
@@ -63,7 +60,7 @@ class Pages:
         made = {"hidden": self._hidden, "why": self._why}
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
         about = {"explained": partial(part, "explanation"), "version_of": version_of}
-        self.env.globals.update(**parts, **made, **named, **about, counted=counted, wait=WAIT)
+        self.env.globals.update(**parts, **made, **named, **about, counted=counted)
         self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS)
         self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
@@ -114,7 +111,7 @@ class Pages:
         about["path"] = request.url.path.removeprefix(root)
         about["reconciliation"] = address(self.rules)
         template = self.env.get_template(f"{name}.html")
-        with nullcontext() if name == "_ranked" else self.review.alone:
+        with self.review.alone:
             page = template.render({**about, **values})
         return HTMLResponse(page, status)
 
@@ -214,11 +211,6 @@ class Pages:
         self.review.save()
         return self._to(request, "/history")
 
-    def rank(self, request: Request) -> Response:
-        """Begin to rank the open queue anew, and show it."""
-        self.review.rank()
-        return self._to(request, "/", {"ranking": "yes"})
-
     def name(self, request: Request) -> Response:
         """Name who decides in this window."""
         window: Window | None = request.scope["window"]
@@ -254,7 +246,6 @@ def create_app(
         "/undo": partial(pages.again, False),
         "/redo": partial(pages.again, True),
         "/save": pages.save,
-        "/rank": pages.rank,
         "/name": pages.name,
         "/logout": pages.leave,
     }

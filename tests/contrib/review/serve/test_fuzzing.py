@@ -44,7 +44,7 @@ def described(browser):
     spec = browser.client.get("/openapi.json", headers=HEADERS).json()
     ids = [*world.ids_by_name(browser.review).values(), "cat", "ENT-1"]
     answers = {"responses": {"default": {"description": "any"}}}
-    pages = ["/", "/kb/entity", *(f"/{name}" for name in (*PAGES, *PARTS) if name != "ranked")]
+    pages = ["/", "/kb/entity", *(f"/{name}" for name in (*PAGES, *PARTS))]
     pages += [f"/export/{name}" for name in EXPORTS]
     for path in pages:
         spec["paths"][path] = {"get": {"parameters": parameters(QUERY, ids), **answers}}

@@ -195,31 +195,34 @@ def test_exports_have_what_was_decided(start, model, data, tmp_path):
     assert ids_by_name(browser.review).keys() == {one.name for one in read_new_entities(other)}
 
 
-@pytest.mark.parametrize("name", ["prodigy.jsonl", "label_studio.json"])
-def test_decisions_go_to_other_tools_and_come_back(start, model, tmp_path, name):
+def test_decisions_of_another_tool_are_taken_over(start, tmp_path):
     browser, rows = start(texts=True), {}
     for row in browser.links.rows:
-        rows.setdefault(row.text, []).append(row)
-    browser.post("/decide/learn", n=rows["Quorn"][0].number, kb_id="maker")
-    browser.post("/decide/learn", n=rows["Vexil"][0].number, kb_id="NIL")
-    assert name in browser.get("/history")
-    path = tmp_path / name
-    # Somebody there has chosen another entity, and added one that is not in the knowledge base.
-    text = browser.get(f"/export/{name}")
-    assert text.count("maker") == 1 and "doc8" in text
-    path.write_text(text.replace('"maker"', '"shop"'), encoding="utf8")
-    counts = take_over(browser.review, browser.links, path, "tool")
-    assert counts == {"made": 1, "known": 1}
+        rows.setdefault(row.text, row)
+    browser.post("/decide/learn", n=rows["Vexil"].number, kb_id="NIL")
+    path = tmp_path / "prodigy.jsonl"
+
+    def counts(**ids):
+        """Take over a file in which these words have these ids."""
+        tasks = []
+        for word, kb_id in ids.items():
+            fingerprint, start, end = rows[word].key
+            span = {"start": start, "end": end, "label": rows[word].label, "kb_id": kb_id}
+            tasks.append({"text": browser.links.texts[fingerprint], "spans": [span]})
+        path.write_text("\n".join(map(json.dumps, tasks)), encoding="utf8")
+        return take_over(browser.review, browser.links, path, "tool")
+
+    assert counts(Quorn="shop", Vexil="NIL") == {"made": 1, "known": 1}
     assert browser.review.standing[-1]["by"] == "tool"
     assert links_of(browser.review.nlp)[0] == "shop"
     browser.post("/undo")
-    assert links_of(browser.review.nlp)[0] == "maker"
-    path.write_text(text.replace('"maker"', '"Q0"').replace("Vexil", "Vexal"), encoding="utf8")
-    counts = take_over(browser.review, browser.links, path, "tool")
-    assert counts == {"not in the knowledge base": 1, "not in the texts": 1}
-    path.write_text(text.replace('"maker"', '"NIL"'), encoding="utf8")
+    assert links_of(browser.review.nlp)[0] == "NIL"
+    assert counts(Quorn="Q0") == {"not in the knowledge base": 1}
+    path.write_text(path.read_text("utf8").replace("Quorn", "Quarn"), encoding="utf8")
+    found = take_over(browser.review, browser.links, path, "tool")
+    assert found == {"not in the texts": 1}
     with pytest.raises(ValueError, match="E931"):
-        take_over(browser.review, browser.links, path, "tool")
+        counts(Quorn="NIL")
 
 
 def test_a_file_of_discover_is_taken_up_and_the_next_discovery_keeps_ids(start, model, tmp_path):
@@ -432,18 +435,6 @@ def test_links_leave_out_what_is_decided_under_new_entities(start):
     assert f"{before - 4} links" in browser.get("/links")
 
 
-def test_the_queue_is_ranked_anew_with_what_was_decided(start):
-    browser = start()
-    off = split_and_accept(browser)
-    kb_id, before = browser.review.standing[-1]["kb_id"], browser.review.queue.rows[off]
-    page = browser.post("/rank")
-    assert "/ranked" in page
-    said = browser.get("/ranked")
-    assert "Ranked with 2 decisions" in said and browser.review.ranking.changed >= 1
-    after = browser.review.queue.rows[off]
-    assert before.near != after.near == kb_id and after.probability > before.probability
-
-
 def test_read_only_changes_nothing(start, model):
     browser = start(read_only=True)
     fields = {"id": ids_by_name(browser.review)["Quorn"]}
@@ -512,7 +503,7 @@ def test_what_is_not_there_is_said_so(start):
     for path in ("/cluster?id=NEW-x", "/link?n=99", "/nothing", "/kb/entity?id=x"):
         assert "message error" in browser.get(path, status=404), path
     without_texts = start()
-    for name in ("anything", "gold.spacy", "prodigy.jsonl"):
+    for name in ("anything", "gold.spacy"):
         without_texts.get(f"/export/{name}", status=404)
     marked = browser.get("/bulk").count("checked")
     for sure in ("nan", "inf", "-1", "x"):
