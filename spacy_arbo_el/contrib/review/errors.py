@@ -19,7 +19,6 @@ class ReviewMessages(metaclass=Coded):
         "stay in the file. To use the pipeline without those from this line on, move the file "
         "away, or delete these lines."
     )
-    E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
     E915 = "{name} can't be {value!r}."
     E916 = "This review is read-only. To decide, start the server without --read-only."
     E917 = (

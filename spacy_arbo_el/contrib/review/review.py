@@ -17,7 +17,6 @@ from ...kb.entity import Entity
 from ...mentions.record import MentionKey, MentionRecord
 from ...pipelines import save_pipeline
 from .decisions.deciding import Deciding, given
-from .decisions.imported import import_new_entities, read_found
 from .decisions.journal import META, Journal
 from .errors import ReviewMessages
 from .near import Near
@@ -32,7 +31,6 @@ class Review:
 
     nlp: The pipeline, loaded by ``load_pipeline``, which makes the decisions of the journal.
     model: The folder of the pipeline.
-    new: A file of ``arbo discover`` to take up.
     save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
     """
 
@@ -40,7 +38,6 @@ class Review:
         self,
         nlp: Language,
         model: Path,
-        new: Path | None = None,
         *,
         read_only: bool = False,
         save: Callable[[Language], None] | None = None,
@@ -61,10 +58,6 @@ class Review:
         self.lock = threading.RLock()
         # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
         self.alone = threading.RLock()
-        if new is not None:
-            found = read_found(nlp, new)
-            if import_new_entities(nlp, found):
-                self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
         self._note({})
 

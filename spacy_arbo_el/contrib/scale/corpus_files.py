@@ -1,10 +1,11 @@
-"""Mentions of a corpus and decisions in mapped files.
+"""Mentions of a corpus, their search index and decisions in mapped files.
 
 A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
 their values, reads only these.
 """
 
 import json
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,11 @@ from ...base.arrays import offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
 from ...ranking.decisions import Decisions, Paths, Step
-from ...storage.files import write_file
+from ...retrieval.index.approximate import read_index
+from ...retrieval.index.exact import faiss
+from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
+from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
+from ...storage.files import write_array, write_file
 from ...storage.folders import FolderKind, replacing_folder
 from .part_files import PackedRecords, arrays_of, mentions_of, pack_records
 
@@ -30,6 +35,11 @@ _AS_READ = ("inputs_ids", "inputs_offsets")
 KINDS = ("entity", "exemplar", "mention")
 # Mentions whose paths are in memory as lists at a time.
 PATHS = 1 << 16
+ABOUT = "search.json"
+ROWS = "searched.npy"
+CELLS = "cells.faiss"
+# Whether FAISS can map a file of cells.
+MAPS_CELLS = os.name == "posix"
 # The arrays with several values per mention.
 _TABLES = frozenset(
     ["vectors", "exemplar_entities", "ranking_exemplars"]
@@ -170,6 +180,46 @@ def _put(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
         missing = -np.inf if values.dtype.kind == "f" else -1
         values = resized_table(values, out.shape[1], missing)
     out[rows] = values
+
+
+def write_search(folder: Path, search: CorpusSearch) -> None:
+    """Write a search index to a folder."""
+    index = search.index
+    if isinstance(index, Cells):
+        faiss.write_index(index.index, str(folder / CELLS))
+    else:
+        write_array(folder / ROWS, index.rows)
+    about = {
+        "count": search.count,
+        "cells": isinstance(index, Cells),
+        "metric": index.similarity.metric,
+        "normalize": index.similarity.normalize,
+    }
+    write_file(folder / ABOUT, json.dumps(about).encode("utf8"))
+
+
+def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
+    """Load the result of ``write_search``. The cells stay in their file, which is mapped.
+
+    vectors: Those that the search was built over.
+    """
+    about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+    similarity = of_prepared(about["metric"], about["normalize"])
+    if not about["cells"]:
+        rows = np.load(folder / ROWS, allow_pickle=False)
+        return CorpusSearch(vectors, about["count"], AllPairs.over(vectors, rows, similarity))
+    index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
+    if MAPS_CELLS:
+        # FAISS would read ahead with 32 threads for each search.
+        faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
+    return CorpusSearch(vectors, about["count"], Cells.over(vectors, similarity, index))
+
+
+def of_prepared(metric: str, normalize: bool) -> Similarity:
+    """The similarity of prepared vectors with these properties."""
+    if metric == "l2":
+        return NegativeSquaredEuclidean()
+    return Cosine() if normalize else Dot()
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:

@@ -16,7 +16,7 @@ Between the steps, the folder of the job has these as well:
     mentions/part-000012.json      its documents that could not be read, with the reasons
     mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
     corpus                         all mentions, see ``corpus_files.py``
-    search                         the search index, see ``search_files.py``
+    search                         the search index, see ``corpus_files.py``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
     decided                        the decisions, see ``corpus_files.py``
@@ -43,13 +43,20 @@ from ...linking.corpus_mentions import CorpusMentions, CorpusPart
 from ...ranking.decisions import Decisions
 from ...storage.files import pack_arrays, unpack_arrays, write_file
 from ...storage.folders import replacing_folder
-from .corpus_files import FOLDER, read_decisions, read_mentions, write_decisions, write_mentions
+from .corpus_files import (
+    FOLDER,
+    read_decisions,
+    read_mentions,
+    read_search,
+    write_decisions,
+    write_mentions,
+    write_search,
+)
 from .identity import check_same, versions
 from .job import Job
 from .map_files import SHARDS, do_files, do_once
 from .on_ray import RaySettings
 from .part_files import part_from_bytes, part_to_bytes
-from .search_files import read_search, write_search
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
 

@@ -30,7 +30,6 @@ WHY = "the decisions are on the mentions of its documents"
 LEAST = 16
 
 
-NEW = Opt(None, "--new", help="JSONL file that `arbo discover` has written")
 TEXTS = Opt(None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`")
 IMPORT = Opt(
     None, "--import", help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)"
@@ -55,7 +54,6 @@ SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for Ope
 
 def serve_command(
     model: Path = Arg(..., help="Folder of a pipeline with a linker"),
-    new: Path | None = NEW,
     texts: Path | None = TEXTS,
     annotations: Path | None = IMPORT,
     host: str = HOST,
@@ -77,7 +75,7 @@ def serve_command(
 
     \b
     Example:
-      python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
+      python -m spacy arbo serve MODEL --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
       python -m spacy arbo serve MODEL --read-only --kb kb
     """
@@ -92,7 +90,7 @@ def serve_command(
         bound = stack.enter_context(listening(host, port))
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
-        review = Review(open_model(model), model, new, read_only=read_only, save=save)
+        review = Review(open_model(model), model, read_only=read_only, save=save)
         _encode(review.linker, kb)
         app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
         _serve_pages(app, review, bound, rules, kb, token)

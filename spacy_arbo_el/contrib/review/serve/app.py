@@ -19,8 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from ....base.display import counted, shown_probability
 from ....base.pages import part
-from ..decisions.deciding import said
-from ..decisions.imported import span_in
+from ..decisions.deciding import said, span_in
 from ..exchange import EXPORTS, exported
 from ..forms import FORMS, Form
 from ..links import LinkReview
