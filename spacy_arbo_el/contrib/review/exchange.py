@@ -1,32 +1,23 @@
-"""Exchange of decisions with tables, spaCy, Prodigy and Label Studio."""
+"""Exchange of decisions with spaCy, Prodigy and Label Studio."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import DocBin
 
 from ...base.display import counted
 from ...base.errors import ArboError
 from ...corpora.read import read
-from ...discovery.decision_log import Entry
 from ...kb.entity import NIL
-from ...mentions.getters import SpanGetter
 from ...mentions.record import text_fingerprint
-from .decisions.decision_table import as_csv
 from .errors import ReviewMessages
 from .links import LinkReview, LinkRow, gold_docs
 from .review import Review
 
 # The formats of files that annotators make, by the end of their names.
 FORMATS = {".jsonl": "prodigy", ".json": "label-studio"}
-
-
-def as_spacy(docs: Sequence[Doc], getter: SpanGetter) -> bytes:
-    """Documents as a ``.spacy`` file."""
-    return DocBin(docs=docs, store_user_data=True).to_bytes()
 
 
 def take_over(
@@ -76,43 +67,14 @@ def take_over(
     return counts
 
 
-@dataclass(frozen=True)
-class Export:
-    """A file of what was decided.
-
-    about: What it is for. write: From the decisions that stand. annotate: From the documents with
-        the mentions that were decided on, and what reads their mentions.
-    """
-
-    about: str
-    write: Callable[[Iterable[Entry]], str] | None = None
-    annotate: Callable[[Sequence[Doc], SpanGetter], str | bytes] | None = None
-
-    @property
-    def needs_texts(self) -> bool:
-        return self.annotate is not None
+GOLD = "gold.spacy"
+# The files of what was decided, and what each is for. The second one needs the texts.
+EXPORTS = {"decisions.jsonl": "all decisions", GOLD: "documents for arbo fit"}
 
 
-def _as_lines(entries: Iterable[Entry]) -> str:
-    return "".join(f"{json.dumps(entry)}\n" for entry in entries)
-
-
-def _changes(entries: Iterable[Entry]) -> str:
-    return _as_lines(e for e in entries if e["action"].startswith(("accept", "kb_")))
-
-
-EXPORTS = {
-    "decisions.jsonl": Export("all decisions", _as_lines),
-    "decisions.csv": Export("for arbo new apply", as_csv),
-    "kb_changes.jsonl": Export("what has changed in the knowledge base", _changes),
-    "gold.spacy": Export("documents for arbo fit", annotate=as_spacy),
-}
-
-
-def exported(name: str, review: Review, links: LinkReview | None) -> str | bytes:
+def exported(name: str, review: Review, links: LinkReview | None) -> bytes:
     """The content of a file of ``EXPORTS``."""
-    export = EXPORTS[name]
-    if export.annotate is None or links is None:
-        return export.write(review.standing) if export.write else ""
+    if name != GOLD or links is None:
+        return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode("ascii")
     docs = gold_docs(review.linker, links.docs, review.standing)
-    return export.annotate(docs, review.linker.mentions.getter)
+    return DocBin(docs=docs, store_user_data=True).to_bytes()

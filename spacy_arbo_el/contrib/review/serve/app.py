@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 from ....base.display import counted, shown_probability
 from ....base.pages import part
 from ..decisions.deciding import said, span_in
-from ..exchange import EXPORTS, exported
+from ..exchange import EXPORTS, GOLD, exported
 from ..forms import FORMS, Form
 from ..links import LinkReview
 from ..queue import CHOICES, Filters, next_id, version_of
@@ -133,7 +133,7 @@ class Pages:
     def download(self, request: Request) -> Response:
         """A file of what was decided."""
         name = request.path_params["name"]
-        if name not in EXPORTS or (EXPORTS[name].needs_texts and self.links is None):
+        if name not in EXPORTS or (name == GOLD and self.links is None):
             raise HTTPException(404, f"There is no file {name!r}. The page History has all.")
         with self.review.alone:
             content = exported(name, self.review, self.links)
