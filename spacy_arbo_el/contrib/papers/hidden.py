@@ -24,7 +24,7 @@ from ...base.words import words_of
 from ...corpora.names import Dictionary, key_of
 from ...kb.entity import Entity
 from .errors import PaperMessages
-from .silver import Scan, SilverReport, SilverSettings, choose
+from .silver import PER_NAME, Scan, SilverReport, choose
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
@@ -73,16 +73,19 @@ class HiddenDev:
     report: HiddenReport
 
     @classmethod
-    def choose(cls, scan: Scan, settings: SilverSettings, share: float) -> "HiddenDev":
+    def choose(
+        cls, scan: Scan, share: float, per_name: int = PER_NAME, seed: int = 0
+    ) -> "HiddenDev":
         """Choose the mentions and the names to hide.
 
         Raises ValueError if no entity can lose a name.
 
         share: The share of entities that lose a name, see ``HIDE``.
+        per_name, seed: As in ``write_chosen``.
         """
         dictionary = scan.dictionary
-        generator = np.random.default_rng(settings.seed)
-        chosen = choose(scan.names, settings.per_name, settings.seed)
+        generator = np.random.default_rng(seed)
+        chosen = choose(scan.names, per_name, seed)
         groups_of = _entities_with_several(dictionary)
         hidden = _hide_found(scan, groups_of, share, generator)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())

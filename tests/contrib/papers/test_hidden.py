@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from spacy_arbo_el.base.words import words_of
 from spacy_arbo_el.contrib.papers import hidden as hidden_names
 from spacy_arbo_el.contrib.papers.hidden import BARE, HiddenDev, is_dev, without_names
-from spacy_arbo_el.contrib.papers.silver import SilverSettings, scanned, write_chosen
+from spacy_arbo_el.contrib.papers.silver import scanned, write_chosen
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.corpora.names import Dictionary, key_of
 from spacy_arbo_el.kb.entity import Entity
@@ -39,9 +39,8 @@ def hidden(tmp_path, texts=TEXTS, entities=ENTITIES, share=1.0, **options):
     for number, doc in enumerate(docs):
         doc.user_data["doc_id"] = str(number)
     dictionary = Dictionary.build(NLP, entities)
-    settings = SilverSettings(**options)
     with scanned(docs, dictionary) as scan:
-        dev = HiddenDev.choose(scan, settings, share)
+        dev = HiddenDev.choose(scan, share, **options)
         dev.write(NLP, tmp_path / "dev.spacy")
     return dev.report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
 
@@ -122,7 +121,7 @@ def test_what_is_inside_of_a_hidden_name_is_no_mention(tmp_path):
     number = next(n for n, name in enumerate(dictionary.names) if name.text == "bird flu")
     docs = [NLP("A bird flu, a flu.")]
     with scanned(docs, dictionary, hidden={number}) as scan:
-        report = write_chosen(scan, tmp_path / "x.spacy", SilverSettings())
+        report = write_chosen(scan, tmp_path / "x.spacy")
     (doc,) = read_docs(tmp_path / "x.spacy", NLP.vocab)
     assert [span.start for span in doc.ents] == [5] and report.counts["hidden"] == 1
 

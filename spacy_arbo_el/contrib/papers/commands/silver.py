@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from ....corpora.names import Dictionary
     from ....kb.knowledge_base import ArboKB
     from ..hidden import HiddenReport
-    from ..silver import Scan, SilverReport, SilverSettings
+    from ..silver import Scan, SilverReport
 
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
 DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
 SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
-PER_NAME = Opt(20, "--per-name", help="The most mentions of one name; 0 for all")
+PER_NAME = Opt(20, "--per-name", min=0, help="The most mentions of one name; 0 for all")
 FORMAT = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}")
 DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
 HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
@@ -84,7 +84,7 @@ def silver_command(
     hidden_kb: Path | None = HIDDEN_KB,
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = LANG,
-    seed: int = Opt(0, "--seed", help="Seed of the random choice"),
+    seed: int = Opt(0, "--seed", min=0, help="Seed of the random choice"),
     code: Path | None = CODE,
 ) -> None:
     """Make training mentions from raw text.
@@ -105,10 +105,9 @@ def silver_command(
 
     from ....corpora.names import Dictionary
     from ....kb.loaders import KBFromPath
-    from ..silver import SilverSettings, write_chosen
+    from ..silver import write_chosen
 
     with user_errors():
-        settings = SilverSettings(per_name, seed)
         if (dev is None) != (hidden_kb is None):
             raise ArboError(PaperMessages.E843)
         why = "without it, no knowledge base is written"
@@ -118,10 +117,10 @@ def silver_command(
         dictionary = Dictionary.build(nlp, known.entities)
         source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), seed)
         if dev is not None and hidden_kb is not None:
-            _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
+            _write_with_dev(source, known, per_name, output, dev, hidden_kb, replace)
         else:
             with source.scan() as found:
-                _show(write_chosen(found, output, settings), output)
+                _show(write_chosen(found, output, per_name, seed), output)
 
 
 def _ids(exclude: Path | None) -> Container[str]:
@@ -133,7 +132,7 @@ def _ids(exclude: Path | None) -> Container[str]:
 def _write_with_dev(
     source: _SilverTexts,
     known: "ArboKB",
-    settings: "SilverSettings",
+    per_name: int,
     output: Path,
     dev: Path,
     hidden_kb: Path,
@@ -145,14 +144,14 @@ def _write_with_dev(
 
     check_new(hidden_kb, overwrite=replace)
     with source.scan(of_dev=True) as found:
-        hidden = HiddenDev.choose(found, settings, HIDE)
+        hidden = HiddenDev.choose(found, HIDE, per_name, source.seed)
         # Nothing is written where the rest of the documents has no mention.
         with source.scan(False, hidden.report.hidden) as rest:
             hidden.write(source.nlp, dev)
             known.update(without_names(known.entities, source.dictionary, hidden.report.hidden))
             known.to_disk(hidden_kb)
             _show_hidden(hidden.report, dev, hidden_kb)
-            _show(write_chosen(rest, output, settings), output)
+            _show(write_chosen(rest, output, per_name, source.seed), output)
 
 
 def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:
