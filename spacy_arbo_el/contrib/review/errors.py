@@ -39,5 +39,4 @@ class ReviewMessages(metaclass=Coded):
     )
     E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
-    E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."

@@ -24,16 +24,12 @@ if TYPE_CHECKING:
     from ..serve.security import Rules
 
 READS = "without it, this server changes the entities itself"
-WHY = "the decisions are on the mentions of its documents"
 
 # A shorter token could be guessed.
 LEAST = 16
 
 
 TEXTS = Opt(None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`")
-IMPORT = Opt(
-    None, "--import", help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)"
-)
 HOST = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's")
 PORT = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one")
 NAME = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False)
@@ -55,7 +51,6 @@ SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for Ope
 def serve_command(
     model: Path = Arg(..., help="Folder of a pipeline with a linker"),
     texts: Path | None = TEXTS,
-    annotations: Path | None = IMPORT,
     host: str = HOST,
     port: int = PORT,
     name: str = NAME,
@@ -81,7 +76,7 @@ def serve_command(
     """
     with user_errors(), ExitStack() as stack:
         check_needs({"--kb": kb is not None and not read_only}, "--read-only", READS)
-        _check(model, token, annotations, texts)
+        _check(model, token)
         from ..review import Review
         from ..serve.app import create_app
         from ..serve.running import listening
@@ -92,7 +87,7 @@ def serve_command(
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, read_only=read_only, save=save)
         _encode(review.linker, kb)
-        app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
+        app = create_app(review, rules, _links(review, texts), name, space)
         _serve_pages(app, review, bound, rules, kb, token)
 
 
@@ -124,7 +119,7 @@ def _save(review: "Review") -> None:
         msg.good(visible(f"{review.model}: saved with all decisions"))
 
 
-def _check(model: Path, token: str, annotations: Path | None, texts: Path | None) -> None:
+def _check(model: Path, token: str) -> None:
     from ....storage.lines import check_exists
 
     try:
@@ -135,7 +130,6 @@ def _check(model: Path, token: str, annotations: Path | None, texts: Path | None
         raise ImportError(ReviewMessages.E910) from error
     if 0 < len(token) < LEAST:
         raise ArboError(ReviewMessages.E919.format(least=LEAST))
-    check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
 
@@ -151,21 +145,14 @@ def _owned(model: Path, adopt: bool) -> Iterator[Any]:
         yield owner
 
 
-def _links(review: Any, texts: Path | None, annotations: Path | None, name: str) -> Any | None:
-    from ..exchange import take_over
+def _links(review: Any, texts: Path | None) -> Any | None:
     from ..links import LinkReview
 
     if texts is None:
         return None
     how = Reading("", "utf8", False)
     with document_reader(review.nlp, review.linker, texts, how) as read:
-        links = LinkReview(review.linker, list(read()))
-    if annotations is not None:
-        by = name or annotations.name
-        counts = take_over(review, links, annotations, by, lambda one: msg.info(visible(one)))
-        said = ", ".join(f"{count} {what}" for what, count in counts.items())
-        msg.good(visible(f"Decisions of {annotations}: {said}"))
-    return links
+        return LinkReview(review.linker, list(read()))
 
 
 def _say(review: Any, rules: Any, token: str) -> None:

@@ -20,9 +20,8 @@ from starlette.staticfiles import StaticFiles
 from ....base.display import counted, shown_probability
 from ....base.pages import part
 from ..decisions.deciding import said, span_in
-from ..exchange import EXPORTS, GOLD, exported
 from ..forms import FORMS, Form
-from ..links import LinkReview
+from ..links import EXPORTS, GOLD, LinkReview, exported
 from ..queue import CHOICES, Filters, next_id, version_of
 from ..review import Review
 from .reconciliation import Reconciliation, address

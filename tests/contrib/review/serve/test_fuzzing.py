@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.contrib.review.exchange import EXPORTS
 from spacy_arbo_el.contrib.review.forms import FORMS
+from spacy_arbo_el.contrib.review.links import EXPORTS
 from spacy_arbo_el.contrib.review.serve.app import PAGES, PARTS
 
 from . import world

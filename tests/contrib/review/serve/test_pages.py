@@ -11,7 +11,6 @@ from spacy.tokens import DocBin
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.contrib.review.decisions.journal import journal_path
-from spacy_arbo_el.contrib.review.exchange import take_over
 from spacy_arbo_el.contrib.review.queue import Filters
 from spacy_arbo_el.contrib.review.serve import app
 
@@ -179,36 +178,6 @@ def test_exports_have_what_was_decided(start):
     gold = browser.client.get(browser.root + "/export/gold.spacy").content
     docs = list(DocBin().from_bytes(gold).get_docs(browser.review.nlp.vocab))
     assert [[ent.kb_id_ for ent in doc.ents] for doc in docs] == [["Q1", "Q1"], ["Q1"], ["Q1"]]
-
-
-def test_decisions_of_another_tool_are_taken_over(start, tmp_path):
-    browser, rows = start(texts=True), {}
-    for row in browser.links.rows:
-        rows.setdefault(row.text, row)
-    browser.post("/decide/learn", n=rows["Vexil"].number, kb_id="NIL")
-    path = tmp_path / "prodigy.jsonl"
-
-    def counts(**ids):
-        """Take over a file in which these words have these ids."""
-        tasks = []
-        for word, kb_id in ids.items():
-            fingerprint, start, end = rows[word].key
-            span = {"start": start, "end": end, "label": rows[word].label, "kb_id": kb_id}
-            tasks.append({"text": browser.links.texts[fingerprint], "spans": [span]})
-        path.write_text("\n".join(map(json.dumps, tasks)), encoding="utf8")
-        return take_over(browser.review, browser.links, path, "tool")
-
-    assert counts(Quorn="shop", Vexil="NIL") == {"made": 1, "known": 1}
-    assert browser.review.standing[-1]["by"] == "tool"
-    assert links_of(browser.review.nlp)[0] == "shop"
-    browser.post("/undo")
-    assert links_of(browser.review.nlp)[0] == "NIL"
-    assert counts(Quorn="Q0") == {"not in the knowledge base": 1}
-    path.write_text(path.read_text("utf8").replace("Quorn", "Quarn"), encoding="utf8")
-    found = take_over(browser.review, browser.links, path, "tool")
-    assert found == {"not in the texts": 1}
-    with pytest.raises(ValueError, match="E931"):
-        counts(Quorn="NIL")
 
 
 def test_the_next_discovery_keeps_ids(start):
