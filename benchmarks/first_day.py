@@ -214,7 +214,7 @@ def night(pipeline: Path, kb: Path, count: int) -> None:
             find = ("--find", "names", "--format", "jsonl")
             arbo("scale", "link", model, docs, "--output", folder / name, *find)
         arbo("diff", *(folder / name for name in outputs), "--old-kb", folder / "yesterday",
-             "--new-kb", folder / "kb", "--output", folder / "diff.html")  # fmt: skip
+             "--new-kb", folder / "kb", "--output", folder / "diff.csv")  # fmt: skip
 
 
 def figures(pipeline: Path, kb: Path) -> None:

@@ -1,8 +1,8 @@
 """An encoder of n-grams beside a transformer: speed, start-up, and approximate search.
 
-    python benchmarks/ngrams.py speed STUDENT TEACHER CORPUS.spacy
-    python benchmarks/ngrams.py start STUDENT TEACHER CORPUS.spacy
-    python benchmarks/ngrams.py search STUDENT CORPUS.spacy [--synthetic 2300000]
+    python benchmarks/ngrams.py speed NGRAMS TRANSFORMER CORPUS.spacy
+    python benchmarks/ngrams.py start NGRAMS TRANSFORMER CORPUS.spacy
+    python benchmarks/ngrams.py search NGRAMS CORPUS.spacy [--synthetic 2300000]
 
 All times are processor seconds of one thread, so that other programs on the machine don't count.
 *speed*: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines alternate, and
@@ -46,7 +46,10 @@ def speed(options: argparse.Namespace) -> None:
 
     torch.set_num_threads(1)
     faiss.omp_set_num_threads(1)
-    pipelines = {"n-grams": spacy.load(options.student), "transformer": spacy.load(options.teacher)}
+    pipelines = {
+        "n-grams": spacy.load(options.ngrams),
+        "transformer": spacy.load(options.transformer),
+    }
     docs = [
         example.predicted
         for example in MentionCorpus(options.corpus, limit=options.limit)(pipelines["n-grams"])
@@ -96,13 +99,13 @@ def _link(nlp: Any, docs: list[Any], seconds: list[float]) -> None:
 
 def start(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        small = with_small_kb(options.student, Path(folder) / "model")
+        small = with_small_kb(options.ngrams, Path(folder) / "model")
         _start(
             [
                 ("n-grams, torch not installed, 100 entities", small, ["--hide"]),
-                ("n-grams, torch not installed", options.student, ["--hide"]),
-                ("n-grams, torch installed", options.student, []),
-                ("transformer", options.teacher, []),
+                ("n-grams, torch not installed", options.ngrams, ["--hide"]),
+                ("n-grams, torch installed", options.ngrams, []),
+                ("transformer", options.transformer, []),
             ],
             options,
         )
@@ -272,8 +275,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(required=True)
     for run, names in (
-        (speed, ("student", "teacher", "corpus")),
-        (start, ("student", "teacher", "corpus")),
+        (speed, ("ngrams", "transformer", "corpus")),
+        (start, ("ngrams", "transformer", "corpus")),
         (search, ("model", "corpus")),
         (first, ("model", "corpus")),
     ):

@@ -181,10 +181,6 @@ TABLES = {
         "Whole documents: VERBALIZED",
         "Trained on wned-wiki for 60 steps.",
     ),
-    "student": (
-        "A student without a transformer",
-        "An n-gram encoder, distilled from `linker` and trained. Held out as there.",
-    ),
     "deer": (
         "Search indexes (DEER)",
         "One query at a time, CPU time. Recall on the titles is of the gold entity, by `deer`; on "

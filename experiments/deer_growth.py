@@ -13,7 +13,7 @@ from pathlib import Path
 
 import spacy
 import srsly
-from cross_fitting import options_of, run
+from commands import options_of, run
 
 from spacy_arbo_el.corpora.docbin import read_docs
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import spacy
 from baselines import NameTfidf
-from cross_fitting import run
+from commands import run
 from entity_folds import interval
 from nearest_names import outcomes_of
 from spacy.tokens import Doc

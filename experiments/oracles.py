@@ -72,7 +72,7 @@ class OracleCandidates:
         kept = np.flatnonzero((gold >= 0).any(axis=1))
         by_vectors = TopK.concat(known)
         of_candidates, of_gold = map(by_vectors.scores_or_least, (candidates, gold))
-        table = TrainingCandidates(candidates, of_candidates, gold, of_gold, np.zeros((2, 2)))
+        table = TrainingCandidates(candidates, of_candidates, gold, of_gold)
         table = table.take(kept)
         retrieved = np.asarray(table.correct.any(axis=1))
         return cls(batch.take(kept), table, by_vectors.take(kept), retrieved)

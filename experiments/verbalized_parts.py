@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cross_fitting import options_of, run
+from commands import options_of, run
 from thinc.api import Config
 
 LINKER = ("components", "arbo_linker")

@@ -80,11 +80,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
     Console(width=130).print(table)
 
 
-def plain(text: object, style: str = "") -> "Text":
-    """Text for a table of rich, without markup. See ``visible``.
-
-    style: The style of all of it, such as "bold".
-    """
+def plain(text: object) -> "Text":
+    """Text for a table of rich, without markup. See ``visible``."""
     from rich.text import Text
 
-    return Text(visible(text), style)
+    return Text(visible(text))

@@ -107,7 +107,6 @@ def link_at_once(
 
 
 def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
-    """The documents; counts them, their mentions, links and entities."""
     from ..mentions.getters import find_mentions
 
     for doc in docs:

@@ -34,8 +34,6 @@ ERRORS = Opt(None, "--errors", help="CSV table of the wrong links of one pipelin
 
 @dataclass
 class _Results:
-    """Rows of scores, reliabilities and notes of all pipelines."""
-
     title: str
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
     reliabilities: "dict[str, Reliability]" = field(default_factory=dict)
@@ -84,7 +82,6 @@ def evaluate_command(
 
 
 def _check(models: Sequence[Path], errors: Path | None, needs_plots: bool) -> None:
-    """Raise an error for what can't be written, before anything is linked."""
     from ..fitting.plots import check_plots
 
     if needs_plots:

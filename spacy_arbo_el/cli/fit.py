@@ -90,7 +90,6 @@ def fit_command(
 
 
 def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) -> None:
-    """Raise ValueError for options that would have no effect."""
     if thresholds and no_labels:
         raise ArboError(Errors.E831)
     if not thresholds:

@@ -129,7 +129,6 @@ def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:
 
 
 def _linker_after(names: ArboNames, nlp: Language | None, wanted: str | None) -> ArboLinker:
-    """Find the linker by name, or the first one behind."""
     components = [] if nlp is None else nlp.components
     linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
     named = [pipe for name, pipe in linkers if name == wanted]

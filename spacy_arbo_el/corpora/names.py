@@ -6,7 +6,6 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
 from ahocorasick_rs import AhoCorasick
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -15,7 +14,7 @@ from spacy.vocab import Vocab
 from ..base.spellings import is_accented, with_pairs, without_accents, written_forms
 from ..base.words import MIN_PLURAL, plural, singular
 from ..kb.entity import Entity
-from ..mentions.getters import SpanGetter, find_mentions, set_mentions
+from ..mentions.getters import SpanGetter, set_mentions
 from .annotated import LABEL
 from .folding import Letters, fold, shape
 from .splitting import Borders
@@ -24,8 +23,6 @@ from .splitting import Borders
 SHORT = 4
 # The characters on each side that say whether a text is in capitals.
 AROUND = 40
-# The most tokens of a span that is drawn where a document has no mention and no name.
-DRAWN_TOKENS = 3
 
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LAST_WORD = re.compile(r"[a-z]+\Z")
@@ -283,43 +280,6 @@ def _without_overlaps(
         ):
             taken.insert(position, (place, number))
     yield from taken
-
-
-def spans_to_read(
-    docs: Iterable[Doc],
-    nlp: Language,
-    entities: Iterable[Entity],
-    getter: SpanGetter,
-    seed: int = 0,
-) -> Iterator[list[Span]]:
-    """Yield spans that resemble mentions, for documents with any.
-
-    They are its mentions. In a document without any, they are the names of entities that are in
-    it, and as many spans that are drawn at random, one at least, each of which begins with a word.
-    So more is read than the dictionary has.
-
-    nlp: Of it, only the tokenizer is used.
-    entities: Those whose names are sought.
-    getter: Where mentions are.
-    """
-    rng = np.random.default_rng(seed)
-    dictionary: Dictionary | None = None
-    for doc in docs:
-        spans = find_mentions(doc, getter)
-        if not spans:
-            dictionary = dictionary or Dictionary.build(nlp, entities)
-            spans = [doc[hit.start : hit.end] for hit in dictionary.hits(doc)]
-            spans += _drawn(doc, max(len(spans), 1), rng)
-        if spans:
-            yield spans
-
-
-def _drawn(doc: Doc, count: int, rng: np.random.Generator) -> list[Span]:
-    words = [token.i for token in doc if token.is_alpha]
-    if not words:
-        return []
-    starts = rng.choice(words, min(count, len(words)), replace=False).tolist()
-    return [doc[start : start + 1 + int(rng.integers(DRAWN_TOKENS))] for start in starts]
 
 
 def key_of(name: str) -> str:

@@ -74,7 +74,6 @@ def read(
 
 
 def _reader(format: str, offsets: str, id_key: str) -> CorpusFormat:
-    """The reader of a format. ValueError for an option that it does not have."""
     reader = corpus_formats.get(format)
     known = option_names(reader)
     if offsets and "offsets" not in known:

@@ -183,7 +183,6 @@ class _TableDocument:
 def _add(
     documents: dict[str, _TableDocument], row: dict[str, str], number: int, source: Source
 ) -> None:
-    """Add a line's document, or its mention to that document."""
     text = row["text"]
     own_id = row.get("id", "").strip()
     key = own_id or f"\n{text}"

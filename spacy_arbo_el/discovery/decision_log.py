@@ -14,8 +14,6 @@ ON_CLUSTERS = (
 )
 # Those that change nothing but what the pages of a review show.
 NOTES = ("skip", "flag")
-# Entries that nobody decides on.
-_EVENTS = ("undo", "import")
 
 
 @dataclass
@@ -41,7 +39,7 @@ class DecisionLog:
     def standing(self) -> list[Entry]:
         """The decisions that were not undone, in order."""
         undone = {entry["of"] for entry in self.entries if entry["action"] == "undo"}
-        decisions = (entry for entry in self.entries if entry["action"] not in _EVENTS)
+        decisions = (entry for entry in self.entries if entry["action"] != "undo")
         return [entry for entry in decisions if entry["n"] not in undone]
 
     def decision(self, number: int | None = None) -> Entry:

@@ -82,7 +82,6 @@ def test_messages_do_not_control_the_terminal(capsys):
     "command",
     [
         "train a.cfg --output out",
-        "distill model -c a.cfg -t train.spacy -o out",
         "rerank model train.spacy dev.spacy --output out",
     ],
 )

@@ -29,7 +29,7 @@ def test_the_recommended_system_is_written_by_default(tmp_path):
 
 
 def test_sources_are_package_data():
-    assert len(SYSTEMS) == 11 and "linker" in SYSTEMS
+    assert len(SYSTEMS) == 10 and "linker" in SYSTEMS
     data = (
         (ROOT / "pyproject.toml").read_text("utf8").partition("[tool.setuptools.package-data]")[2]
     )

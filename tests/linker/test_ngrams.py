@@ -18,7 +18,6 @@ MODEL = {
     "vectors": 32,
     "rows": 2048,
     "hidden": 32,
-    "subwords": 4,
 }
 TYPED = {
     "model": MODEL,

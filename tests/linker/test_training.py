@@ -260,7 +260,7 @@ def test_spacy_train_with_the_configs(system, paths, tiny_bert, tmp_path):
     """Some systems learn something; the others take a step with the tiny encoder."""
     overrides = {**paths, "training.max_epochs": 1, "training.eval_frequency": 3}
     is_trained = system in ("linker", "deer", "verbalized")
-    is_small = system not in ("linker", "deer", "student")
+    is_small = system not in ("linker", "deer")
     if is_small:
         overrides["paths.encoder"] = str(tiny_bert)
         for tower, settings in load_system(system)["components"]["arbo_linker"]["model"].items():

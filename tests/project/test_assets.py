@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from spacy.util import import_file
 
-from spacy_arbo_el.kb.entity import Entity
-
 from ..cases import cases
 
 ASSETS = Path(__file__).parents[2] / "assets"
@@ -62,37 +60,6 @@ def mentions(splits):
 @pytest.fixture(scope="module")
 def builder():
     return import_file("assets_build", ASSETS / "build.py")
-
-
-def test_entities_are_complete_and_of_several_types(kb, new):
-    records = [*read("entities.jsonl"), *read("entities_new.jsonl")]
-    assert len({**kb, **new}) == len(records), "an id is there twice"
-    for record in records:
-        assert set(record) == {"id", "title", "description", "aliases", "types"}
-        entity = Entity(**record)
-        assert entity.names == [record["title"], *record["aliases"]], "a name occurs twice"
-        assert entity.aliases and len(entity.description) > 20 and len(entity.types) == 1
-        for text in (*entity.names, entity.description):
-            assert text and text == text.strip()
-    titles = {entity["title"].casefold() for entity in new.values()}
-    assert not titles & {name for entity in kb.values() for name in names(entity)}
-    types = Counter(entity["types"][0] for entity in kb.values())
-    assert len(kb) >= 80 and len([one for one, count in types.items() if count >= 5]) >= 4
-
-
-def test_documents_are_plain_and_their_mentions_whole_words(splits):
-    docs = [doc for docs in splits.values() for doc in docs]
-    assert len({doc["id"] for doc in docs}) == len({doc["text"] for doc in docs}) == len(docs)
-    for doc in docs:
-        text, end = doc["text"], 0
-        assert set(doc) == {"id", "text", "mentions"} and doc["mentions"]
-        assert text == " ".join(text.split()) and not set("[]|#") & set(text), doc["id"]
-        for mention in doc["mentions"]:
-            assert end <= mention["start"] < mention["end"] <= len(text), doc["id"]
-            assert surface(doc, mention) == surface(doc, mention).strip() != ""
-            beside = text[: mention["start"]][-1:], text[mention["end"] :][:1]
-            assert not any(map(str.isalnum, beside)), (doc["id"], surface(doc, mention))
-            end = mention["end"]
 
 
 def test_there_are_many_mentions_and_their_ids_resolve(mentions, kb, new):

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from spacy.util import import_file
 
@@ -29,12 +28,6 @@ def test_contributions_lead_from_nothing_to_the_sum():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["name", "words", "sum"]
     with pytest.raises(ValueError, match="arbo fit"):
         figures.plot_contributions(Explanation("x", None))
-
-
-def test_the_plane_keeps_the_two_largest_spreads():
-    points = np.array([[3.0, 0, 0], [-3.0, 0, 0], [0, 0, 1.0], [0, 0, -1.0]])
-    assert np.abs(figures.principal_plane(points)) == pytest.approx(np.abs(points[:, [0, 2]]))
-    assert figures.principal_plane(np.ones((2, 1))).tolist() == [[0, 0], [0, 0]]
 
 
 def test_map_has_each_mention_and_names_the_most_frequent_entities():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.base.devices import on_gpu
-from spacy_arbo_el.contrib.scale.search_files import read_search, write_search
+from spacy_arbo_el.contrib.scale.corpus_files import read_search, write_search
 from spacy_arbo_el.retrieval import mention_search
 from spacy_arbo_el.retrieval.mention_search import CorpusSearch, nearest_in_corpus
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -133,8 +133,8 @@ def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedTex
         except Misplaced as problem:
             raise Problem(f"mention {problem.position + 1} of a passage: {problem}") from None
         for one in found:
-            at = (one.start + len(text), one.end + len(text))
-            mentions.append(one.__class__(*at, one.label, one.kb_ids, one.cluster, one.counted))
+            moved = replace(one, start=one.start + len(text), end=one.end + len(text))
+            mentions.append(moved)
         text += words
     name = id_in(document, "id", id_)
     return AnnotatedText(name, text, tuple(mentions), in_pieces, tuple(unread))

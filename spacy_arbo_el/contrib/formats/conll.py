@@ -32,8 +32,8 @@ from ...corpora.annotated import LABEL, AnnotatedText, split_ids, unique
 from ...corpora.id_fields import find_id
 from ...corpora.json_documents import Source
 from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, read_lines, throw
-from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts
+from ...storage.lines import OnBad, PathLike, throw
+from .tokens import Growing, LineProblem, Numbered, NumberedLines, read_parts, split_at
 
 NO_ENTITY = "--NME--"
 DOCSTART = re.compile(r"-DOCSTART-(?:\s+\((.*)\))?\s*")
@@ -75,21 +75,8 @@ class AidaReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         source = Source(path, bad)
-        return read_parts(source, _articles(source), _article)
-
-
-def _articles(source: Source) -> Iterator[NumberedLines]:
-    id_ = ""
-    lines = list[tuple[int, str]]()
-    for number, line in read_lines(source.path, source.on_error):
-        start = DOCSTART.fullmatch(line)
-        if start:
-            yield id_, _stripped(lines)
-            id_ = (start[1] or "").strip()
-            lines = []
-        else:
-            lines.append((number, line))
-    yield id_, _stripped(lines)
+        articles = ((id_, _stripped(lines)) for id_, lines in split_at(source, DOCSTART))
+        return read_parts(source, articles, _article)
 
 
 def _stripped(lines: Numbered) -> Numbered:
@@ -158,24 +145,13 @@ class ConlluReader:
         fields: list[str] = []
 
         def documents() -> Iterator[NumberedLines]:
-            id_ = ""
-            lines = list[tuple[int, str]]()
-            for number, line in read_lines(source.path, source.on_error):
-                if declared := FIELDS.match(line):
+            for id_, lines in split_at(source, NEWDOC):
+                for declared in filter(None, (FIELDS.match(line) for _, line in lines)):
                     fields[:] = declared[1].split("-")
-                if start := NEWDOC.fullmatch(line):
-                    yield id_, _with_tokens(lines)
-                    id_ = (start[1] or "").strip()
-                    lines = []
-                else:
-                    lines.append((number, line))
-            yield id_, _with_tokens(lines)
+                has_tokens = any(line[:1].isdigit() for _, line in lines)
+                yield id_, lines if has_tokens else []
 
         return read_parts(source, documents(), lambda lines: _grown(lines, fields))
-
-
-def _with_tokens(lines: Numbered) -> Numbered:
-    return lines if any(line[:1].isdigit() for _, line in lines) else []
 
 
 def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:

@@ -137,7 +137,6 @@ def _place(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _field(value: dict[str, Any], kind: str) -> str:
-    """What a field of a region says."""
     if kind == "number":
         return written(value.get(kind))
     chosen = items(value.get(FIELDS[kind]), kind)

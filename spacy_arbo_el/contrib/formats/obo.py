@@ -79,7 +79,6 @@ class OboReader:
 def _read_term(
     entries: Entries, number: int, tags: dict[str, list[str]], scopes: tuple[str, ...], kind: str
 ) -> Entity | None:
-    """The entity of a term. None where it is left out."""
     id_ = _one(tags, "id")
     title = _one(tags, "name")
     report = entries.report
@@ -166,5 +165,4 @@ def _unescaped(text: str) -> str:
 
 
 def _one(tags: dict[str, list[str]], name: str) -> str:
-    """First value of a tag; "" without one."""
     return tags.get(name, [""])[0]

@@ -84,7 +84,6 @@ class SkosReader:
 
 
 def _graph(path: PathLike) -> Any:
-    """Parse a file. ValueError where it is not valid."""
     from rdflib import Graph
 
     path = check_exists(path)

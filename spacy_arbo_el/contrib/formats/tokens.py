@@ -1,5 +1,6 @@
 """Text that is put together from the tokens of a file, with exact offsets of mentions."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from ...corpora.annotated import LABEL, AnnotatedMention, AnnotatedText
 from ...corpora.json_documents import Source, read_each
 from ...corpora.offsets import CHARACTERS
+from ...storage.lines import read_lines
 
 Numbered = list[tuple[int, str]]
 # The id of a document, "" for none, and its numbered lines.
@@ -52,6 +54,23 @@ class Growing:
     @property
     def text(self) -> str:
         return "".join(self.parts)
+
+
+def split_at(source: Source, start: "re.Pattern[str]") -> Iterator[NumberedLines]:
+    """The lines of a file in parts.
+
+    start: The line that begins a part, which has its id as its group.
+    """
+    id_ = ""
+    lines: Numbered = []
+    for number, line in read_lines(source.path, source.on_error):
+        if begins := start.fullmatch(line):
+            yield id_, lines
+            id_ = (begins[1] or "").strip()
+            lines = []
+        else:
+            lines.append((number, line))
+    yield id_, lines
 
 
 def read_parts(

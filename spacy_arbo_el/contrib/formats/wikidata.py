@@ -65,7 +65,6 @@ class WikidataReader:
 
 
 def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Items of a file with their line numbers."""
     for number, line in _lines(path):
         line = line.strip().rstrip(",")
         if line in ("", "[", "]"):

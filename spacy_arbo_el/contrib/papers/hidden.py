@@ -13,52 +13,30 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import (
-    NamedTuple,
-)
+from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...base.errors import ArboError
-from ...base.settings import check_share
 from ...base.words import words_of
 from ...corpora.names import Dictionary, key_of
 from ...kb.entity import Entity
 from .errors import PaperMessages
-from .silver import Scan, SilverReport, SilverSettings, choose
+from .silver import PER_NAME, Scan, SilverReport, choose
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
-# The parts of the documents.
-DEV = "dev"
-TRAIN = "train"
+# The share of the documents that are in the dev set.
+DEV_SHARE = 0.2
+# Of the entities with several names that it mentions: the share that loses one of these names.
+HIDE = 0.5
 
 
-@dataclass(frozen=True)
-class HiddenSettings:
-    """Settings of the dev set.
-
-    docs: The share of the documents that are in the dev set, and not in the training corpus.
-    entities: Of the entities with several names that the dev set mentions: the share that loses
-        one of these names.
-    """
-
-    docs: float = 0.2
-    entities: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_share("dev_share", self.docs)
-        check_share("hide", self.entities)
-
-    def is_dev(self, id_: str, seed: int) -> bool:
-        """Return whether a document id belongs to the dev set."""
-        return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < self.docs * 2**32
-
-    def is_in(self, part: str, id_: str, seed: int) -> bool:
-        """Return whether a document id belongs to a part. ``DEV``, ``TRAIN``, or "" for all."""
-        return not part or self.is_dev(id_, seed) == (part == DEV)
+def is_dev(id_: str, seed: int) -> bool:
+    """Return whether a document is in the dev set, and not in the training corpus."""
+    return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < DEV_SHARE * 2**32
 
 
 class HiddenReport(NamedTuple):
@@ -95,16 +73,19 @@ class HiddenDev:
     report: HiddenReport
 
     @classmethod
-    def choose(cls, scan: Scan, settings: SilverSettings, share: float) -> "HiddenDev":
+    def choose(
+        cls, scan: Scan, share: float, per_name: int = PER_NAME, seed: int = 0
+    ) -> "HiddenDev":
         """Choose the mentions and the names to hide.
 
         Raises ValueError if no entity can lose a name.
 
-        share: The share of entities that lose a name, see ``HiddenSettings``.
+        share: The share of entities that lose a name, see ``HIDE``.
+        per_name, seed: As in ``write_chosen``.
         """
         dictionary = scan.dictionary
-        generator = np.random.default_rng(settings.seed)
-        chosen = choose(scan.names, settings.per_name, settings.seed)
+        generator = np.random.default_rng(seed)
+        chosen = choose(scan.names, per_name, seed)
         groups_of = _entities_with_several(dictionary)
         hidden = _hide_found(scan, groups_of, share, generator)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
@@ -157,7 +138,6 @@ def _hide_found(
     share: float,
     generator: np.random.Generator,
 ) -> list[int]:
-    """Choose names to hide of a share of mentioned entities."""
     found = set(scan.names.tolist())
     in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
     mentioned = [groups for groups in in_text if groups]
@@ -202,7 +182,6 @@ def _hidden_with(names: list[int], groups: list[list[int]]) -> list[int]:
 
 
 def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:
-    """Each of these names as a document."""
     for number in numbers:
         name = dictionary.names[number]
         doc = nlp.make_doc(name.text)

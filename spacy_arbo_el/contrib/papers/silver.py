@@ -10,7 +10,6 @@ from array import array
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,6 @@ import numpy as np
 from spacy.tokens import Doc, Span
 
 from ...base.errors import ArboError
-from ...base.settings import check_count
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
 from ...corpora.names import Dictionary, Hit
@@ -34,24 +32,10 @@ REASONS = {
     "hidden": "mentions of hidden names",
     "surplus": "mentions of names that have enough",
 }
+# The most mentions of one name.
+PER_NAME = 20
 # How many of the most frequent names a report lists.
 FREQUENT = 10
-
-
-@dataclass(frozen=True)
-class SilverSettings:
-    """Settings that choose silver mentions.
-
-    per_name: The most mentions of one name, chosen at random; 0 for all.
-    seed: Determines which mentions of a frequent name are kept.
-    """
-
-    per_name: int = 20
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_count("per_name", self.per_name, 0)
-        check_count("seed", self.seed, 0)
 
 
 class SilverReport(NamedTuple):
@@ -72,12 +56,16 @@ class SilverReport(NamedTuple):
         return {text: self.counts[reason] for reason, text in REASONS.items()}
 
 
-def write_chosen(scan: "Scan", output: Path, settings: SilverSettings) -> SilverReport:
+def write_chosen(
+    scan: "Scan", output: Path, per_name: int = PER_NAME, seed: int = 0
+) -> SilverReport:
     """Choose among the found mentions and write their documents.
 
     output: A ``.spacy`` file, or a folder of them for corpora that don't fit into memory.
+    per_name: The most mentions of one name, chosen at random; 0 for all.
+    seed: Determines which mentions of a frequent name are kept.
     """
-    chosen = choose(scan.names, settings.per_name, settings.seed)
+    chosen = choose(scan.names, per_name, seed)
     scan.write(output, chosen)
     return scan.report(chosen)
 
@@ -234,7 +222,6 @@ def with_names(
 def _chosen(
     docs: Iterable[Doc], dictionary: Dictionary, found: Found, chosen: np.ndarray
 ) -> Iterator[Doc]:
-    """The documents with their chosen mentions. Those without are left out."""
     rows = iter(np.nonzero(chosen)[0].tolist())
     by_doc = groupby(rows, lambda row: found.docs[row])
     number, of_doc = next(by_doc, (-1, iter(())))

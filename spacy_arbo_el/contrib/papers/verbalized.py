@@ -10,7 +10,6 @@ from vectors that training keeps up to date.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from spacy.util import registry
@@ -22,9 +21,6 @@ from ...training.losses import LearnsScale, Loss, LossAndGradient
 from ...training.negatives import Negatives
 from ...training.table import GoldTable
 from .errors import PaperMessages
-
-if TYPE_CHECKING:
-    pass
 
 # A squared distance of equal vectors may be a little below 0 by rounding.
 SLIGHTLY_ABOVE = 1e-3

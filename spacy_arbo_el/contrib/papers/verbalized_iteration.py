@@ -218,7 +218,6 @@ def make_iterative_linker(
 
 
 def _first(stages: LinkingStages, batch: MentionBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """First candidates, their log-odds, and which are corrected."""
     ranked = stages.rank_encoded(batch, n_mentions=0)
     entities, logits, _ = first_candidates(ranked.ranking)
     return entities.copy(), logits.copy(), ranked.corrected
@@ -248,6 +247,5 @@ def _surest(
 
 
 def _different(before: SpanInputs, after: SpanInputs, mentions: np.ndarray) -> np.ndarray:
-    """Mentions that are read differently than before."""
     keys = zip(before.take(mentions).keys(), after.take(mentions).keys())
     return mentions[np.array([old != new for old, new in keys], dtype=bool)]

@@ -12,7 +12,6 @@ from spacy.vocab import Vocab
 
 from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
-from ...base.pages import page
 from ...corpora.docbin import read_docs
 from ...corpora.table import csv_text, uncell
 from ...kb.entity import NIL
@@ -233,14 +232,3 @@ def general(reason: str) -> str:
 def as_csv(found: Iterable[Difference]) -> str:
     """The differences as a table, with a header."""
     return csv_text(COLUMNS, (one.cells.values() for one in found))
-
-
-def to_html(found: Sequence[Difference], title: str, total: int) -> str:
-    """Make a page with a table of all differences.
-
-    total: The number of mentions in both outputs.
-    """
-    rows = [(number, list(one.cells.values())) for number, one in enumerate(found, 1)]
-    notes = [f"{len(found):,} of {total:,} mentions are linked differently."]
-    notes += [f"{count:,} × {kind}: {why}" for (kind, why), count in counts_of(found).most_common()]
-    return page("table", title=title, columns=COLUMNS, rows=rows, notes=notes)

@@ -9,7 +9,6 @@ class ReviewMessages(metaclass=Coded):
         "{path} is no output of arbo link: it must be a .csv, .jsonl, .spacy or .parquet file, or "
         "a folder of these."
     )
-    E849 = "Give the documents that both pipelines link: --texts corpus.spacy."
     E910 = "This needs Starlette, Uvicorn and others. Install: pip install 'spacy_arbo_el[serve]'."
     E911 = (
         "{path}, line {line}: no entry of a journal, or entries are missing from here on. Restore "
@@ -20,7 +19,6 @@ class ReviewMessages(metaclass=Coded):
         "stay in the file. To use the pipeline without those from this line on, move the file "
         "away, or delete these lines."
     )
-    E914 = "{path}, line {line}: this is no new entity. Give a file of `arbo discover --output`."
     E915 = "{name} can't be {value!r}."
     E916 = "This review is read-only. To decide, start the server without --read-only."
     E917 = (
@@ -40,15 +38,5 @@ class ReviewMessages(metaclass=Coded):
         "https://linker.example"
     )
     E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
-    E925 = (
-        "{options}: several workers have no pages, on which anything is decided. Leave this out, "
-        "or --workers."
-    )
-    E926 = (
-        "A worker has ended within {seconds:g} seconds of its start, with status {status}. What it "
-        "has printed above says why."
-    )
-    E927 = "--workers needs a system that forks processes, such as Linux."
     E930 = "{where} of a reconciliation request is wrong. {problem}."
-    E931 = "{path}: no mention has the id of an entity. Give annotations of links."
     W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."

@@ -65,7 +65,6 @@ class Form:
 
 
 def _read(field: str, form: Mapping[str, list[str]]) -> Any:
-    """The name and the value of a field, see ``FORMS``."""
     name = field.rstrip("*,|")
     kind = field[-1]
     values = form.get(name, [""])

@@ -1,11 +1,12 @@
 """Doubtful links of a corpus, and files of decisions."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, DocBin, Span
 from spacy.util import filter_spans, minibatch
 
 from ...corpora.annotated import LABEL
@@ -23,6 +24,9 @@ from .queue import Filters
 from .review import Review
 
 BATCH = 64
+GOLD = "gold.spacy"
+# The files of what was decided, and what each is for. The second one needs the texts.
+EXPORTS = {"decisions.jsonl": "all decisions", GOLD: "documents for arbo fit"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +130,7 @@ class LinkReview:
         about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
         document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
-        best = row.link.ids[:1], [float(score) for score in row.link.scores[:1]]
-        first = {"first": [*best[0], *best[1]]} if best[0] else {}
-        return {"key": list(row.key), "document": document, **place, **about, **first}
+        return {"key": list(row.key), "document": document, **place, **about}
 
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
@@ -155,3 +157,11 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
         set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
         chosen += [gold] if marks else []
     return chosen
+
+
+def exported(name: str, review: Review, links: LinkReview | None) -> bytes:
+    """The content of a file of ``EXPORTS``."""
+    if name != GOLD or links is None:
+        return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode("ascii")
+    docs = gold_docs(review.linker, links.docs, review.standing)
+    return DocBin(docs=docs, store_user_data=True).to_bytes()

@@ -1,15 +1,11 @@
 """Entities near new entities, in the present knowledge base."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.language import Language
 
 from ...base.arrays import unit
-from ...base.calibration import Curve, fit_logistic, probability
-from ...discovery.decision_log import Entry
 from ...discovery.entities import NearestEntity, NewEntity, most_probable, nearest_entities
 from ...discovery.new_entities import NewEntities
 from ...discovery.store import Unlinked
@@ -18,11 +14,8 @@ from ...mentions.record import MentionBatch, MentionRecord
 
 # Mentions that are linked anew to see what an acceptance has changed.
 RELINKED = 100
-# Mentions of a new entity that are ranked when its page is opened, and mentions of a batch.
+# Mentions of a new entity that are ranked when its page is opened.
 CENTRAL = 12
-BATCH = 256
-# Decisions from which probabilities are calibrated on them.
-ENOUGH = 50
 
 
 @dataclass(frozen=True)
@@ -109,61 +102,8 @@ class Near:
         kb = self.linker.kb
         return [kb.get(one).id if one in kb else one for one in record.kb_ids]
 
-    def rank_all(self, alone: AbstractContextManager) -> int:
-        """Rank the mentions of all new entities anew.
-
-        alone: Held while mentions are ranked, see ``Service``.
-        RETURNS: How many new entities have another nearest entity, or one that is now on the other
-            side of the threshold.
-        """
-        new = self.new
-        with new.lock:
-            rows = np.flatnonzero(~new.clusters.closed()[new.clusters.numbers])
-        before = self._nearest()
-        for start in range(0, len(rows), BATCH):
-            with new.lock:
-                mentions = new.rows.take(rows[start : start + BATCH])
-            with alone:
-                nearest = self.rank(mentions)
-            new.put_nearest(mentions.keys, nearest)
-        after = self._nearest()
-        return sum(after[one] != before.get(one) for one in after)
-
-    def _nearest(self) -> dict[str, tuple[str, bool]]:
-        """The nearest entity of each, and whether it would link."""
-        threshold = self.new.threshold
-        first = {one.id: one.nearest[0] for one in self.new if one.nearest}
-        return {name: (one.kb_id, one.probability >= threshold) for name, one in first.items()}
-
     def _batch(self, mentions: Unlinked) -> MentionBatch:
         labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]
         count = len(mentions)
         about = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
         return MentionBatch(list(mentions.records), mentions.inputs, *about)
-
-
-def fitted(entries: Sequence[Entry]) -> Curve | None:
-    """The curve that decisions show.
-
-    It leads from the log-odds of first candidates to how often people chose them.
-
-    None where fewer than ``ENOUGH`` decisions say so, or where they show no rising curve.
-    """
-    said = [entry for entry in entries if "first" in entry]
-    if len(said) < ENOUGH:
-        return None
-    chosen = [entry.get("kb_id", "") == entry["first"][0] for entry in said]
-    return fit_logistic(_logits([entry["first"][1] for entry in said]), np.array(chosen))
-
-
-def calibrated(value: float, curve: Curve | None) -> float:
-    """A probability on a curve; unchanged without one."""
-    if curve is None:
-        return value
-    slope, offset = curve
-    return round(float(probability(slope * _logits([value])[0] + offset)), 4)
-
-
-def _logits(values: Sequence[float]) -> np.ndarray:
-    clipped = np.clip(np.array(values, dtype=np.float64), 1e-4, 1 - 1e-4)
-    return np.log(clipped / (1 - clipped))

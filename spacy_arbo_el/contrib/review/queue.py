@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ...base.calibration import Curve
 from ...base.errors import ArboError
 from ...discovery.entities import NearestEntity, NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
 from .errors import ReviewMessages
-from .near import calibrated
 
 # What every cluster has of doubt, so that of certain ones the large come first too.
 LEAST_DOUBT = 0.1
@@ -23,7 +21,7 @@ class QueueRow:
     """A new entity.
 
     near, nearest: The id and the title of its nearest entity, "" for none.
-    probability: Of its nearest entity, 0.0 for none. raw: The same before the curve.
+    probability: Of its nearest entity, 0.0 for none.
     doubt: 0 to 1.
     version: See ``version_of``.
     """
@@ -37,12 +35,11 @@ class QueueRow:
     probability: float
     doubt: float
     near: str
-    raw: float
     version: str
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float, curve: Curve | None = None) -> "QueueRow":
-        near = [calibrated(one.probability, curve) for one in entity.nearest[:2]]
+    def of(cls, entity: NewEntity, threshold: float) -> "QueueRow":
+        near = [one.probability for one in entity.nearest[:2]]
         first, second = [*near, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
         margin = min(1.0, first / threshold if threshold else 1.0) * (1 - (first - second))
@@ -52,9 +49,7 @@ class QueueRow:
         label = max(dict.fromkeys(labels), key=labels.count)
         best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
         about = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
-        return cls(
-            *about, first, round(doubt / 3, 4), best.kb_id, best.probability, version_of(entity)
-        )
+        return cls(*about, first, round(doubt / 3, 4), best.kb_id, version_of(entity))
 
 
 def version_of(one: NewEntity | Entity) -> str:
@@ -119,15 +114,14 @@ class Filters:
 
 
 class Queue:
-    """The new entities that are not decided on, in order. curve: See ``near.fitted``."""
+    """The new entities that are not decided on, in order."""
 
-    def __init__(self, new_entities: Callable[[], NewEntities], curve: Curve | None = None) -> None:
+    def __init__(self, new_entities: Callable[[], NewEntities]) -> None:
         self._new = new_entities
-        self.curve = curve
         new = self._new()
         rows = []
         for start in range(0, len(new), 1000):
-            rows += [QueueRow.of(one, new.threshold, curve) for one in new[start : start + 1000]]
+            rows += [QueueRow.of(one, new.threshold) for one in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 
@@ -138,7 +132,7 @@ class Queue:
                 place = SORTS["doubt"](self.rows.pop(entity_id))
                 del self._order[bisect_left(self._order, place)]
             try:
-                row = QueueRow.of(self._new().named(entity_id), self._new().threshold, self.curve)
+                row = QueueRow.of(self._new().named(entity_id), self._new().threshold)
             except (KeyError, ValueError):
                 continue
             self.rows[row.id] = row

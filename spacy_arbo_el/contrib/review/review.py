@@ -10,17 +10,16 @@ import srsly
 from spacy.language import Language
 
 from ...base.errors import ArboError, Errors
-from ...discovery.decision_log import NOTES, ON_CLUSTERS, Entry, clusters_of
+from ...discovery.decision_log import NOTES, Entry, clusters_of
 from ...discovery.entities import NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
 from ...mentions.record import MentionKey, MentionRecord
 from ...pipelines import save_pipeline
 from .decisions.deciding import Deciding, given
-from .decisions.imported import import_new_entities, read_found
 from .decisions.journal import META, Journal
 from .errors import ReviewMessages
-from .near import Near, fitted
+from .near import Near
 from .queue import Filters, Queue, QueueRow, version_of
 
 # Similar clusters that are shown.
@@ -32,7 +31,6 @@ class Review:
 
     nlp: The pipeline, loaded by ``load_pipeline``, which makes the decisions of the journal.
     model: The folder of the pipeline.
-    new: A file of ``arbo discover`` to take up.
     save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
     """
 
@@ -40,7 +38,6 @@ class Review:
         self,
         nlp: Language,
         model: Path,
-        new: Path | None = None,
         *,
         read_only: bool = False,
         save: Callable[[Language], None] | None = None,
@@ -61,12 +58,7 @@ class Review:
         self.lock = threading.RLock()
         # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
         self.alone = threading.RLock()
-        if new is not None:
-            found = read_found(nlp, new)
-            if import_new_entities(nlp, found):
-                self.journal.append({"action": "import", "entities": found})
         self.queue = Queue(lambda: self.new)
-        self.ranking: RankingThread | None = None
         self._note({})
 
     @property
@@ -89,7 +81,7 @@ class Review:
         with self._deciding:
             self._check_writable()
             self._check(action, seen or {}, more)
-            entry = {"action": action, "by": by, **more, **self._first(action, more)}
+            entry = {"action": action, "by": by, **more}
             with self.alone:
                 entry = self.deciding.make(entry)
             try:
@@ -121,13 +113,6 @@ class Review:
         now = self.new.resolve(name) if name in self.new.clusters else None
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
         raise ArboError(ReviewMessages.E921.format(id=name, became=became))
-
-    def _first(self, action: str, more: dict[str, Any]) -> dict[str, Any]:
-        """The first candidate at a decision, to calibrate on."""
-        row = self.queue.rows.get(more.get("id", "")) if action in ON_CLUSTERS else None
-        if row is None or action in ("merge", "split") or not row.near:
-            return {}
-        return {"first": [row.near, row.raw]}
 
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
@@ -202,23 +187,6 @@ class Review:
                 self._saved = count
                 self.saved = True
 
-    # Learning in the loop
-
-    def rank(self) -> "RankingThread":
-        """Rank the open queue anew in the background."""
-        with self._deciding:
-            if self.ranking is None or self.ranking.is_done:
-                self.ranking = RankingThread(self)
-                self.ranking.start()
-            return self.ranking
-
-    def renew(self) -> None:
-        """Make the queue anew, calibrated on what was decided."""
-        with self._deciding:
-            queue = Queue(lambda: self.new, fitted(self.standing))
-            with self.lock:
-                self.queue = queue
-
     # What pages show
 
     def select(self, filters: Filters) -> list[QueueRow]:
@@ -275,31 +243,6 @@ class Review:
         with new.lock:
             closed = new.clusters.closed()[new.clusters.numbers].tolist()
             return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
-
-
-class RankingThread(threading.Thread):
-    """A ranking of the open queue in the background.
-
-    changed: How many new entities have another nearest entity; None before the end.
-    """
-
-    def __init__(self, review: Review) -> None:
-        super().__init__(daemon=True)
-        self.review = review
-        self.changed = 0
-        self.problem = ""
-        self.decisions = review.decided
-
-    @property
-    def is_done(self) -> bool:
-        return not self.is_alive()
-
-    def run(self) -> None:
-        try:
-            self.changed = self.review.near.rank_all(self.review.alone)
-            self.review.renew()
-        except Exception as error:  # shown on the page that waits
-            self.problem = str(error)
 
 
 def key_in(entry: Entry) -> str:

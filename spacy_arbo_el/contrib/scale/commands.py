@@ -120,7 +120,6 @@ def discover_command(
 
 
 def _check_part(part: str, one_graph: bool) -> None:
-    """Raise ValueError for an invalid part, or for one of one graph."""
     from .job import part_of
 
     if part:

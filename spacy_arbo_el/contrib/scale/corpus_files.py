@@ -1,14 +1,14 @@
-"""Mentions of a corpus and decisions in mapped files.
+"""Mentions of a corpus, their search index and decisions in mapped files.
 
 A corpus may have more mentions than fit into memory. Whoever works on some of them, or on some of
 their values, reads only these.
 """
 
 import json
+import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from ...base.arrays import offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
 from ...ranking.decisions import Decisions, Paths, Step
-from ...storage.files import write_file
+from ...retrieval.index.approximate import read_index
+from ...retrieval.index.exact import faiss
+from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
+from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
+from ...storage.files import write_array, write_file
 from ...storage.folders import FolderKind, replacing_folder
 from .part_files import PackedRecords, arrays_of, mentions_of, pack_records
 
@@ -31,6 +35,11 @@ _AS_READ = ("inputs_ids", "inputs_offsets")
 KINDS = ("entity", "exemplar", "mention")
 # Mentions whose paths are in memory as lists at a time.
 PATHS = 1 << 16
+ABOUT = "search.json"
+ROWS = "searched.npy"
+CELLS = "cells.faiss"
+# Whether FAISS can map a file of cells.
+MAPS_CELLS = os.name == "posix"
 # The arrays with several values per mention.
 _TABLES = frozenset(
     ["vectors", "exemplar_entities", "ranking_exemplars"]
@@ -53,24 +62,6 @@ class MappedArrays:
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
-class FilePlaces(Sequence[range]):
-    """``CorpusMentions.places`` from a file.
-
-    bounds: (d, 2) int64, the first mention of each document and the one behind its last.
-    """
-
-    def __init__(self, bounds: np.ndarray) -> None:
-        self._bounds = bounds
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    def __getitem__(self, document: Any) -> Any:
-        if isinstance(document, slice):
-            return [range(*bounds) for bounds in self._bounds[document].tolist()]
-        return range(*self._bounds[document].tolist())
-
-
 def write_mentions(folder: Path, read: ReadParts) -> None:
     """Write all parts' mentions. ``CorpusMentions.joined`` says how they are joined.
 
@@ -88,7 +79,7 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
 def read_mentions(folder: Path) -> CorpusMentions:
     """Map the result of ``write_mentions``."""
     arrays = MappedArrays(folder)
-    places = FilePlaces(arrays["places"])
+    places = [range(*bounds) for bounds in arrays["places"].tolist()]
     records = _records(folder, arrays["record_starts"], arrays["record_stops"])
     mentions = mentions_of(arrays.__getitem__, records, arrays["numbers"], len(places))
     return CorpusMentions(places, arrays["documents"], *mentions)
@@ -175,7 +166,6 @@ class _Layout:
             written.flush()
 
     def _new(self, name: str) -> np.memmap:
-        """A new file of zeros."""
         dtype, width = self._shapes[name]
         sizes = {"inputs_ids": self._pieces, "inputs_offsets": self._passages + 1}
         count = sizes.get(name, len(self._row_of))
@@ -192,35 +182,50 @@ def _put(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
     out[rows] = values
 
 
-class FileIds(Sequence[str]):
-    """One id per mention.
+def write_search(folder: Path, search: CorpusSearch) -> None:
+    """Write a search index to a folder."""
+    index = search.index
+    if isinstance(index, Cells):
+        faiss.write_index(index.index, str(folder / CELLS))
+    else:
+        write_array(folder / ROWS, index.rows)
+    about = {
+        "count": search.count,
+        "cells": isinstance(index, Cells),
+        "metric": index.similarity.metric,
+        "normalize": index.similarity.normalize,
+    }
+    write_file(folder / ABOUT, json.dumps(about).encode("utf8"))
 
-    ids: (n,) text, each id once.
-    numbers: (m,) int64, which of them a mention has, -1 for "".
+
+def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
+    """Load the result of ``write_search``. The cells stay in their file, which is mapped.
+
+    vectors: Those that the search was built over.
     """
+    about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+    similarity = of_prepared(about["metric"], about["normalize"])
+    if not about["cells"]:
+        rows = np.load(folder / ROWS, allow_pickle=False)
+        return CorpusSearch(vectors, about["count"], AllPairs.over(vectors, rows, similarity))
+    index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
+    if MAPS_CELLS:
+        # FAISS would read ahead with 32 threads for each search.
+        faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
+    return CorpusSearch(vectors, about["count"], Cells.over(vectors, similarity, index))
 
-    def __init__(self, ids: np.ndarray, numbers: np.ndarray) -> None:
-        self._ids = ids
-        self._numbers = numbers
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, mention: Any) -> Any:
-        if isinstance(mention, slice):
-            return [self[row] for row in range(*mention.indices(len(self)))]
-        number = int(self._numbers[mention])
-        return str(self._ids[number]) if number >= 0 else ""
+def of_prepared(metric: str, normalize: bool) -> Similarity:
+    """The similarity of prepared vectors with these properties."""
+    if metric == "l2":
+        return NegativeSquaredEuclidean()
+    return Cosine() if normalize else Dot()
 
 
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
     decisions = decided.decisions
     count = len(decided.decisions.entities)
-    number_of: dict[str, int] = {"": -1}
-    for id_ in decided.cluster_ids:
-        number_of.setdefault(id_, len(number_of) - 1)
-    numbers = np.fromiter((number_of[id_] for id_ in decided.cluster_ids), np.int64, count)
     starts = range(0, count, PATHS)
     blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [_steps([])]
     lengths, kinds, refs, logits = (np.concatenate(arrays) for arrays in zip(*blocks))
@@ -228,8 +233,7 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
         for name, array in {
             "entities": decisions.entities,
             "logits": decisions.logits,
-            "cluster_numbers": numbers,
-            "cluster_ids": np.array(list(number_of)[1:], dtype=str),
+            "cluster_ids": np.array(decided.cluster_ids, dtype=str),
             "step_bounds": offsets_of(lengths),
             "step_kinds": kinds,
             "step_refs": refs,
@@ -263,6 +267,6 @@ def read_decisions(folder: Path) -> CorpusDecisions:
 
     paths = Paths(lambda mention: list(steps(mention)), len(entities))
     decisions = Decisions(entities, arrays["logits"], paths)
-    ids = FileIds(arrays["cluster_ids"], arrays["cluster_numbers"])
+    ids = arrays["cluster_ids"].tolist()
     coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
     return CorpusDecisions(decisions, ids, coverage)

@@ -108,8 +108,6 @@ def do_once(
 
 
 class _Once:
-    """A worker whose only shard is all work."""
-
     def __init__(self, function: Callable[[J], None], job: J) -> None:
         self.work = partial(function, job)
 

@@ -16,7 +16,7 @@ Between the steps, the folder of the job has these as well:
     mentions/part-000012.json      its documents that could not be read, with the reasons
     mentions/part-000012.npz       its mentions, written last, until they are in ``corpus``
     corpus                         all mentions, see ``corpus_files.py``
-    search                         the search index, see ``search_files.py``
+    search                         the search index, see ``corpus_files.py``
     arranged.json                  written after these two
     neighbours/part-000012.npz     the neighbours of the mentions of a shard
     decided                        the decisions, see ``corpus_files.py``
@@ -43,13 +43,20 @@ from ...linking.corpus_mentions import CorpusMentions, CorpusPart
 from ...ranking.decisions import Decisions
 from ...storage.files import pack_arrays, unpack_arrays, write_file
 from ...storage.folders import replacing_folder
-from .corpus_files import FOLDER, read_decisions, read_mentions, write_decisions, write_mentions
+from .corpus_files import (
+    FOLDER,
+    read_decisions,
+    read_mentions,
+    read_search,
+    write_decisions,
+    write_mentions,
+    write_search,
+)
 from .identity import check_same, versions
 from .job import Job
 from .map_files import SHARDS, do_files, do_once
 from .on_ray import RaySettings
 from .part_files import part_from_bytes, part_to_bytes
-from .search_files import read_search, write_search
 from .shards import Shard, read_shards
 from .worker import PipelineWorker, Problems, ShardWorker, all_or_each
 
@@ -215,7 +222,6 @@ def reduce_mentions(job: Job) -> None:
 
 
 def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
-    """Read the neighbours of all mentions from all shards."""
     nearest = TopK.empty(0)
     for shard in read_shards(job.folder / SHARDS):
         arrays = unpack_arrays(neighbours_file(job, shard).read_bytes())
@@ -254,7 +260,6 @@ class WritingWorker:
             self.shards.write(shard, docs, problems, start)
 
     def _links(self, shard: Shard) -> CorpusLinks:
-        """The decisions with the words for those on a shard."""
         rows = self.arranged.rows(shard, self.mentions)
         decisions = self.decided.decisions
         paths = [decisions.paths[row] for row in rows.tolist()]

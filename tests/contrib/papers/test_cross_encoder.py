@@ -8,7 +8,7 @@ import pytest
 import spacy
 from thinc.api import set_dropout_rate
 
-from spacy_arbo_el.base.calibration import Calibration, probability
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encoder
 from spacy_arbo_el.contrib.papers.cross_encoder.pair_scorer import PairScorer, check_scores
@@ -82,6 +82,15 @@ def ranked(nlp, texts, reranker=None):
         return reranker(batch, neighbours, stages.context), before
 
 
+def pairs_of(nlp, texts=(*DEV, *TRAIN), candidates=(0, 1, 2)):
+    """The pairs of the mentions of texts, each with the entities at these positions."""
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, texts)))
+    with stages.datastore.reading():
+        table = np.tile(candidates, (len(batch), 1))
+        return stages.reranker.pairs(batch, table, stages.context)
+
+
 def links(docs):
     return [[(span.kb_id_, span._.arbo.ids) for span in doc.ents] for doc in docs]
 
@@ -127,23 +136,15 @@ def test_the_order_of_the_knowledge_base_changes_no_score(tiny_bert, nlp):
     linker.kb.add([ENTITIES[0]])
     found = []
     for each in (nlp, other):
-        stages = find_linker(each).stages
-        batch = stages.encode(stages.reader.read_docs(docs_of(each)))
-        positions = stages.datastore.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
-        table = np.tile(positions, (len(batch), 1))
-        with stages.datastore.reading():
-            pairs = stages.reranker.pairs(batch, table, stages.context)
-        found.append(stages.reranker.scorer(pairs))
+        own = find_linker(each)
+        positions = own.kb.entities.positions_of([e.id for e in ENTITIES[:3]])
+        found.append(own.reranker.scorer(pairs_of(each, candidates=positions)))
     np.testing.assert_allclose(*found, atol=1e-5)
 
 
 def test_token_types_are_those_of_the_two_parts(nlp, monkeypatch):
-    stages = find_linker(nlp).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    scorer, seen = stages.reranker.scorer, []
-    with stages.datastore.reading():
-        candidates = np.tile(np.arange(5), (len(batch), 1))
-        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    scorer, seen = find_linker(nlp).reranker.scorer, []
+    pairs = pairs_of(nlp, candidates=range(5))
     shim, predict = shim_of(scorer.tower), EncoderShim.predict
     # Where the candidate begins.
     borders = {}
@@ -167,12 +168,8 @@ def test_token_types_are_those_of_the_two_parts(nlp, monkeypatch):
 
 
 def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
-    stages = find_linker(nlp).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp)))
-    scorer = PairScorer.from_bytes(stages.reranker.scorer.to_bytes())
-    candidates = np.tile(np.arange(3), (len(batch), 1))
-    with stages.datastore.reading():
-        pairs = stages.reranker.pairs(batch, candidates, stages.context)
+    scorer = PairScorer.from_bytes(find_linker(nlp).reranker.scorer.to_bytes())
+    pairs = pairs_of(nlp)
     saved = PairScorer.from_bytes(scorer.to_bytes())
     np.testing.assert_array_equal(saved(pairs), scorer(pairs))
     shim_of(scorer.tower).precision = "float32"
@@ -217,19 +214,6 @@ def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
         np.testing.assert_allclose(with_curves.scores[row], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_sure_mentions_are_left_as_they_are(nlp):
-    linker = find_linker(nlp)
-    whole, before = ranked(nlp, DEV)
-    first = probability(before.candidates.scores[:, 0])
-    # Between two of them.
-    limit = float(np.sort(first)[3:5].mean())
-    some, _ = ranked(nlp, DEV, replace(linker.reranker, sure=limit))
-    is_sure = first >= limit
-    assert is_sure.any() and not is_sure.all()
-    assert (some.candidates.ids[is_sure] == before.candidates.ids[is_sure]).all()
-    assert (some.candidates.ids[~is_sure] == whole.candidates.ids[~is_sure]).all()
-
-
 # Bad input
 
 
@@ -258,11 +242,7 @@ def test_texts_and_mentions_that_are_longer_than_the_window(tiny_bert):
     nlp = with_scorer(tiny_bert, [*ENTITIES, long])
     text = f"They met at the [{('wide river bank ' * 30).strip()}|long]."
     linker = find_linker(nlp)
-    batch = linker.reader.read_docs(docs_of(nlp, [text]))
-    stages = linker.stages
-    with stages.datastore.reading():
-        position = linker.kb.entities.position("long")
-        pairs = linker.reranker.pairs(batch, np.array([[position]]), stages.context)
+    pairs = pairs_of(nlp, [text], [linker.kb.entities.position("long")])
     assert pairs.lengths.tolist() == [linker.reranker.size]
     after, _ = ranked(nlp, [text])
     assert np.isfinite(after.candidates.scores[0, 0])
@@ -276,10 +256,10 @@ def test_a_transformer_without_token_types_reads_pairs(kind, tmp_path):
     assert not np.array_equal(after.candidates.scores, before.candidates.scores)
 
 
-def test_transformers_that_cannot_read_the_pairs_are_refused(tiny, tmp_path):
-    source, other = tiny.model.get_ref("mention"), save_tiny(tmp_path / "mpnet", "mpnet")
+def test_transformers_that_cannot_read_the_pairs_are_refused(nlp, tiny):
+    source = tiny.model.get_ref("mention")
     with pytest.raises(ValueError, match="E875"):
-        PairScorer.create(source, 40, "", name=str(other))
+        find_linker(nlp).reranker.scorer(replace(pairs_of(nlp), ids=np.full(10**4, 10**6)))
     with pytest.raises(ValueError, match="E206.*4096.*window \\+ text"):
         PairScorer.create(source, 4096, "")
     with pytest.raises(ValueError, match="E874"):
@@ -317,7 +297,7 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for wrong in ({"n_reranked": 0}, {"sure": 1.5}, {"window": 2}, {"text": 7}):
+    for wrong in ({"n_reranked": 0}, {"window": 2}, {"text": 7}):
         with pytest.raises(ValueError, match="E"):
             cross_encoder(feature_ranker(), **wrong)
     reranker = find_linker(nlp).reranker

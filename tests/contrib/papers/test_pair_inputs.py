@@ -37,17 +37,11 @@ def word_pieces(tokenizer):
 
 
 def parts_of(word_pieces, size, entities, numbers, index):
-    """The parts of entities with the titles of these numbers, added in two steps."""
-    keys = np.array(entities) * NAMES + np.array(numbers)
-    parts = EntityParts.none()
-    assert (parts.rows_of(keys) == -1).all()
-    distinct = np.unique(keys)
-    for some in (distinct[1::2], distinct[::2]):
-        pairs = [divmod(key, NAMES) for key in some.tolist()]
-        texts = [entity_texts(ENTITIES[e], n, index.names_of(e), None) for e, n in pairs]
-        if texts:
-            parts = parts.with_texts(word_pieces, some, texts, size)
-    return parts, parts.rows_of(keys)
+    """The parts of entities with the titles of these numbers, and which of them each is."""
+    keys, part_of = np.unique(np.array(entities) * NAMES + np.array(numbers), return_inverse=True)
+    pairs = [divmod(key, NAMES) for key in keys.tolist()]
+    texts = [entity_texts(ENTITIES[e], n, index.names_of(e), None) for e, n in pairs]
+    return EntityParts.read(word_pieces, texts, size), part_of
 
 
 def read(word_pieces, text):

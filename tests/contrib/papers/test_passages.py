@@ -5,8 +5,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.contrib.papers.document_encoder import build_document_encoder
-from spacy_arbo_el.contrib.papers.passages import PassageReader, document_passages
+from spacy_arbo_el.contrib.papers.passages import (
+    PassageReader,
+    build_document_encoder,
+    document_passages,
+)
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.loading import load_pretrained

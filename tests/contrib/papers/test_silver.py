@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Span
 
-from spacy_arbo_el.contrib.papers.silver import SilverSettings, choose, scanned, write_chosen
+from spacy_arbo_el.contrib.papers.silver import choose, scanned, write_chosen
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin
 from spacy_arbo_el.corpora.names import Dictionary
 from spacy_arbo_el.corpora.read import read_plain_documents
@@ -39,9 +39,8 @@ def silver(tmp_path, texts, entities=ENTITIES, **settings):
     exclude = settings.pop("exclude", ())
     out = tmp_path / "silver.spacy"
     dictionary = Dictionary.build(NLP, entities)
-    chosen = SilverSettings(**settings)
     with scanned(docs, dictionary, exclude) as scan:
-        report = write_chosen(scan, out, chosen)
+        report = write_chosen(scan, out, **settings)
     found = {
         doc.user_data["doc_id"]: [(span.text, span.kb_id_) for span in doc.ents]
         for doc in read_docs(out, NLP.vocab)
@@ -129,7 +128,7 @@ def test_annotations_of_the_source_cannot_be_reached(tmp_path):
     assert len(docs) == 3 and not any(doc.ents or doc.spans for doc in docs)
     entities = [Entity("mine", "flu"), Entity("mine2", "Flu")]
     with scanned(docs[:2], Dictionary.build(NLP, entities)) as scan:
-        write_chosen(scan, tmp_path / "out.spacy", SilverSettings())
+        write_chosen(scan, tmp_path / "out.spacy")
     for written in read_docs(tmp_path / "out.spacy", spacy.blank("en").vocab):
         assert {span.kb_id_ for span in written.ents} == {"mine"}
         assert not written.spans and set(written.user_data) <= {"doc_id"}
@@ -142,8 +141,6 @@ def test_bad_input(tmp_path):
         silver(tmp_path, ["A flu."], [Entity("a", "x", aliases=["12", "is"])])
     with pytest.raises(ValueError, match="None of the 13 names.* in the 1 documents"):
         silver(tmp_path, ["Nothing here."])
-    with pytest.raises(ValueError, match="per_name"):
-        SilverSettings(per_name=-1)
     assert not out.exists()
     (tmp_path / "latin.txt").write_bytes("Grippe: é\nflu".encode("latin1"))
     with pytest.raises(ValueError, match=r"latin\.txt.*1.*UTF-8"):

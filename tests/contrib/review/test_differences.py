@@ -1,7 +1,6 @@
 """What has changed between two outputs of ``arbo link``, and why."""
 
 import csv
-import json
 
 import pytest
 import spacy
@@ -66,46 +65,30 @@ def night(tmp_path_factory):
     return place
 
 
-def test_two_pipelines_and_their_outputs_tell_the_same(night, tmp_path):
-    """In every format, where the evidence says whether an exemplar has led to the link."""
-    files = ("-o", tmp_path / "diff.csv", "-o", tmp_path / "diff.html")
-    pipelines = night / "old", night / "new"
-    printed = commands.run("diff", *pipelines, "--texts", night / "docs.spacy", *files)
-    with (tmp_path / "diff.csv").open(newline="") as file:
-        expected = list(csv.DictReader(file))
-    reasons = {row["reason"] for row in expected}
-    assert {"metal removed", "shop merged into river", "exemplar"} <= reasons, expected
-    assert f"{len(expected)} of 10 mentions are linked differently" in printed
-    page = (tmp_path / "diff.html").read_text()
-    assert page.count("metal removed") == 1 and "changed: entity removed" in page
+def test_outputs_of_all_formats_tell_the_same(night, tmp_path):
+    kbs = ("--old-kb", night / "kb_old", "--new-kb", night / "kb_new")
+    found = []
     for kind in ("jsonl", "parquet", "spacy"):
         outputs = []
         for name in ("old", "new"):
             outputs.append(tmp_path / f"{name}_{kind}")
             command = ("scale", "link", night / name, night / "docs.spacy", "--format", kind)
             commands.run(*command, "--output", outputs[-1])
-        kbs = ("--old-kb", night / "kb_old", "--new-kb", night / "kb_new")
-        commands.run("diff", *outputs, *kbs, "-o", tmp_path / "again.csv")
-        with (tmp_path / "again.csv").open(newline="") as file:
-            assert list(csv.DictReader(file)) == expected, kind
+        printed = commands.run("diff", *outputs, *kbs, "-o", tmp_path / "diff.csv")
+        with (tmp_path / "diff.csv").open(newline="") as file:
+            found.append(list(csv.DictReader(file)))
+        assert f"{len(found[0])} of 10 mentions are linked differently" in printed
+    assert found[0] == found[1] == found[2]
+    reasons = {row["reason"] for row in found[0]}
+    assert {"metal removed", "shop merged into river", "exemplar"} <= reasons, found
+    for name in ("links.csv", "links.jsonl"):
+        output = tmp_path / name
+        commands.run("link", night / "new", night / "docs.spacy", "--output", output)
+        assert "0 of 10 mentions" in commands.run("diff", output, output)
 
 
-def test_files_of_documents_and_tables(night, tmp_path):
-    for suffix in ("csv", "jsonl"):
-        outputs = [tmp_path / f"{name}.{suffix}" for name in ("old", "new")]
-        for output in outputs:
-            commands.run("link", night / output.stem, night / "docs.spacy", "--output", output)
-        kbs = ("--old-kb", night / "kb_old", "--new-kb", night / "kb_new")
-        printed = commands.run("diff", *outputs, *kbs)
-        assert "changed: entity removed" in printed or "went: entity removed" in printed
-    records = [json.loads(line) for line in outputs[0].read_text().splitlines()]
-    assert [record["id"] for record in records][:2] == ["doc0", "doc1"]
-    assert "0 of 10 mentions" in commands.run("diff", outputs[0], outputs[0])
-
-
-def test_what_cannot_be_compared_is_said(night, tmp_path):
+def test_what_cannot_be_compared_is_said(tmp_path):
     (tmp_path / "empty").mkdir()
     assert "arbo-E848" in commands.run("diff", tmp_path / "empty", tmp_path / "empty", code=1)
-    assert "arbo-E849" in commands.run("diff", night / "old", night / "new", code=1)
     assert "arbo-E101" in commands.run("diff", tmp_path / "no", tmp_path / "no", code=1)
     assert "arbo-E835" in commands.run("diff", tmp_path / "a", tmp_path / "b", "-o", "x", code=1)

@@ -16,7 +16,7 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
 
 from ...kills import in_process
-from .serve.world import documents, pipeline
+from .serve.world import pipeline
 
 pytestmark = [pytest.mark.attack, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 # Kills of one pipeline, whose journal is repeated from the beginning after each.
@@ -49,11 +49,11 @@ def first_of(review, name):
     return ["{}:{}:{}".format(*member.key) for member in review.new[name].members[:1]]
 
 
-def work(model, found, seed, say):  # pragma: no cover - killed in another process
-    """Take up a file, decide, and save now and then in another thread, until killed."""
+def work(model, seed, say):  # pragma: no cover - killed in another process
+    """Decide, and save now and then in another thread, until killed."""
     rng = random.Random(seed)
     with changing_pipeline(model) as owner:
-        review = Review(load_pipeline(model), model, found, save=owner.save)
+        review = Review(load_pipeline(model), model, save=owner.save)
         say()
         saving = None
         while True:
@@ -81,28 +81,21 @@ def state(path):
 
 @pytest.fixture(scope="module")
 def pristine(tmp_path_factory):
-    """A pipeline without new entities, and a file of them."""
-    place, nlp = tmp_path_factory.mktemp("reviewed"), pipeline()
-    linker = find_linker(nlp)
-    found = linker.corpus.discover(documents(nlp))
-    text = "".join(json.dumps(one.to_dict()) + "\n" for one in found)
-    (place / "new.jsonl").write_text(text, encoding="utf8")
-    linker.new_entities = type(found)()
-    save_pipeline(nlp, place / "model")
+    """A pipeline that keeps new entities."""
+    place = tmp_path_factory.mktemp("reviewed")
+    save_pipeline(pipeline(), place / "model")
     return place
 
 
 @pytest.mark.filterwarnings("ignore:.*W910")
-def test_kills_round_saves_undos_and_imports_lose_nothing(pristine, tmp_path, attacks):
+def test_kills_round_saves_and_undos_lose_nothing(pristine, tmp_path, attacks):
     rng, acknowledged, kills, saved = random.Random(7), 0, 0, 0
     while kills < attacks(KILLS, 1000):
         folder = tmp_path / f"round{kills}"
         shutil.copytree(pristine, folder)
         model, known = folder / "model", []
         for _ in range(KILLS):
-            # The file is gone or another one at times: what was taken up is in the journal.
-            found = rng.choice([folder / "new.jsonl", None])
-            action = partial(work, model, found, rng.random())
+            action = partial(work, model, rng.random())
             # While it decides, at the first time after a step, or at times while it starts.
             wait = 1 if rng.random() < 0.8 else 0
             run = in_process(action, kill_after=rng.uniform(0, 0.5), wait=wait if kills else 2)

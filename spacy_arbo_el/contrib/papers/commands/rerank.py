@@ -13,12 +13,11 @@ from ....cli.arguments import (
     CONFIG,
     GPU,
     MODEL,
-    RESUME,
     check_annotated,
     open_model,
 )
 
-FOLDER = Opt(..., "--output", "-o", help="Folder for model-last and the checkpoint")
+FOLDER = Opt(..., "--output", "-o", help="Folder for model-last")
 LIMIT = Opt(0, "--limit", help="Maximum number of documents of TRAIN; 0 for no limit")
 
 
@@ -30,7 +29,6 @@ def rerank_command(
     output: Path = FOLDER,
     config: Path | None = CONFIG,
     limit: int = LIMIT,
-    resume: bool = RESUME,
     gpu_id: int = GPU,
     code: Path | None = CODE,
 ) -> None:
@@ -49,7 +47,7 @@ def rerank_command(
     from ....fitting.calibrate import calibrate_pipeline
     from ....linker import find_linker
     from ....pipelines import save_pipeline
-    from ..cross_encoder.reranker_run import RerankerRun, read_config, set_reranker
+    from ..cross_encoder.reranker_run import read_config, set_reranker, train_reranker
 
     saved = output / "model-last"
     overrides = config_overrides(ctx)
@@ -62,13 +60,8 @@ def rerank_command(
         linker = find_linker(nlp)
         corpus = list(islice(read_docs(train, nlp.vocab), limit or None))
         held_out = list(read_docs(dev, nlp.vocab))
-        run = RerankerRun(nlp, settings, output, msg.info)
-        if resume and saved.is_dir() and run.has_ended(corpus, held_out):
-            msg.info(f"The training in {output} has ended: nothing is left to do")
-            return
-        reranker = run.train(corpus, held_out, resume=resume)
+        reranker = train_reranker(nlp, settings, corpus, held_out, msg.info)
         set_reranker(nlp, linker, reranker, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
         save_pipeline(nlp, saved)
-        run.finish(corpus, held_out)
     msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

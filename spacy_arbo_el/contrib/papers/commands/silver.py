@@ -21,16 +21,13 @@ if TYPE_CHECKING:
 
     from ....corpora.names import Dictionary
     from ....kb.knowledge_base import ArboKB
-    from ..hidden import HiddenReport, HiddenSettings
-    from ..silver import Scan, SilverReport, SilverSettings
+    from ..hidden import HiddenReport
+    from ..silver import Scan, SilverReport
 
-# Defaults of options that need others.
-HIDE = 0.5
-DEV_SHARE = 0.2
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
 DICTIONARY = Opt(..., "--kb", help="Knowledge base, or JSONL file of entities: the dictionary")
 SILVER = Opt(..., "--output", "-o", help="A .spacy file, or a folder of them")
-PER_NAME = Opt(20, "--per-name", help="The most mentions of one name; 0 for all")
+PER_NAME = Opt(20, "--per-name", min=0, help="The most mentions of one name; 0 for all")
 FORMAT = Opt("", "--format", "-f", help=f"Format of all texts: {FORMATS}")
 DEV_SET = Opt(None, "--dev", help="Dev set to write as .spacy, with hidden and other names")
 HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without the hidden names")
@@ -44,7 +41,6 @@ class _SilverTexts:
     nlp: Its tokenizer is used.
     dictionary: The names.
     exclude: Ids of documents to leave out.
-    held_out: The share of the dev set.
     """
 
     texts: Sequence[Path]
@@ -52,18 +48,23 @@ class _SilverTexts:
     nlp: "Language"
     dictionary: "Dictionary"
     exclude: Container[str]
-    held_out: "HiddenSettings"
     seed: int
 
-    def scan(self, part: str = "", hidden: Container[int] = ()) -> "AbstractContextManager[Scan]":
-        """Find names in a part of the documents, with a progress bar. Hidden ones are left out."""
+    def scan(
+        self, of_dev: bool | None = None, hidden: Container[int] = ()
+    ) -> "AbstractContextManager[Scan]":
+        """Find names in the documents, with a progress bar. Hidden ones are left out.
+
+        of_dev: Whether those of the dev set are read, or the others; None for all.
+        """
         from tqdm import tqdm
 
         from ....corpora.read import read_plain_documents
+        from ..hidden import is_dev
         from ..silver import scanned
 
         def keep(id_: str) -> bool:
-            return self.held_out.is_in(part, id_, self.seed)
+            return of_dev is None or is_dev(id_, self.seed) == of_dev
 
         docs = chain.from_iterable(
             read_plain_documents(path, self.nlp, self.format, keep) for path in self.texts
@@ -81,11 +82,9 @@ def silver_command(
     format: str = FORMAT,
     dev: Path | None = DEV_SET,
     hidden_kb: Path | None = HIDDEN_KB,
-    hide: float = Opt(HIDE, "--hide", help="Share of the dev set's entities with a hidden name"),
-    dev_share: float = Opt(DEV_SHARE, "--dev-share", help="Share of documents in the dev set"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base at --hidden-kb"),
     lang: str = LANG,
-    seed: int = Opt(0, "--seed", help="Seed of the random choice"),
+    seed: int = Opt(0, "--seed", min=0, help="Seed of the random choice"),
     code: Path | None = CODE,
 ) -> None:
     """Make training mentions from raw text.
@@ -106,22 +105,22 @@ def silver_command(
 
     from ....corpora.names import Dictionary
     from ....kb.loaders import KBFromPath
-    from ..hidden import HiddenSettings
-    from ..silver import SilverSettings, write_chosen
+    from ..silver import write_chosen
 
     with user_errors():
-        settings = SilverSettings(per_name, seed)
-        held_out = HiddenSettings(dev_share, hide)
-        _check_dev(dev, hidden_kb, hide, dev_share, replace)
+        if (dev is None) != (hidden_kb is None):
+            raise ArboError(PaperMessages.E843)
+        why = "without it, no knowledge base is written"
+        check_needs({"--replace": replace and dev is None}, "--dev and --hidden-kb", why)
         nlp = spacy.blank(lang)
         known = KBFromPath(kb)(nlp.vocab)
         dictionary = Dictionary.build(nlp, known.entities)
-        source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), held_out, seed)
+        source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), seed)
         if dev is not None and hidden_kb is not None:
-            _write_with_dev(source, known, settings, output, dev, hidden_kb, replace)
+            _write_with_dev(source, known, per_name, output, dev, hidden_kb, replace)
         else:
             with source.scan() as found:
-                _show(write_chosen(found, output, settings), output)
+                _show(write_chosen(found, output, per_name, seed), output)
 
 
 def _ids(exclude: Path | None) -> Container[str]:
@@ -130,42 +129,29 @@ def _ids(exclude: Path | None) -> Container[str]:
     return read_ids(exclude) if exclude else ()
 
 
-def _check_dev(
-    dev: Path | None, hidden_kb: Path | None, hide: float, dev_share: float, replace: bool
-) -> None:
-    """Raise ValueError for options of the dev set without one."""
-    if (dev is None) != (hidden_kb is None):
-        raise ArboError(PaperMessages.E843)
-    if dev is None:
-        given = {"--hide": hide != HIDE, "--dev-share": dev_share != DEV_SHARE}
-        why = "without it, no name is hidden and all documents are for training"
-        check_needs({**given, "--replace": replace}, "--dev and --hidden-kb", why)
-
-
 def _write_with_dev(
     source: _SilverTexts,
     known: "ArboKB",
-    settings: "SilverSettings",
+    per_name: int,
     output: Path,
     dev: Path,
     hidden_kb: Path,
     replace: bool,
 ) -> None:
-    """Write training mentions, a dev set, and the knowledge base without the hidden names."""
     from ....kb.folder import check_new
-    from ..hidden import DEV, TRAIN, HiddenDev, without_names
+    from ..hidden import HIDE, HiddenDev, without_names
     from ..silver import write_chosen
 
     check_new(hidden_kb, overwrite=replace)
-    with source.scan(DEV) as found:
-        hidden = HiddenDev.choose(found, settings, source.held_out.entities)
+    with source.scan(of_dev=True) as found:
+        hidden = HiddenDev.choose(found, HIDE, per_name, source.seed)
         # Nothing is written where the rest of the documents has no mention.
-        with source.scan(TRAIN, hidden.report.hidden) as rest:
+        with source.scan(False, hidden.report.hidden) as rest:
             hidden.write(source.nlp, dev)
             known.update(without_names(known.entities, source.dictionary, hidden.report.hidden))
             known.to_disk(hidden_kb)
             _show_hidden(hidden.report, dev, hidden_kb)
-            _show(write_chosen(rest, output, settings), output)
+            _show(write_chosen(rest, output, per_name, source.seed), output)
 
 
 def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:

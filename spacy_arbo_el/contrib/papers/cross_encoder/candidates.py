@@ -30,17 +30,13 @@ class TrainingCandidates:
     scores: (m, k) float32, the retriever's log-odds of candidates.
     gold: (m, g) int64, the positions of the gold entities, -1 for none.
     gold_scores: (m, g) float32, the retriever's log-odds of gold entities. One that is not among
-        the
-        neighbours has the least of its mention.
-    recall: (2, 2) float64, the share of the mentions with a gold entity among the first candidate
-        and among all k; without the exemplars of their document, and with them.
+        the neighbours has the least of its mention.
     """
 
     candidates: np.ndarray
     scores: np.ndarray
     gold: np.ndarray
     gold_scores: np.ndarray
-    recall: np.ndarray
 
     def take(self, rows: np.ndarray) -> "TrainingCandidates":
         """Take some of the mentions."""
@@ -49,7 +45,6 @@ class TrainingCandidates:
             self.scores[rows],
             self.gold[rows],
             self.gold_scores[rows],
-            self.recall,
         )
 
     @property
@@ -101,22 +96,20 @@ def make_candidates(
     batches: The mentions, which need not be encoded.
     count: How many candidates a mention has at most.
     """
-    candidates = [[TopK.empty(0, count)] for _ in range(2)]
+    candidates = [TopK.empty(0, count)]
     gold = [TopK.empty(0, 1)]
     with stages.datastore.reading():
         documents = ExemplarDocuments.of(stages.datastore)
         for batch in map(stages.encode, batches):
             neighbours = neighbours_for_training(stages, batch, documents)
-            ranked = [log_odds_by_vectors(found, stages.calibration) for found in neighbours]
-            for parts, ranking in zip(candidates, ranked):
-                parts.append(ranking.resized(count))
+            ranked = log_odds_by_vectors(neighbours, stages.calibration)
+            candidates.append(ranked.resized(count))
             gold_ids = [record.kb_ids for record in batch.records]
             positions = gold_positions(stages.datastore.kb, gold_ids)
-            gold.append(TopK(positions, ranked[0].scores_or_least(positions)))
-    without, with_own = (TopK.concat(parts) for parts in candidates)
+            gold.append(TopK(positions, ranked.scores_or_least(positions)))
+    first = TopK.concat(candidates)
     all_gold = TopK.concat(gold)
-    recall = np.array([_recall(of_one.ids, all_gold.ids) for of_one in (without, with_own)])
-    return TrainingCandidates(without.ids, without.scores, all_gold.ids, all_gold.scores, recall)
+    return TrainingCandidates(first.ids, first.scores, all_gold.ids, all_gold.scores)
 
 
 class ExemplarDocuments(NamedTuple):
@@ -142,11 +135,8 @@ class ExemplarDocuments(NamedTuple):
 
 def neighbours_for_training(
     stages: LinkingStages, batch: MentionBatch, documents: ExemplarDocuments
-) -> tuple[Neighbours, Neighbours]:
-    """The neighbours of encoded mentions of a training corpus.
-
-    RETURNS: Those without exemplars of the mention's own document, and with them.
-    """
+) -> Neighbours:
+    """The neighbours of encoded mentions, without the exemplars of a mention's own document."""
     datastore = stages.datastore
     count = stages.inference.n_exemplars
     own = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
@@ -162,19 +152,10 @@ def neighbours_for_training(
             named=datastore.named_entities(batch),
         )
     if not extra:
-        return found, found
+        return found
     # The retriever may give more than are asked for: those of further entities.
     width = max(found.exemplars.width - extra, count)
     is_own = documents.of_exemplar[found.exemplars.ids] == own[:, None]
     others = found.exemplars.where(~is_own).first(width)
     entities = datastore.exemplars.entities(datastore.kb)[others.ids]
-    without = found.with_exemplars(others, np.where(others.valid, entities, -1))
-    return without, found.narrowed(found.entities.width, width)
-
-
-def _recall(candidates: np.ndarray, gold: np.ndarray) -> list[float]:
-    """Recall of gold entities, at first and anywhere."""
-    correct = is_gold(candidates, gold)[(gold >= 0).any(axis=1)]
-    if not len(correct):
-        return [0.0, 0.0]
-    return [float(correct[:, 0].mean()), float(correct.any(axis=1).mean())]
+    return found.with_exemplars(others, np.where(others.valid, entities, -1))

@@ -7,10 +7,10 @@ import numpy as np
 import srsly
 from spacy.util import registry
 
-from ....base.calibration import Calibration, log_odds
+from ....base.calibration import Calibration
 from ....base.errors import ArboError
 from ....base.log import log, warn_once
-from ....base.settings import check_count, check_share
+from ....base.settings import check_count
 from ....encoders.inputs import SpanInputs
 from ....encoders.windows import check_size
 from ....mentions.labels import is_gold
@@ -21,7 +21,7 @@ from ....ranking.features import CandidateFeatures
 from ....ranking.ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
 from ....retrieval.neighbours import Neighbours
 from ..errors import PaperMessages
-from .pair_inputs import cached_parts, make_pairs
+from .pair_inputs import NAMES, EntityParts, entity_texts, make_pairs
 from .pair_scorer import CrossEncoderFit, PairScorer, with_scores
 
 # What separates candidates with equal scores, in log-odds.
@@ -33,8 +33,8 @@ class Scored(NamedTuple):
 
     before: The ranking of the ranker inside.
     first: (m, k) int64, its first candidates, -1 for none.
-    scores: (m, k) float32, NaN where a candidate was not scored: of a mention that is sure or that
-        the encoder can't read, or that has one candidate.
+    scores: (m, k) float32, NaN where a candidate was not scored: of a mention that the encoder
+        can't read, or that has one candidate.
     """
 
     before: Ranking
@@ -63,7 +63,6 @@ class CrossEncoder:
     ranker: Reranker
     n_reranked: int = 8
     as_feature: bool = True
-    sure: float = 1.0
     window: int = 48
     text: int = 48
     scorer: PairScorer | None = field(default=None, repr=False)
@@ -72,7 +71,6 @@ class CrossEncoder:
 
     def __post_init__(self) -> None:
         check_count("reranker.n_reranked", self.n_reranked, 1)
-        check_share("reranker.sure", self.sure)
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
@@ -114,9 +112,6 @@ class CrossEncoder:
         first = before.candidates.first(self.n_reranked).ids
         valid = (first >= 0) & batch.inputs.readable[:, None]
         valid &= ((first >= 0).sum(axis=1) > 1)[:, None]
-        if self.sure < 1.0:
-            best = before.candidates.resized(1).scores[:, 0]
-            valid &= (best < log_odds(self.sure))[:, None]
         scores = np.full(first.shape, np.nan, dtype=np.float32)
         if valid.any():
             assert self.scorer is not None
@@ -138,11 +133,17 @@ class CrossEncoder:
         datastore = context.datastore
         tokenizer = self.scorer.tokenizer
         index = EntityStrings.of(datastore).index
-        cache = cached_parts(datastore, (self.scorer.retriever, self.text))
         rows, columns = np.nonzero(candidates >= 0)
         entities = candidates[rows, columns]
         names = index.nearest_names(batch.normalized, candidates)[rows, columns]
-        parts, part_of = cache.of(entities, names, datastore, tokenizer, index, self.text)
+        keys, part_of = np.unique(entities * NAMES + names, return_inverse=True)
+        titled = list(zip((keys // NAMES).tolist(), (keys % NAMES).tolist()))
+        found = datastore.kb.entities.at_all([entity for entity, _ in titled])
+        texts = [
+            entity_texts(found[one], name, index.names_of(one), datastore.normalizer)
+            for one, name in titled
+        ]
+        parts = EntityParts.read(tokenizer, texts, self.text)
         return make_pairs(batch.inputs, parts, rows, part_of, tokenizer.specials, self.window)
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
@@ -179,7 +180,6 @@ class CrossEncoder:
         neighbours: Neighbours,
         context: RankingContext,
     ) -> CandidateFeatures:
-        """Features of some mentions' first candidates, with scores."""
         assert isinstance(self.ranker, FeatureRanker)
         found = neighbours.take(rows)
         wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
@@ -188,7 +188,6 @@ class CrossEncoder:
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
     def _reranked(self, scored: Scored, logits: np.ndarray) -> Ranking:
-        """Put scored candidates first, and keep the others' order."""
         before = scored.before
         k = scored.first.shape[1]
         ids = before.candidates.ids
@@ -243,11 +242,10 @@ class CrossEncoder:
         gold: np.ndarray,
         context: RankingContext,
     ) -> "CrossEncoder":
-        """Fit how the scores count, beside a ranker that is fitted."""
         plain = replace(self, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
             return plain
-        scored = replace(plain, sure=1.0).score(batch, neighbours, context)
+        scored = plain.score(batch, neighbours, context)
         rows = np.flatnonzero(scored.is_scored)
         if not len(rows):
             return plain
@@ -306,7 +304,6 @@ def cross_encoder(
     ranker: Reranker,
     n_reranked: int = 8,
     as_feature: bool = True,
-    sure: float = 1.0,
     window: int = 48,
     text: int = 48,
 ) -> CrossEncoder:
@@ -334,11 +331,9 @@ def cross_encoder(
     n_reranked: How many candidates of a mention are scored. The others follow them, in their order.
     as_feature: Whether the score is one more feature of the ranker, which must be a
         ``FeatureRanker``. Otherwise candidates are ranked by the score.
-    sure: Mentions whose first candidate has at least this probability before are not scored; 1.0
-        scores all.
     window: The most word pieces of the mention and the text around it. There are no more than the
         encoder of mentions reads.
     text: The most word pieces of the names, types and description of a candidate. Give more where
         descriptions decide.
     """
-    return CrossEncoder(ranker, n_reranked, as_feature, sure, window, text)
+    return CrossEncoder(ranker, n_reranked, as_feature, window, text)

@@ -6,8 +6,7 @@
 
 (Arborescence paper, §3.3.) The first part has token type 0, the second part 1. The title is the
 name that is most similar to the mention. A mention's part is cut from what the linker's encoder of
-mentions reads, so that no document is tokenized again. An entity is tokenized once for each of its
-names that was a title.
+mentions reads, so that no document is tokenized again.
 """
 
 from collections.abc import Sequence
@@ -15,15 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import AppendOnly
 from ....encoders.inputs import SpanInputs, assemble
 from ....encoders.windows import CHARACTERS_PER_PIECE, share_context
 from ....encoders.word_pieces import WordPieceTokenizer
 from ....kb.entity import Entity
 from ....mentions.normalization.text import Normalizer, normalized_names
-from ....ranking.entity_strings import StringIndex
-from ....retrieval.datastore import Datastore
-from ....storage.locks import ForkableLock
 
 # A segment of passages: where it starts, and how long it is.
 Segment = tuple[np.ndarray, np.ndarray]
@@ -38,38 +33,22 @@ NAMES = 1 << 32
 
 @dataclass(frozen=True)
 class EntityParts:
-    """Second parts of pairs in word pieces, by entity and title: ``n`` of them.
+    """Second parts of pairs in word pieces: ``n`` of them.
 
-    keys: (n + 1,) int64, ascending, entity and title of each; -1 before them.
-    rows: (n + 1,) int64, the part of each key, -1 before them.
     ids: (total,) int64, the word pieces.
     spans: (n, 3) int64, the first word piece of the title, the first of the rest, and the one after
         its last.
     """
 
-    keys: np.ndarray
-    rows: np.ndarray
-    ids: AppendOnly
-    spans: AppendOnly
+    ids: np.ndarray
+    spans: np.ndarray
 
     @classmethod
-    def none(cls) -> "EntityParts":
-        before = np.full(1, -1, dtype=np.int64)
-        ids, spans = (AppendOnly.of(np.zeros(shape, dtype=np.int64)) for shape in (0, (0, 3)))
-        return cls(before, before, ids, spans)
-
-    def rows_of(self, keys: np.ndarray) -> np.ndarray:
-        """The part of each key, -1 for none yet: (p,) int64."""
-        places = np.searchsorted(self.keys, keys, side="right") - 1
-        return np.where(self.keys[places] == keys, self.rows[places], -1)
-
-    def with_texts(
-        self, tokenizer: WordPieceTokenizer, keys: np.ndarray, texts: Sequence[Texts], size: int
+    def read(
+        cls, tokenizer: WordPieceTokenizer, texts: Sequence[Texts], size: int
     ) -> "EntityParts":
-        """The same with further parts.
+        """The parts of entities' texts.
 
-        keys: (n,) int64, each once, none of them known.
-        texts: The texts of each.
         size: The most word pieces of a part, [TITLE] and [SEP] included. The description is cut
             first.
         """
@@ -83,17 +62,8 @@ class EntityParts:
         order = [TITLE, *READ]
         segments = (list(table[:, order].T) for table in (starts, lengths))
         ids, ends = assemble(pieces.ids, *segments)
-        ends = ends + self.ids.length
         spans = np.stack([ends[:-1], ends[:-1] + lengths[:, TITLE], ends[1:]], axis=1)
-        all_keys = np.concatenate([self.keys, keys])
-        all_rows = np.concatenate([self.rows, self.spans.length + np.arange(len(keys))])
-        ascending = np.argsort(all_keys)
-        return EntityParts(
-            all_keys[ascending],
-            all_rows[ascending],
-            self.ids.with_rows(ids.astype(np.int64)),
-            self.spans.with_rows(spans),
-        )
+        return cls(ids.astype(np.int64), spans)
 
 
 def entity_texts(
@@ -118,57 +88,6 @@ def entity_texts(
     return first, types, before, "; ".join(names[title + 1 :]), entity.description
 
 
-class PartsCache:
-    """Cached parts of a datastore's entities.
-
-    It belongs to one state of the datastore: to an edit belongs a new one.
-    """
-
-    def __init__(self) -> None:
-        self._parts = EntityParts.none()
-        self._adding = ForkableLock()
-
-    def of(
-        self,
-        entities: np.ndarray,
-        names: np.ndarray,
-        datastore: Datastore,
-        tokenizer: WordPieceTokenizer,
-        index: StringIndex,
-        size: int,
-    ) -> tuple[EntityParts, np.ndarray]:
-        """Parts, and which of them are those of some entities, (p,) int64.
-
-        entities: (p,) int64, positions in the knowledge base.
-        names: (p,) int64, the string of ``index`` that each title is made of.
-        index: The strings that mentions are compared with, to find the nearest name.
-        size: As in ``EntityParts.with_texts``.
-        """
-        keys = entities * NAMES + names
-        if (self._parts.rows_of(keys) < 0).any():
-            with self._adding:
-                parts = self._parts
-                missing = np.unique(keys[parts.rows_of(keys) < 0])
-                pairs = list(zip((missing // NAMES).tolist(), (missing % NAMES).tolist()))
-                found = datastore.kb.entities.at_all([entity for entity, _ in pairs])
-                texts = [
-                    entity_texts(found[one], number, index.names_of(one), datastore.normalizer)
-                    for one, number in pairs
-                ]
-                if texts:
-                    self._parts = parts.with_texts(tokenizer, missing, texts, size)
-        parts = self._parts
-        return parts, parts.rows_of(keys)
-
-
-def cached_parts(datastore: Datastore, key: tuple[object, ...]) -> PartsCache:
-    """The cache of a datastore in its present state.
-
-    key: What word pieces depend on beside the datastore.
-    """
-    return datastore.derived(("entity parts", *key), PartsCache)
-
-
 def make_pairs(
     mentions: SpanInputs,
     parts: EntityParts,
@@ -187,11 +106,11 @@ def make_pairs(
     RETURNS: p passages with one span each: the entity's title and its marker.
     """
     n_mention = len(mentions.ids)
-    flat = np.concatenate([mentions.ids, parts.ids.rows, specials])
+    flat = np.concatenate([mentions.ids, parts.ids, specials])
     cls, sep, start, end, title = _special_segments(len(flat) - len(specials), len(mention_of))
     left, head, tail, right = _mention_segments(mentions, mention_of, window - 4)
     first_part = [cls, left, start, head, tail, end, right, sep]
-    name, rest, after = parts.spans.rows[part_of].T
+    name, rest, after = parts.spans[part_of].T
     second_part = [(name + n_mention, rest - name), title, (rest + n_mention, after - rest), sep]
     ids, offsets = assemble(flat, *zip(*first_part, *second_part))
     first = np.sum([lengths for _, lengths in first_part], axis=0)

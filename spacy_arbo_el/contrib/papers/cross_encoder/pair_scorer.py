@@ -48,21 +48,16 @@ class PairScorer:
         source: Model,
         size: int,
         retriever: str,
-        *,
-        name: str = "",
         seed: int = 0,
     ) -> "PairScorer":
-        """Create an untrained scorer with an encoder's word pieces. The encoder is that of
-        mentions.
+        """Create an untrained scorer with the weights and word pieces of an encoder.
 
         source: The encoder of mentions, a transformer tower.
         size: The most word pieces of a pair.
         retriever: The fingerprint of the linker's encoder.
-        name: A Hugging Face name or a folder to take the weights from; "" for those of ``source``.
         seed: Determines the weights of the linear layer.
 
-        Raises ValueError where the transformer has no second token type, reads fewer word pieces,
-        or has another vocabulary than ``source``.
+        Raises ValueError where the transformer has no second token type or reads fewer word pieces.
         """
         towers = [
             layer
@@ -72,14 +67,9 @@ class PairScorer:
         if not towers:
             raise ArboError(PaperMessages.E874)
         own = loaded_shim(towers[0])
-        tower = _tower(name or towers[0].attrs["name"], size)
-        if name:
-            tower.initialize()
-            if shim_of(tower).tokenizer.get_vocab() != own.tokenizer.get_vocab():
-                raise ArboError(PaperMessages.E875.format(name=name))
-        else:
-            shim_of(tower).from_bytes(own.to_bytes())
-            tower.initialize()
+        tower = _tower(towers[0].attrs["name"], size)
+        shim_of(tower).from_bytes(own.to_bytes())
+        tower.initialize()
         tokenizer_of(tower, size)
         rng = np.random.default_rng(seed)
         weights = rng.normal(0, FIRST_WEIGHTS, (1, tower.get_dim("nO"))).astype(np.float32)

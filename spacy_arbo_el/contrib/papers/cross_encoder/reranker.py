@@ -6,9 +6,7 @@ here, and takes no settings for a component that comes from a trained pipeline.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,6 @@ from ....base.settings import check_count, check_part, check_positive, check_sha
 from ....encoders.inputs import SpanInputs
 from ....mentions.record import MentionBatch
 from ....ranking.ranking import RankingContext
-from ....runs.checkpoint import Checkpoint
 from ....training.losses import set_loss
 from ....training.trainer import TrainingDiverged
 from .candidates import TrainingCandidates
@@ -48,8 +45,6 @@ class RerankerTraining:
         @misc = "spacy-arbo-el.RerankerTraining.v1"
         max_epochs = 2
 
-    name: A Hugging Face name or a folder to start from, with the vocabulary of the linker's encoder
-        of mentions; "" to start from that encoder.
     n_candidates: Among how many candidates of a mention the gold entity is to be found. If it is
         not among them, it takes the place of the last one.
     residual: Whether the model learns what to add to the retriever's log-odds of a candidate,
@@ -65,7 +60,6 @@ class RerankerTraining:
     seed: Determines the first weights, the order of mentions, and dropout.
     """
 
-    name: str = ""
     n_candidates: int = 8
     residual: bool = True
     sure: float = 0.95
@@ -118,14 +112,12 @@ class LabelledMentions:
 
 @dataclass(frozen=True)
 class RerankerTrainer:
-    """Trains the scorer of a cross-encoder, in place. Each epoch ends with a checkpoint.
+    """Trains the scorer of a cross-encoder, in place.
 
     reranker: The cross-encoder, with an untrained scorer.
     context: What it can look at.
     weight: That of the retriever's log-odds, which are added to the scores; 0 for none.
     training: The settings.
-    path: The checkpoint.
-    identity: See ``identity_of``.
     report: Takes the lines of the log.
     """
 
@@ -133,9 +125,7 @@ class RerankerTrainer:
     context: RankingContext
     weight: float
     training: RerankerTraining
-    path: Path
-    identity: str
-    report: Callable[[str], None] = field(default=print)
+    report: Callable[[str], None] = print
 
     @property
     def scorer(self) -> PairScorer:
@@ -143,36 +133,17 @@ class RerankerTrainer:
         assert self.reranker.scorer is not None
         return self.reranker.scorer
 
-    def train(
-        self,
-        train: LabelledMentions,
-        dev: LabelledMentions,
-        *,
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        """Train to the end.
-
-        train: What to learn from.
-        dev: What to evaluate on after each epoch.
-        checkpoint: Where to continue; None to begin.
-        """
+    def train(self, train: LabelledMentions, dev: LabelledMentions) -> None:
+        """Learn from some mentions, and evaluate on others after each epoch."""
         training = self.training
         epochs = [training.order(len(train), epoch) for epoch in range(training.max_epochs)]
         ends = np.cumsum([len(epoch) for epoch in epochs])
         optimizer = training.optimizer(int(ends[-1]))
         fix_random_seed(training.seed)
-        parts = [(NAME, SimpleNamespace(model=self.scorer.model, is_trainable=True))]
-        done = 0
-        if checkpoint is not None:
-            done = checkpoint.step
-            checkpoint.restore(parts, optimizer)
-            for _ in range(done):
-                optimizer.step_schedules()
-            self.report(f"Resuming after step {done}")
         losses = []
         start = time.perf_counter()
         steps = [rows for epoch in epochs for rows in epoch]
-        for number, rows in enumerate(steps[done:], done + 1):
+        for number, rows in enumerate(steps, 1):
             losses.append(self.step(train.take(rows)))
             self.scorer.model.finish_update(optimizer)
             optimizer.step_schedules()
@@ -184,8 +155,6 @@ class RerankerTrainer:
                 if is_end:
                     line += f", dev accuracy {self.accuracy(dev):.4f}"
                 self.report(line)
-            if is_end:
-                Checkpoint.of(self.identity, number, [], parts, optimizer).write(self.path)
 
     def step(self, mentions: LabelledMentions) -> float:
         """Compute the gradients of some mentions.

@@ -1,7 +1,7 @@
-"""A run of ``arbo rerank``. A cross-encoder for a trained pipeline, in a folder."""
+"""Training of a cross-encoder for a trained pipeline, from its config."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,125 +13,64 @@ from thinc.api import Config
 
 from ....base.errors import ArboError
 from ....linker import ArboLinker, find_linker, name_of_linker
+from ....linking.stages import LinkingStages
 from ....mentions.record import MentionBatch
-from ....runs.checkpoint import CHECKPOINT, checkpoint_to_resume, identity_of, write_end
 from ..errors import PaperMessages
-from .candidates import TrainingCandidates, annotated_mentions, make_candidates
+from .candidates import annotated_mentions, make_candidates
 from .cross_encoder import CrossEncoder
 from .pair_scorer import PairScorer
-from .reranker import (
-    LabelledMentions,
-    RerankerTrainer,
-    RerankerTraining,
-    fit_weight,
-)
+from .reranker import LabelledMentions, RerankerTrainer, RerankerTraining, fit_weight
 
 _CONFIG = Path(__file__).with_name("reranker.cfg")
 
 
-@dataclass(frozen=True)
-class RerankerRun:
-    """A cross-encoder's training run in a folder.
+def train_reranker(
+    nlp: Language,
+    config: Config,
+    train: Sequence[Doc],
+    dev: Sequence[Doc],
+    report: Callable[[str], None] = print,
+) -> CrossEncoder:
+    """Train a cross-encoder for a trained pipeline. How its scores count is not fitted yet.
 
-    nlp: The trained pipeline. The encoder of its linker stays as it is.
+    nlp: The encoder of its linker stays as it is.
     config: With the sections ``reranker`` and ``training``, and no variables.
-    folder: For the checkpoint.
+    train: Annotated documents to learn from.
+    dev: Annotated documents to evaluate on after each epoch.
     report: Takes the lines of the log.
     """
+    linker = find_linker(nlp)
+    linker.encoder.require_ready(linker.name)
+    parts = registry.resolve({name: config[name] for name in ("reranker", "training")})
+    reranker = parts["reranker"]
+    training = parts["training"]
+    if not isinstance(reranker, CrossEncoder):
+        raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
+    source = linker.encoder.model.get_ref("mention")
+    fingerprint = linker.encoder.fingerprint
+    scorer = PairScorer.create(source, reranker.size, fingerprint, training.seed)
+    stages = linker.stages
+    with linker.datastore.reading():
+        held_out = labelled_mentions(stages, dev, training.n_candidates)
+        learned = labelled_mentions(stages, train, training.n_candidates)
+        weight = fit_weight(held_out.table) if training.residual else 0.0
+        chosen = mentions_to_train_on(learned, weight, training)
+        report(f"Training on {len(chosen)} of {len(learned)} mentions")
+        curves = linker.calibration.times(weight) if training.residual else None
+        reranker = replace(reranker, scorer=scorer, vector_curves=curves)
+        trainer = RerankerTrainer(reranker, stages.context, weight, training, report)
+        trainer.train(chosen, held_out)
+    return reranker
 
-    nlp: Language
-    config: Config
-    folder: Path
-    report: Callable[[str], None] = print
 
-    @property
-    def linker(self) -> ArboLinker:
-        """The linker of the pipeline."""
-        return find_linker(self.nlp)
-
-    def train(
-        self,
-        train: Sequence[Doc],
-        dev: Sequence[Doc],
-        *,
-        candidates: TrainingCandidates | None = None,
-        resume: bool = False,
-    ) -> CrossEncoder:
-        """The trained cross-encoder. How its scores count is not fitted yet.
-
-        train: Annotated documents to learn from.
-        dev: Annotated documents to evaluate on after each epoch.
-        candidates: Those of the mentions of ``train``; None for the linker's own.
-        resume: Whether to continue from the checkpoint of the folder. Without one a new run starts.
-        """
-        linker = self.linker
-        self.folder.mkdir(parents=True, exist_ok=True)
-        linker.encoder.require_ready(linker.name)
-        sections = {name: self.config[name] for name in ("reranker", "training")}
-        parts = registry.resolve(sections)
-        reranker = parts["reranker"]
-        training = parts["training"]
-        if not isinstance(reranker, CrossEncoder):
-            raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
-        scorer = self._scorer(reranker.size, training)
-        with linker.datastore.reading():
-            held_out = self._labelled(dev, training.n_candidates)
-            weight = fit_weight(held_out.table)
-            learned = self._labelled(train, training.n_candidates, candidates)
-            self.report(_recall_line(learned.table))
-            weight = weight if training.residual else 0.0
-            chosen = mentions_to_train_on(learned, weight, training)
-            self.report(f"Training on {len(chosen)} of {len(learned)} mentions")
-            curves = linker.calibration.times(weight) if training.residual else None
-            reranker = replace(reranker, scorer=scorer, vector_curves=curves)
-            path = self.folder / CHECKPOINT
-            identity = self._identity(train, dev)
-            checkpoint = checkpoint_to_resume(path, identity) if resume else None
-            if checkpoint is not None and not checkpoint.arrays:
-                checkpoint = None
-            state = linker.stages.context, weight, training, path, identity, self.report
-            RerankerTrainer(reranker, *state).train(chosen, held_out, checkpoint=checkpoint)
-        return reranker
-
-    def has_ended(self, train: Sequence[Doc], dev: Sequence[Doc]) -> bool:
-        """Return whether a folder holds the same, finished run. Settings and data must be the
-        same.
-        """
-        path = self.folder / CHECKPOINT
-        identity = self._identity(train, dev)
-        checkpoint = checkpoint_to_resume(path, identity)
-        return checkpoint is not None and not checkpoint.arrays
-
-    def finish(self, train: Sequence[Doc], dev: Sequence[Doc]) -> None:
-        """Mark the run as finished, once its result is saved."""
-        write_end(self.folder / CHECKPOINT, self._identity(train, dev), 0)
-
-    def _scorer(self, size: int, training: RerankerTraining) -> PairScorer:
-        """The untrained scorer.
-
-        size: The most word pieces of a pair.
-        """
-        encoder = self.linker.encoder
-        return PairScorer.create(
-            encoder.model.get_ref("mention"),
-            size,
-            encoder.fingerprint,
-            name=training.name,
-            seed=training.seed,
-        )
-
-    def _labelled(
-        self, docs: Sequence[Doc], count: int, table: TrainingCandidates | None = None
-    ) -> LabelledMentions:
-        """The annotated mentions of documents with their candidates."""
-        stages = self.linker.stages
-        parts = annotated_mentions(stages, docs)
-        table = table or make_candidates(stages, parts, count)
-        return LabelledMentions(MentionBatch.concat(parts), table)
-
-    def _identity(self, train: Sequence[Doc], dev: Sequence[Doc]) -> str:
-        pipeline = self.linker.trainer.fingerprint()
-        return identity_of(self.config.to_str(), [*train, *dev], str(len(train)), pipeline)
+def labelled_mentions(
+    stages: LinkingStages, docs: Sequence[Doc], n_candidates: int
+) -> LabelledMentions:
+    """The annotated mentions of documents with their candidates."""
+    parts = annotated_mentions(stages, docs)
+    return LabelledMentions(
+        MentionBatch.concat(parts), make_candidates(stages, parts, n_candidates)
+    )
 
 
 def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
@@ -149,16 +88,6 @@ def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, conf
     """
     linker.reranker = reranker
     nlp.get_pipe_config(name_of_linker(nlp, linker))["reranker"] = config
-
-
-def _recall_line(table: TrainingCandidates) -> str:
-    """The recall of training candidates, in words."""
-    (first, among), (first_with, among_with) = table.recall.tolist()
-    count = table.candidates.shape[1]
-    return (
-        f"Training candidates: recall@1 {first:.4f}, recall@{count} {among:.4f} without the "
-        f"exemplars of the mention's document; with them {first_with:.4f} and {among_with:.4f}"
-    )
 
 
 def mentions_to_train_on(

@@ -7,7 +7,7 @@ from scipy.sparse import csr_matrix
 
 from ....base.arrays import mix, offsets_of, ragged_ranges
 from ....encoders.inputs import SpanInputs, assemble
-from .hashing import BREAK, FIRST_SUBWORD, PLACE
+from .hashing import BREAK, PLACE
 
 MENTION_FIELDS = ("span", "left", "right", "sentence")
 ENTITY_FIELDS = ("title", "description", "types")
@@ -65,7 +65,7 @@ def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     """Matrices that average a field's unigram and bigram vectors.
 
     Each is (n, rows). A product with the table of vectors gives the averages, zeros for none.
-    Character n-grams count as unigrams. No bigram goes across a break.
+    No bigram goes across a break.
 
     rows: The number of rows of the table.
     """
@@ -74,10 +74,7 @@ def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     ids = field.ids.astype(np.int64)
     kept = ids != BREAK
     unigrams = _average(owner[kept], unigram_rows(ids[kept], rows), n, rows)
-    is_word = ids < FIRST_SUBWORD
-    ids = ids[is_word]
-    owner = owner[is_word]
-    pair = (owner[:-1] == owner[1:]) & (ids[:-1] != BREAK) & (ids[1:] != BREAK)
+    pair = (owner[:-1] == owner[1:]) & kept[:-1] & kept[1:]
     bigrams = bigram_rows(ids[:-1][pair], ids[1:][pair], rows)
     return unigrams, _average(owner[:-1][pair], bigrams, n, rows)
 

@@ -1,7 +1,7 @@
-"""Tokenize texts and hash their n-grams. All characters of many texts are processed at once.
+"""Tokenize texts and hash their words. All characters of many texts are processed at once.
 
 A hash is that of a polynomial in the code points, modulo 2^64. With the sums of its terms from the
-first character on, the hash of any substring is the difference of two of them.
+first character on, the hash of a word is the difference of two of them.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....base.arrays import mix, offsets_of, ragged_ranges
+from ....base.arrays import mix, offsets_of
 from .characters import (
     CERTAIN_ENDS,
     LINE_BREAK,
@@ -24,14 +24,12 @@ from .characters import (
 # The base of the polynomial, and its inverse modulo 2^64.
 BASE = 0x9E3779B97F4A7C15
 INVERSE = pow(BASE, -1, 1 << 64)
-# Numbers of tokens: nothing, the place of a mention, words, and then character n-grams.
+# Numbers of tokens: nothing, the place of a mention, and then words.
 BREAK = 0
 PLACE = 1
 FIRST_WORD = 2
-FIRST_SUBWORD = 1 << 30
 # Bits of a hash that make a number.
 HASH_BITS = 29
-SHORTEST_SUBWORD = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,29 +123,15 @@ def _sentences(
     return numbers + texts
 
 
-@dataclass(frozen=True, eq=False)
-class SubstringHashes:
-    """Hashes of the substrings of joined texts.
-
-    sums: (characters + 1,) uint64, the terms of the polynomial before each character.
-    inverses: (characters + 1,) uint64, powers of the inverse of the base.
-    """
-
-    sums: np.ndarray
-    inverses: np.ndarray
-
-    @classmethod
-    def of(cls, codes: np.ndarray) -> "SubstringHashes":
-        terms = _powers(BASE, len(codes)) * (codes.astype(np.uint64) + np.uint64(1))
-        sums = np.zeros(len(codes) + 1, dtype=np.uint64)
-        np.cumsum(terms, out=sums[1:])
-        return cls(sums, _powers(INVERSE, len(codes) + 1))
-
-    def __call__(self, starts: np.ndarray, ends: np.ndarray, salt: np.ndarray) -> np.ndarray:
-        """Hash substrings and a salt: (n,) int64. They have ``HASH_BITS``."""
-        polynomial = (self.sums[ends] - self.sums[starts]) * self.inverses[starts]
-        mixed = mix(mix(polynomial) + salt.astype(np.uint64))
-        return (mixed >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+def number_tokens(tokens: Tokens) -> np.ndarray:
+    """Numbers that stand for the words: (tokens,) int64. They have ``HASH_BITS``."""
+    codes = tokens.codes
+    terms = _powers(BASE, len(codes)) * (codes.astype(np.uint64) + np.uint64(1))
+    sums = np.zeros(len(codes) + 1, dtype=np.uint64)
+    np.cumsum(terms, out=sums[1:])
+    shifts = _powers(INVERSE, len(codes) + 1)[tokens.starts]
+    hashes = mix(mix((sums[tokens.ends] - sums[tokens.starts]) * shifts))
+    return FIRST_WORD + (hashes >> np.uint64(64 - HASH_BITS)).astype(np.int64)
 
 
 def _powers(base: int, count: int) -> np.ndarray:
@@ -155,36 +139,3 @@ def _powers(base: int, count: int) -> np.ndarray:
     factors = np.full(count, base, dtype=np.uint64)
     factors[:1] = 1
     return np.cumprod(factors)
-
-
-def number_tokens(
-    tokens: Tokens, with_subwords: np.ndarray, longest: int, breaks: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Numbers that stand for tokens.
-
-    with_subwords: (tokens,) bool, tokens whose character n-grams follow them.
-    longest: The most characters of such an n-gram; 0 for none at all.
-    breaks: (tokens,) bool, tokens that ``BREAK`` stands before.
-    RETURNS: The number of each token, (tokens,) int64; the stream of all tokens with breaks and
-        n-grams, int64; and where each token is in the stream, (tokens + 1,) int64.
-    """
-    hashes = SubstringHashes.of(tokens.codes)
-    none = np.zeros(len(tokens), dtype=np.uint64)
-    words = FIRST_WORD + hashes(tokens.starts, tokens.ends, none)
-    broken = np.flatnonzero(breaks)
-    items = [np.full(len(broken), BREAK, dtype=np.int64), words]
-    owners = [broken, np.arange(len(tokens))]
-    lengths = np.where(with_subwords, tokens.ends - tokens.starts, 0)
-    for size in range(SHORTEST_SUBWORD, longest + 1):
-        # A whole token is a word already.
-        counts = np.where(lengths > size, lengths - size + 1, 0)
-        owner = np.repeat(np.arange(len(tokens)), counts)
-        starts = ragged_ranges(tokens.starts, counts)
-        at_start = starts == tokens.starts[owner]
-        at_end = starts + size == tokens.ends[owner]
-        salt = 1 + at_start + 2 * at_end
-        items.append(FIRST_SUBWORD + hashes(starts, starts + size, salt))
-        owners.append(owner)
-    owner = np.concatenate(owners)
-    stream = np.concatenate(items)[np.argsort(owner, kind="stable")]
-    return words, stream, offsets_of(np.bincount(owner, minlength=len(tokens)))

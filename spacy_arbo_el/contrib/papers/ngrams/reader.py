@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.arrays import offsets_of, ragged_ranges
+from ....base.arrays import offsets_of
 from ....base.settings import check_count
 from ....encoders.inputs import SpanInputs, assemble, check_offsets
 from ....encoders.protocol import Text
@@ -33,22 +33,19 @@ class NgramReader:
 
     near: The tokens on either side that are separate fields.
     window: The most tokens of the sentence on either side.
-    subwords: The most characters of the character n-grams of mentions and names; 0 for none.
     """
 
     near: int = 5
     window: int = 32
-    subwords: int = 0
 
     def __post_init__(self) -> None:
         check_count("model.near", self.near)
         check_count("model.window", self.window)
-        check_count("model.subwords", self.subwords)
 
     @property
     def text_identity(self) -> str:
         """Identify all that the vector of an entity's text depends on."""
-        return f"n-grams of {self.subwords} characters"
+        return "words and pairs of words"
 
     def read_mentions(
         self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
@@ -63,16 +60,9 @@ class NgramReader:
         low = np.searchsorted(tokens.starts, characters[:, 0])
         high = np.maximum(np.searchsorted(tokens.starts, characters[:, 1]), low)
         left, right = self._context(tokens, text_of, low, high)
-        kept = np.minimum(high, low + NAME_TOKENS)
-        in_mention = np.zeros(len(tokens), dtype=bool)
-        in_mention[ragged_ranges(low, kept - low)] = True
-        none = np.zeros(len(tokens), dtype=bool)
-        words, stream, places = number_tokens(tokens, in_mention, self.subwords, none)
-        lengths = places[kept] - places[low]
+        lengths = np.minimum(high - low, NAME_TOKENS)
         passages = assemble(
-            np.concatenate([words, stream]),
-            [left, len(words) + places[low], high],
-            [low - left, lengths, right - high],
+            number_tokens(tokens), [left, low, high], [low - left, lengths, right - high]
         )
         first = low - left
         return SpanInputs.one_span_each(*passages, first, first + lengths - 1, first)
@@ -101,11 +91,10 @@ class NgramReader:
         first = tokens.bounds[:-1]
         lines = tokens.lines
         n_tokens = np.diff(tokens.bounds)
-        is_title = np.repeat(np.arange(len(n_tokens)) % 2 == 0, n_tokens)
         breaks = np.zeros(len(tokens), dtype=bool)
         breaks[1:] = lines[1:] > lines[:-1]
         breaks[first[n_tokens > 0]] = False
-        words, stream, places = number_tokens(tokens, is_title, self.subwords, breaks)
+        words = number_tokens(tokens)
         title = first[0::2]
         description = first[1::2]
         title_end = np.minimum(description, title + NAME_TOKENS)
@@ -115,8 +104,9 @@ class NgramReader:
         types = description + described
         end = tokens.bounds[2::2]
         one = np.ones(len(texts), dtype=np.int64)
-        flat = np.concatenate([words, stream, [BREAK]])
-        at = len(words) + places
+        flat = np.concatenate([words, np.insert(words, np.flatnonzero(breaks), BREAK), [BREAK]])
+        # Where each token, with the break before it, begins among those with breaks.
+        at = len(words) + np.arange(len(words) + 1) + offsets_of(breaks)
         cut = np.minimum(described, TEXT_TOKENS)
         types_end = np.minimum(end, types + TEXT_TOKENS)
         passages = assemble(

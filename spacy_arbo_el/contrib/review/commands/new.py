@@ -100,7 +100,6 @@ def read_new_entities(model: Path) -> "NewEntities":
 
 
 def _component(model: Path) -> Path:
-    """The folder of the linker in a pipeline. Raises ValueError if there is none."""
     import srsly
 
     from ....base.errors import ArboError, Errors

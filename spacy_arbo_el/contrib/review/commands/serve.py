@@ -2,7 +2,6 @@
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -24,18 +23,13 @@ if TYPE_CHECKING:
     from ..review import Review
     from ..serve.security import Rules
 
-READS = "without it, this server changes the entities itself, in one process"
-WHY = "the decisions are on the mentions of its documents"
+READS = "without it, this server changes the entities itself"
 
 # A shorter token could be guessed.
 LEAST = 16
 
 
-NEW = Opt(None, "--new", help="JSONL file that `arbo discover` has written")
 TEXTS = Opt(None, "--texts", help="Documents whose links are reviewed too, as for `arbo link`")
-IMPORT = Opt(
-    None, "--import", help="Import decisions on links from Prodigy (.jsonl) or Label Studio (.json)"
-)
 HOST = Opt("127.0.0.1", "--host", help="Address to listen on; by default this machine's")
 PORT = Opt(8765, "--port", min=0, max=65535, help="Port to listen on; 0 for a free one")
 NAME = Opt(os.environ.get("USER", ""), "--name", help="Your name", show_default=False)
@@ -51,20 +45,12 @@ READ_ONLY = Opt(False, "--read-only", help="Show everything, change nothing")
 ADOPT = Opt(
     False, "--adopt", help="Make decisions that a journal has for another state of the pipeline"
 )
-WORKERS = Opt(
-    1,
-    "--workers",
-    min=1,
-    help="Processes that answer programs, over one copy of the pipeline; with --read-only",
-)
 SPACE = Opt("", "--space", help="URI that the ids of entities belong to, for OpenRefine")
 
 
 def serve_command(
     model: Path = Arg(..., help="Folder of a pipeline with a linker"),
-    new: Path | None = NEW,
     texts: Path | None = TEXTS,
-    annotations: Path | None = IMPORT,
     host: str = HOST,
     port: int = PORT,
     name: str = NAME,
@@ -74,7 +60,6 @@ def serve_command(
     read_only: bool = READ_ONLY,
     adopt: bool = ADOPT,
     space: str = SPACE,
-    workers: int = WORKERS,
     code: Path | None = CODE,
 ) -> None:
     """Review in the browser, and link for programs.
@@ -85,15 +70,13 @@ def serve_command(
 
     \b
     Example:
-      python -m spacy arbo serve MODEL --new new.jsonl --texts corpus.spacy
+      python -m spacy arbo serve MODEL --texts corpus.spacy
       python -m spacy arbo serve MODEL --read-only --host 0.0.0.0
-      python -m spacy arbo serve MODEL --read-only --kb kb --workers 4
+      python -m spacy arbo serve MODEL --read-only --kb kb
     """
     with user_errors(), ExitStack() as stack:
-        if not read_only:
-            needing = {"--kb": kb is not None, "--workers": workers > 1}
-            check_needs(needing, "--read-only", READS)
-        _check(model, token, annotations, texts)
+        check_needs({"--kb": kb is not None and not read_only}, "--read-only", READS)
+        _check(model, token)
         from ..review import Review
         from ..serve.app import create_app
         from ..serve.running import listening
@@ -101,21 +84,16 @@ def serve_command(
 
         bound = stack.enter_context(listening(host, port))
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
-        if workers > 1:
-            _check_workers({"--new": new, "--texts": texts, "--import": annotations})
-            _serve_by_workers(model, kb, workers, bound, rules, space)
-            return
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
-        review = Review(open_model(model), model, new, read_only=read_only, save=save)
+        review = Review(open_model(model), model, read_only=read_only, save=save)
         _encode(review.linker, kb)
-        app = create_app(review, rules, _links(review, texts, annotations, name), name, space)
+        app = create_app(review, rules, _links(review, texts), name, space)
         _serve_pages(app, review, bound, rules, kb, token)
 
 
 def _serve_pages(
     app: Any, review: "Review", bound: "socket", rules: "Rules", kb: Path | None, token: str
 ) -> None:
-    """Serve pages and programs until a signal comes."""
     from ..serve.following import Following
     from ..serve.running import run
 
@@ -127,45 +105,6 @@ def _serve_pages(
     _save(review)
 
 
-def _serve_by_workers(
-    model: Path, kb: Path | None, count: int, bound: "socket", rules: "Rules", space: str
-) -> None:
-    """Serve programs with several processes until a signal comes."""
-    from ....linker import find_linker
-    from ..serve.following import Following
-    from ..serve.metrics import share_counts
-    from ..serve.running import run
-    from ..serve.workers import Workers, create_workers_app
-
-    with tempfile.TemporaryDirectory(prefix="arbo-counts-") as counts:
-        share_counts(Path(counts))
-        nlp = open_model(model)
-        _encode(find_linker(nlp), kb)
-        app = create_workers_app(nlp, rules, model.resolve().name, space)
-
-        def serve() -> None:
-            with nullcontext() if kb is None else Following(app.state.service, kb).running():
-                run(app, bound, rules)
-
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        # Clients wait from now on until a process answers.
-        bound.listen()
-        _warn_of_others(rules)
-        msg.good(f"{count} workers answer programs, without pages:")
-        print(rules.origins[0], flush=True)
-        with suppress(KeyboardInterrupt):
-            Workers(count, serve).run()
-
-
-def _check_workers(given: dict[str, Path | None]) -> None:
-    """Raise an error for options of pages, and where processes cannot be forked."""
-    if not hasattr(os, "fork"):
-        raise ArboError(ReviewMessages.E927)
-    options = [option for option, value in given.items() if value is not None]
-    if options:
-        raise ArboError(ReviewMessages.E925.format(options=", ".join(options)))
-
-
 def _encode(linker: "ArboLinker", kb: Path | None) -> None:
     """Link with another knowledge base, if one is given, and encode what has no vector."""
     if kb is not None:
@@ -174,15 +113,13 @@ def _encode(linker: "ArboLinker", kb: Path | None) -> None:
 
 
 def _save(review: "Review") -> None:
-    """Save decisions that were made last, and say that all are saved."""
     if review.unsaved:
         review.save()
     if review.saved:
         msg.good(visible(f"{review.model}: saved with all decisions"))
 
 
-def _check(model: Path, token: str, annotations: Path | None, texts: Path | None) -> None:
-    """Raise an error for a missing package, file or option, before anything is loaded."""
+def _check(model: Path, token: str) -> None:
     from ....storage.lines import check_exists
 
     try:
@@ -193,14 +130,12 @@ def _check(model: Path, token: str, annotations: Path | None, texts: Path | None
         raise ImportError(ReviewMessages.E910) from error
     if 0 < len(token) < LEAST:
         raise ArboError(ReviewMessages.E919.format(least=LEAST))
-    check_needs({"--import": annotations is not None and texts is None}, "--texts", WHY)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
 
 
 @contextmanager
 def _owned(model: Path, adopt: bool) -> Iterator[Any]:
-    """Own the pipeline within the block, and its journal too if it is to be adopted."""
     from ....pipelines import changing_pipeline
     from ..decisions.journal import adopt as adopt_journal
 
@@ -210,26 +145,17 @@ def _owned(model: Path, adopt: bool) -> Iterator[Any]:
         yield owner
 
 
-def _links(review: Any, texts: Path | None, annotations: Path | None, name: str) -> Any | None:
-    """The links of the texts to review, with the decisions that annotators made on them."""
-    from ..exchange import take_over
+def _links(review: Any, texts: Path | None) -> Any | None:
     from ..links import LinkReview
 
     if texts is None:
         return None
     how = Reading("", "utf8", False)
     with document_reader(review.nlp, review.linker, texts, how) as read:
-        links = LinkReview(review.linker, list(read()))
-    if annotations is not None:
-        by = name or annotations.name
-        counts = take_over(review, links, annotations, by, lambda one: msg.info(visible(one)))
-        said = ", ".join(f"{count} {what}" for what, count in counts.items())
-        msg.good(visible(f"Decisions of {annotations}: {said}"))
-    return links
+        return LinkReview(review.linker, list(read()))
 
 
 def _say(review: Any, rules: Any, token: str) -> None:
-    """Say where the server is, which listens already."""
     from ..serve.reconciliation import address
 
     _warn_of_others(rules)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 
 from ....base.errors import ArboError
 from ....discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
@@ -14,7 +14,6 @@ from ....kb.entity import NIL, Entity
 from ....linker import find_linker
 from ....linking.feedback import correction_key
 from ..errors import ReviewMessages
-from .imported import import_new_entities, in_text
 from .journal import MENTION, META, Recorded, journal_path
 
 _CHOICE = ("id", "kb_id", "title", "description", "types")
@@ -28,10 +27,12 @@ _ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")
 
 
 def replay(nlp: Language, model: Path) -> None:
-    """Repeat decisions that came after a pipeline was saved.
+    """Repeat decisions that came after a pipeline was saved, once it is loaded.
 
     Raises ValueError for the first line that can't be repeated, whatever it holds.
     """
+    if not journal_path(model).is_file():
+        return
     recorded = Recorded.read(journal_path(model))
     start = recorded.start(nlp.meta, model)
     log = DecisionLog(recorded.entries[:start])
@@ -78,11 +79,9 @@ class Deciding:
                 self._undo_steps(self._steps(before))
                 raise
             return {**entry, "steps": self._steps(before)}
-        if action == "import":
-            import_new_entities(self.nlp, entry["entities"])
-        elif action == "learn":
+        if action == "learn":
             return {**entry, **self._learn(entry)}
-        elif action.startswith("kb_"):
+        if action.startswith("kb_"):
             return {**entry, **self._edit(entry)}
         return entry
 
@@ -160,7 +159,6 @@ class Deciding:
         return in_text(self.nlp, parts, entry["document"], entry["label"])
 
     def _edit(self, entry: Entry) -> dict[str, Any]:
-        """Change the knowledge base, noting the entities as before."""
         kb = self.linker.kb
         entity = entry.get("entity", {})
         name = entry["action"][3:]
@@ -192,3 +190,20 @@ class Deciding:
 def said(error: Exception) -> str:
     """Message of an error. The text of a KeyError has quotes."""
     return str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+
+
+def span_in(nlp: Language, member: dict[str, Any]) -> Span:
+    """A mention in the text around it."""
+    parts = member["before"], member["text"], member["after"]
+    return in_text(nlp, parts, member["document"], member["label"])
+
+
+def in_text(nlp: Language, parts: Sequence[str], document: str, label: str) -> Span:
+    """A mention in a document of at most three words.
+
+    parts: The text before it, its own, and the text after it."""
+    words = [part for part in parts if part]
+    doc = Doc(nlp.vocab, words, [False] * len(words))
+    doc.user_data["doc_id"] = document
+    start = int(bool(parts[0]))
+    return Span(doc, start, start + 1, label=label)

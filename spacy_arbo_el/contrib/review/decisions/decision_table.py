@@ -1,13 +1,12 @@
 """Tables of decisions on new entities: written, filled in, read and made."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ....corpora.json_documents import Source
 from ....corpora.table import csv_text, read_rows, uncell
-from ....discovery.decision_log import Entry
 from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
 from ....storage.files import write_file
@@ -98,30 +97,3 @@ def _numbers(cell: str) -> list[int]:
         return [int(part) for part in cell.replace(",", " ").split()]
     except ValueError:
         raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None
-
-
-def as_csv(entries: Iterable[Entry]) -> str:
-    """Decisions on new entities as CSV, with time and name. ``arbo new apply`` reads them."""
-    columns = ("id", *FILLED, "at", "by")
-    rows = (
-        {**values, "at": entry["at"], "by": entry["by"]}
-        for entry in entries
-        for values in _rows(entry)
-    )
-    return csv_text(columns, ([row.get(column, "") for column in columns] for row in rows))
-
-
-def _rows(entry: Entry) -> Iterator[dict[str, str]]:
-    action = entry["action"]
-    name = entry.get("id", "")
-    if action in ("accept", "link"):
-        about = {key: entry["entity"].get(key, "") for key in ("title", "description")}
-        about["types"] = "|".join(entry["entity"].get("types", ()))
-        yield {"id": name, "decision": "accept", "kb_id": entry["kb_id"], **about}
-    for one in entry.get("ids", ()):
-        yield {"id": one, "decision": "accept", "kb_id": entry.get("kb_id", "")}
-    for other in entry.get("others", ()):
-        yield {"id": other, "decision": "merge", "into": name}
-    if action in ("split", "reject"):
-        members = " ".join(map(str, entry.get("members", ())))
-        yield {"id": name, "decision": action, "members": members}

@@ -64,7 +64,6 @@ class Line(TypedDict, total=False):
     changed: list[str]
     before: Any
     redirects: dict[str, str]
-    first: list[Any]
 
 
 _LINE = TypeAdapter(Line)
@@ -74,7 +73,6 @@ _EDIT = ("changed", "before", "redirects")
 # What lines with an action must have. Any line has a time, and all but the first a number.
 NEEDED: dict[str, Sequence[str]] = {
     "begin": ("journal", "state"),
-    "import": ("entities",),
     "undo": ("of", "by"),
     "accept": ("id", "kb_id", "entity", "by"),
     "link": ("id", "kb_id", "entity", "by"),

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,9 @@ from starlette.staticfiles import StaticFiles
 
 from ....base.display import counted, shown_probability
 from ....base.pages import part
-from ..cluster_map import cluster_map
-from ..decisions.deciding import said
-from ..decisions.imported import span_in
-from ..exchange import EXPORTS, exported
+from ..decisions.deciding import said, span_in
 from ..forms import FORMS, Form
-from ..links import LinkReview
-from ..near import calibrated
+from ..links import EXPORTS, GOLD, LinkReview, exported
 from ..queue import CHOICES, Filters, next_id, version_of
 from ..review import Review
 from .reconciliation import Reconciliation, address
@@ -36,11 +31,9 @@ from .service import Edits, Service, guarded
 HERE = Path(__file__).parent
 # The templates of pages, and of the parts of pages that are fetched when they are needed.
 PAGES = ("cluster", "bulk", "document", "links", "link", "kb", "history")
-PARTS = ("similar", "search", "why", "effect", "ranked", "map")
+PARTS = ("similar", "search", "why", "effect")
 # After these, the page moves to the next cluster; after others it stays.
 MOVES_ON = ("accept", "link", "reject", "skip")
-# Seconds that a page waits for the end of a ranking.
-WAIT = 20.0
 
 
 def url(path: str, query: Mapping[str, Any] | None = None, **more: Any) -> str:
@@ -62,10 +55,10 @@ class Pages:
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
         parts = {"review": review, "kb": review.linker.kb, "links": links, "near_now": self._near}
-        made = {"hidden": self._hidden, "why": self._why, "map_of": partial(cluster_map, review)}
+        made = {"hidden": self._hidden, "why": self._why}
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
         about = {"explained": partial(part, "explanation"), "version_of": version_of}
-        self.env.globals.update(**parts, **made, **named, **about, counted=counted, wait=WAIT)
+        self.env.globals.update(**parts, **made, **named, **about, counted=counted)
         self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS)
         self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
@@ -78,7 +71,6 @@ class Pages:
 
     @pass_context
     def _hidden(self, context: Context, **more: Any) -> Markup:
-        """The fields of every form, which carry the form's secret and the filters."""
         window = context["window"]
         back = urlencode(context["back"])
         values = {"csrf": window.form if window else "", "back": back, **more}
@@ -88,18 +80,17 @@ class Pages:
     def _near(self, entity: Any) -> list[Any]:
         """The nearest entities of a new one now.
 
-        Each with its probability, and why no mention was linked to it.
+        Each with why no mention was linked to it.
         """
         threshold = self.review.new.threshold
         found = []
         for one in self.review.near.of(entity):
             links = one.probability >= threshold
             reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
-            found.append((one, calibrated(one.probability, self.review.queue.curve), reason))
+            found.append((one, reason))
         return found
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
-        """Explain why a new entity is not a known one."""
         member = entity.members[entity.medoid]
         span = self.links.span(member.key) if self.links is not None else None
         span = span or span_in(self.review.nlp, {**vars(member), "document": member.document})
@@ -118,7 +109,7 @@ class Pages:
         about["path"] = request.url.path.removeprefix(root)
         about["reconciliation"] = address(self.rules)
         template = self.env.get_template(f"{name}.html")
-        with nullcontext() if name == "_ranked" else self.review.alone:
+        with self.review.alone:
             page = template.render({**about, **values})
         return HTMLResponse(page, status)
 
@@ -141,7 +132,7 @@ class Pages:
     def download(self, request: Request) -> Response:
         """A file of what was decided."""
         name = request.path_params["name"]
-        if name not in EXPORTS or (EXPORTS[name].needs_texts and self.links is None):
+        if name not in EXPORTS or (name == GOLD and self.links is None):
             raise HTTPException(404, f"There is no file {name!r}. The page History has all.")
         with self.review.alone:
             content = exported(name, self.review, self.links)
@@ -206,7 +197,6 @@ class Pages:
         return RedirectResponse(root + url(path, query, n=n), 303)
 
     def _place(self, entry: dict[str, Any], query: Mapping[str, Any]) -> str:
-        """The page of what a decision was on."""
         if entry["action"] == "learn":
             return url("/links", query)
         if "changed" in entry:
@@ -218,11 +208,6 @@ class Pages:
     def save(self, request: Request) -> Response:
         self.review.save()
         return self._to(request, "/history")
-
-    def rank(self, request: Request) -> Response:
-        """Begin to rank the open queue anew, and show it."""
-        self.review.rank()
-        return self._to(request, "/", {"ranking": "yes"})
 
     def name(self, request: Request) -> Response:
         """Name who decides in this window."""
@@ -259,7 +244,6 @@ def create_app(
         "/undo": partial(pages.again, False),
         "/redo": partial(pages.again, True),
         "/save": pages.save,
-        "/rank": pages.rank,
         "/name": pages.name,
         "/logout": pages.leave,
     }
@@ -279,7 +263,6 @@ def create_app(
 
 
 def _edits(review: Review) -> Edits:
-    """Edits of programs, which are decisions of the review."""
 
     def decide(action: str, **more: Any) -> Any:
         return review.decide(action, "service", **more)

@@ -89,7 +89,6 @@ class Query(BaseModel):
     @field_validator("type", mode="before")
     @classmethod
     def _types(cls, value: Any) -> Any:
-        """Ids of types. An object has its id."""
         values = value if isinstance(value, list) else [value]
         ids = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in values]
         return [str(one) if isinstance(one, (int, float)) else one for one in ids if one]
@@ -243,7 +242,6 @@ def _of_cell(
 
 
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
-    """Features that clients can decide with."""
     text = query.texts[0]
     words = set(words_of(query.texts[0]))
     others = [set(words_of(name)) for name in entity.names]

@@ -1,9 +1,7 @@
 """Counts of a service, in the text format of Prometheus."""
 
-import os
 import time
 from collections.abc import Callable, MutableMapping
-from pathlib import Path
 from typing import Any
 
 from prometheus_client import (
@@ -12,27 +10,13 @@ from prometheus_client import (
     Gauge,
     Histogram,
     generate_latest,
-    values,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from .security import RECONCILE, own_path
 
 # Upper bounds of the histogram, in seconds.
 BOUNDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 MEDIA_TYPE = "text/plain; version=0.0.4"
-# Names the folder of counts that several processes share.
-SHARED = "PROMETHEUS_MULTIPROC_DIR"
-
-
-def share_counts(folder: Path) -> None:
-    """Have all processes that are forked later count together.
-
-    folder: An empty one, for a file of each.
-    """
-    os.environ[SHARED] = str(folder)
-    # Otherwise the library looks at the variable once, when it is first imported.
-    values.ValueClass = values.MultiProcessValue()
 
 
 class Metrics:
@@ -71,7 +55,6 @@ class Counts:
         self.entities = Gauge(
             "arbo_entities",
             "Entities of the knowledge base",
-            multiprocess_mode="mostrecent",
             **about,
         )
         self.mentions = Counter(
@@ -102,8 +85,4 @@ class Counts:
     def text(self, entities: int) -> str:
         """All counts. entities: How many the knowledge base has."""
         self.entities.set(entities)
-        registry = self.registry
-        if SHARED in os.environ:
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry)
-        return generate_latest(registry).decode("utf8")
+        return generate_latest(self.registry).decode("utf8")

@@ -4,8 +4,6 @@ The endpoint is ``/reconcile/SECRET``. Clients can't send headers, and so the se
 address; it allows to ask and nothing else.
 """
 
-import json
-import re
 from collections.abc import Callable, Mapping, MutableMapping
 from itertools import islice
 from pathlib import Path
@@ -18,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -54,7 +52,6 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 METHODS = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": "*"}
-_CALLBACK = re.compile(r"[A-Za-z_$][\w$.]{0,100}")
 
 
 class AskedProperty(BaseModel):
@@ -105,7 +102,6 @@ class Reconciliation:
         )
         shown = {
             "suggest/{kind}": self.suggest,
-            "flyout/{kind}": self.flyout,
             "preview": self.preview,
             "properties": self.propose,
         }
@@ -127,10 +123,10 @@ class Reconciliation:
             return await self.app(scope, receive, send)
         request = Request(scope, receive)
         if self.rules.origin_of(request) is None:
-            answer: Any = self.json(request, {"error": "This server has another name."}, 421)
+            answer: Any = JSONResponse({"error": "This server has another name."}, 421)
         elif not self.rules.has_secret(scope["path"]):
             text = "Take the address that the command has printed: it has the secret."
-            answer = self.json(request, {"error": text}, 401)
+            answer = JSONResponse({"error": text}, 401)
         elif request.method == "OPTIONS":
             answer = Response(status_code=204, headers=METHODS)
         else:
@@ -139,17 +135,9 @@ class Reconciliation:
 
     # Answers
 
-    def json(self, request: Request, content: Any, status: int = 200) -> Response:
-        """Answer with JSON, or JSONP if a callback is given."""
-        text = json.dumps(content)
-        call = request.query_params.get("callback", "")
-        if _CALLBACK.fullmatch(call):
-            return Response(f"/**/{call}({text});", status, media_type="text/javascript")
-        return Response(text, status, media_type="application/json")
-
     def fail(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return self.json(request, {"error": error.detail}, error.status_code)
+        return JSONResponse({"error": error.detail}, error.status_code)
 
     async def answer(self, request: Request) -> Response:
         """Answer the endpoint: candidates, properties or the manifest."""
@@ -158,12 +146,12 @@ class Reconciliation:
             fields = {name: values[0] for name, values in request.scope["form"].items()}
         for name, reply in (("queries", self.reconcile), ("extend", self.extend)):
             if name in fields:
-                return self.json(request, await run_in_threadpool(reply, fields[name]))
+                return JSONResponse(await run_in_threadpool(reply, fields[name]))
         if request.method == "POST":
             raise HTTPException(
                 400, ReviewMessages.E930.format(where="queries", problem="It is missing")
             )
-        return self.json(request, await run_in_threadpool(self.manifest, request))
+        return JSONResponse(await run_in_threadpool(self.manifest, request))
 
     def reconcile(self, text: str) -> dict[str, Any]:
         """The candidates of a batch of cells. One that can't be linked has none.
@@ -222,14 +210,7 @@ class Reconciliation:
             "defaultTypes": types[:DEFAULT_TYPES] or [ANY],
             "view": {"url": shown},
             "preview": {"url": shown, "width": 400, "height": 180},
-            "suggest": {
-                kind: {
-                    **own,
-                    "service_path": f"/suggest/{kind}",
-                    "flyout_service_path": f"/flyout/{kind}?id=${{id}}",
-                }
-                for kind in kinds
-            },
+            "suggest": {kind: {**own, "service_path": f"/suggest/{kind}"} for kind in kinds},
             "extend": {"propose_properties": {**own, "service_path": "/properties"}},
             "batchSize": BATCH // 2,
         }
@@ -245,7 +226,7 @@ class Reconciliation:
         start = int(skipped)
         kind = request.path_params["kind"]
         found = self._suggestions(kind, prefix, start + SUGGESTED)
-        return self.json(request, {"result": found[start : start + SUGGESTED]})
+        return JSONResponse({"result": found[start : start + SUGGESTED]})
 
     def _suggestions(self, kind: str, prefix: str, count: int) -> list[dict[str, Any]]:
         if kind == "entity":
@@ -273,28 +254,15 @@ class Reconciliation:
         found = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
         return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
 
-    def flyout(self, request: Request) -> Response:
-        """A small HTML description of a suggestion, in JSON."""
-        name = request.query_params.get("id", "")
-        html = self.env.get_template("_flyout.html").render(**self._about(request, name))
-        return self.json(request, {"id": name, "html": html})
-
     def preview(self, request: Request) -> Response:
         """A page about an entity, for a frame."""
-        about = self._about(request, request.query_params.get("id", ""))
-        return HTMLResponse(self.env.get_template("preview.html").render(path=self.path, **about))
-
-    def _about(self, request: Request, name: str) -> dict[str, Any]:
-        """Template values of an entity, type or property. 404 where it is not there."""
-        kind = request.path_params.get("kind", "entity")
-        if kind == "entity" and name in self.linker.kb:
-            return {"entity": self.linker.kb.get(name)}
-        listed = self._listed(kind) if kind != "entity" else {}
-        if name not in listed:
+        name = request.query_params.get("id", "")
+        if name not in self.linker.kb:
             raise HTTPException(
                 404, ReviewMessages.E930.format(where="id", problem=f"There is no {name!r}")
             )
-        return {"entity": {"id": name, "title": listed[name][0], "description": listed[name][1]}}
+        template = self.env.get_template("preview.html")
+        return HTMLResponse(template.render(path=self.path, entity=self.linker.kb.get(name)))
 
     def propose(self, request: Request) -> Response:
         """The properties that can be asked for, whatever the type."""
@@ -302,12 +270,11 @@ class Reconciliation:
         properties = [{"id": name, "name": about} for name, about in self.properties().items()]
         properties = properties[: int(limit) if limit.isdecimal() and len(limit) < 9 else None]
         of_type = request.query_params.get("type", "")
-        return self.json(request, {"type": of_type, "properties": properties})
+        return JSONResponse({"type": of_type, "properties": properties})
 
     # What the knowledge base has
 
     def _listed(self, kind: str) -> dict[str, tuple[str, str]]:
-        """The name and the description of each type or property."""
         if kind == "type":
             counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
             return {name: (name, about) for name, about in counts.items()}

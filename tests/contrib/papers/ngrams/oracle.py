@@ -4,7 +4,7 @@ import unicodedata
 
 from spacy_arbo_el.contrib.papers.ngrams.characters import _WITHOUT_SPACES
 from spacy_arbo_el.contrib.papers.ngrams.fields import BIGRAM
-from spacy_arbo_el.contrib.papers.ngrams.hashing import BASE, FIRST_SUBWORD, FIRST_WORD, HASH_BITS
+from spacy_arbo_el.contrib.papers.ngrams.hashing import BASE, FIRST_WORD, HASH_BITS
 
 MASK = (1 << 64) - 1
 Token = tuple[int, int]
@@ -53,22 +53,9 @@ def lower(character: str) -> str:
     return low if len(low) == 1 and ord(character) < 0x20000 else character
 
 
-def hashed(text: str, salt: int = 0) -> int:
-    polynomial = sum(pow(BASE, i, 1 << 64) * (ord(lower(c)) + 1) for i, c in enumerate(text))
-    return mix((mix(polynomial & MASK) + salt) & MASK) >> (64 - HASH_BITS)
-
-
 def word(text: str) -> int:
-    return FIRST_WORD + hashed(text)
-
-
-def subwords(text: str, longest: int) -> list[int]:
-    numbers = []
-    for size in range(3, longest + 1):
-        for start in range(len(text) - size + 1) if len(text) > size else ():
-            salt = 1 + (start == 0) + 2 * (start + size == len(text))
-            numbers.append(FIRST_SUBWORD + hashed(text[start : start + size], salt))
-    return numbers
+    polynomial = sum(pow(BASE, i, 1 << 64) * (ord(lower(c)) + 1) for i, c in enumerate(text))
+    return FIRST_WORD + (mix(mix(polynomial & MASK)) >> (64 - HASH_BITS))
 
 
 def unigram_row(number: int, rows: int) -> int:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.contrib.papers.ngrams.hashing import BREAK, FIRST_SUBWORD
+from spacy_arbo_el.contrib.papers.ngrams.hashing import BREAK
 from spacy_arbo_el.contrib.papers.ngrams.reader import NAME_TOKENS, NgramReader
 from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 
@@ -27,14 +27,14 @@ def passage(inputs: SpanInputs, span: int):
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=9), min_size=1, max_size=3), st.data())
 def test_passages_are_those_of_a_loop_over_mentions(groups, data):
     texts = [" ".join(group) for group in groups]
-    near, window, longest = (data.draw(st.integers(0, n)) for n in (3, 4, 5))
+    near, window = (data.draw(st.integers(0, n)) for n in (3, 4))
     mentions = []
     for _ in range(data.draw(st.integers(0, 5))):
         text = data.draw(st.integers(0, len(texts) - 1))
         ends = [data.draw(st.integers(0, len(texts[text]))) for _ in range(2)]
         mentions.append((text, min(ends), max(ends)))
     text_of, *offsets = np.array(mentions, dtype=np.int64).reshape(-1, 3).T
-    reader = NgramReader(near, window, longest)
+    reader = NgramReader(near, window)
     inputs = reader.read_mentions(None, texts, text_of, np.stack(offsets, axis=1))
     cuts = [[cut for n, *ends in mentions if n == i for cut in ends] for i in range(len(texts))]
     for span, (number, start, end) in enumerate(mentions):
@@ -47,11 +47,7 @@ def test_passages_are_those_of_a_loop_over_mentions(groups, data):
             check_inputs(inputs.take(np.array([span])))
             continue
         numbers = [oracle.word(text[a:b]) for a, b in tokens]
-        assert own == [
-            number
-            for i in inside
-            for number in (numbers[i], *oracle.subwords(text[tokens[i][0] : tokens[i][1]], longest))
-        ]
+        assert own == [numbers[i] for i in inside]
         before, behind = numbers[: inside[0]], numbers[inside[-1] + 1 :]
         assert left == before[len(before) - len(left) :] and right == behind[: len(right)]
         assert min(near, len(before)) <= len(left) <= max(near, window)
@@ -100,7 +96,7 @@ def test_lines_of_a_text_are_names_description_and_types():
 
 @given(st.lists(st.tuples(st.text(CHARACTERS, max_size=9), st.text(CHARACTERS, max_size=9))))
 def test_texts_read_one_by_one_or_together_are_the_same(texts):
-    reader = NgramReader(subwords=4)
+    reader = NgramReader()
     together = reader.read_texts(None, texts)
     each = SpanInputs.concat(reader.read_texts(None, [text]) for text in texts)
     for name, array in together.to_dict().items():
@@ -109,8 +105,8 @@ def test_texts_read_one_by_one_or_together_are_the_same(texts):
 
 def test_long_names_and_hostile_texts_are_cut():
     long = "word " * 5000
-    read = NgramReader(subwords=4).read_texts(None, [(long, long)])
-    assert (read.ids < FIRST_SUBWORD).sum() <= NAME_TOKENS + 256 + 2
+    read = NgramReader().read_texts(None, [(long, long)])
+    assert len(read.ids) <= NAME_TOKENS + 256 + 2
     place = np.array([[0, len(long)]])
     read = NgramReader().read_mentions(None, [long], np.zeros(1, int), place)
     assert len(read.ids) == NAME_TOKENS

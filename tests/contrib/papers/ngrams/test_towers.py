@@ -131,7 +131,7 @@ def test_weights_survive_bytes_and_pickle():
 
 
 def test_settings_that_change_what_is_read_change_the_fingerprint():
-    settings = [{}, {"near": 3}, {"window": 5}, {"subwords": 4}]
+    settings = [{}, {"near": 3}, {"window": 5}]
     prints = {ngram_encoder(**changed).fingerprint for changed in settings}
     assert len(prints) == len(settings)
     assert ngram_encoder().fingerprint == ngram_encoder().fingerprint

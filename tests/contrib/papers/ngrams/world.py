@@ -5,7 +5,7 @@ import numpy as np
 from spacy_arbo_el.contrib.papers.ngrams.towers import build_ngram_encoder
 from spacy_arbo_el.encoders.dual import DualEncoder
 
-SMALL = {"width": 5, "vectors": 6, "rows": 61, "hidden": 8, "near": 2, "window": 4, "subwords": 3}
+SMALL = {"width": 5, "vectors": 6, "rows": 61, "hidden": 8, "near": 2, "window": 4}
 TEXTS = ["He has a bad cold in winter. It is", "Flu, or influenza", "cold"]
 TEXT_OF = np.array([0, 1, 1, 2], dtype=np.int64)
 OFFSETS = np.array([[13, 17], [0, 3], [8, 17], [0, 4]], dtype=np.int64)

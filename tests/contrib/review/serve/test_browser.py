@@ -186,31 +186,6 @@ def test_an_entity_is_found_while_one_types(window):
     assert window.review.standing[-1]["kb_id"] == "metal"
 
 
-def test_the_map_selects_mentions(window):
-    window.cluster("Quorn")
-    window.press("g")
-    window.page.wait_for_selector("svg.map")
-    window.page.locator("circle.point").nth(1).click(force=True)
-    assert window.page.locator("[name=mentions]:checked").count() == 1
-    window.press("p")
-    assert window.decided() == ["split"]
-
-
-def test_an_id_that_exists_is_asked_about_and_keeps_what_was_typed(window):
-    window.cluster("Quorn")
-    window.page.locator("summary:has-text('Id, description')").click()
-    window.page.locator("[name=description]").fill("typed")
-    window.page.locator(".card [name=kb_id]").first.fill("maker")
-    window.page.locator("[data-key=a]").click()
-    window.page.wait_for_selector("#message button")
-    assert "would be dropped" in window.message and window.decided() == []
-    assert window.page.locator("[name=description]").input_value() == "typed"
-    window.page.keyboard.press("Enter")
-    window.page.wait_for_selector("#message :text('linked to')")
-    assert window.review.standing[-1]["kb_id"] == "maker"
-    window.problems.clear()  # Chromium notes the refusal
-
-
 def test_another_port_of_the_host_gets_no_cookie(chromium, window):
     heard = []
 
@@ -277,8 +252,7 @@ def test_axe_finds_nothing(chromium, server, scheme, width):
     for path in pages:
         window.go(path)
         if path.startswith("/cluster?id=NEW"):
-            window.press("g", "w")
-            window.page.wait_for_selector("svg.map")
+            window.press("w")
         if path == "/history":
             window.press("?")
         window.page.add_script_tag(path=AXE)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from spacy_arbo_el import load_pipeline
-from spacy_arbo_el.contrib.review.exchange import EXPORTS
 from spacy_arbo_el.contrib.review.forms import FORMS
+from spacy_arbo_el.contrib.review.links import EXPORTS
 from spacy_arbo_el.contrib.review.serve.app import PAGES, PARTS
 
 from . import world
@@ -44,7 +44,7 @@ def described(browser):
     spec = browser.client.get("/openapi.json", headers=HEADERS).json()
     ids = [*world.ids_by_name(browser.review).values(), "cat", "ENT-1"]
     answers = {"responses": {"default": {"description": "any"}}}
-    pages = ["/", "/kb/entity", *(f"/{name}" for name in (*PAGES, *PARTS) if name != "ranked")]
+    pages = ["/", "/kb/entity", *(f"/{name}" for name in (*PAGES, *PARTS))]
     pages += [f"/export/{name}" for name in EXPORTS]
     for path in pages:
         spec["paths"][path] = {"get": {"parameters": parameters(QUERY, ids), **answers}}
@@ -55,7 +55,6 @@ def described(browser):
         "",
         "/suggest/entity",
         "/suggest/type",
-        "/flyout/entity",
         "/preview",
         "/properties",
     ):

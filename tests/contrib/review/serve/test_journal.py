@@ -1,7 +1,6 @@
 """The journal has what was decided, belongs to one pipeline, and is one clear error otherwise."""
 
 import json
-import shutil
 import warnings
 
 import pytest
@@ -13,60 +12,13 @@ from spacy_arbo_el.pipelines import save_pipeline
 
 from ....cases import cases
 from ....commands import run
-from .world import Browser, ids_by_name, pipeline
+from .world import ids_by_name, pipeline
 
 AT = "2026-01-01T00:00:00+00:00"
 
 
-@pytest.fixture
-def found(model, tmp_path):
-    """A pipeline without new entities, and a file of them as ``arbo discover`` writes it."""
-    nlp, path = load_pipeline(model), tmp_path / "new.jsonl"
-    linker = find_linker(nlp)
-    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in linker.new_entities))
-    linker.new_entities = type(linker.new_entities)()
-    save_pipeline(nlp, model)
-    return path
-
-
 def full(*_):
     raise OSError(28, "No space left on device")
-
-
-@pytest.mark.parametrize("what", ["deleted", "written anew", "moved", "none"])
-def test_what_was_imported_is_in_the_journal(start, found, model, tmp_path, what):
-    browser = start(new=found)
-    before = ids_by_name(browser.review)
-    browser.post("/decide/reject", id=before["Quorn"])
-    browser.post("/decide/accept", id=before["zorblat"], title="Zorblat")
-    if what == "deleted":
-        found.unlink()
-    elif what == "written anew":
-        found.write_text(found.read_text().splitlines()[-1].replace("NEW-", "NEW-f") + "\n")
-    elif what == "moved":
-        for path in (model, journal_path(model), found):
-            (tmp_path / "elsewhere").mkdir(exist_ok=True)
-            shutil.move(path, tmp_path / "elsewhere" / path.name)
-        model = tmp_path / "elsewhere" / "model"
-    again = Browser(load_pipeline(model), model)
-    assert ids_by_name(again.review).keys() == before.keys() - {"Quorn", "zorblat"}
-    assert before["zorblat"].replace("NEW", "ENT") in again.review.linker.kb
-    assert before["Vexil"] in run("new", "list", model)
-    again.post("/undo")
-    assert "zorblat" in ids_by_name(again.review)
-
-
-def test_the_parts_of_an_imported_cluster_have_nearest_entities(start, found):
-    browser = start(new=found)
-    one = browser.review.new[ids_by_name(browser.review)["Quorn"]]
-    for member in one.members[:-1]:
-        key = "{}:{}:{}".format(*member.key)
-        browser.post("/decide/split", id=one.id, mentions=[key])
-        part = browser.review.queue.rows[browser.review.standing[-1]["off"]]
-        assert part.near in {near.kb_id for near in one.nearest} and part.probability > 0
-        page = browser.get("/cluster", id=part.id)
-        assert "Nothing is near" not in page and browser.root + "/decide/link" in page
-    assert all(row.doubt > 0.1 for row in browser.review.queue.rows.values() if row.name == "Quorn")
 
 
 def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):

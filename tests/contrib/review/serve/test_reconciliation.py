@@ -76,14 +76,10 @@ def test_the_manifest_says_where_everything_is(client):
     assert manifest == client.get("/").json()
     assert manifest["defaultTypes"][0] == {"id": "COMPANY", "name": "COMPANY"}
     assert manifest["identifierSpace"] == "http://127.0.0.1/kb/entity?id="
-    for kind, name in (("entity", "cat"), ("type", "FOOD"), ("property", "description")):
+    for kind in ("entity", "type", "property"):
         suggest = manifest["suggest"][kind]
         found = client.http.get(suggest["service_url"] + suggest["service_path"] + "?prefix=a")
         check("suggestions", found.json())
-        flyout = suggest["flyout_service_path"].replace("${id}", name)
-        assert (
-            check("flyout", client.http.get(suggest["service_url"] + flyout).json())["id"] == name
-        )
     assert client.http.get(manifest["preview"]["url"].replace("{{id}}", "cat")).status_code == 200
     propose = manifest["extend"]["propose_properties"]
     found = client.http.get(propose["service_url"] + propose["service_path"] + "?type=FOOD&limit=2")
@@ -216,9 +212,7 @@ def test_properties_become_columns(client):
 def test_previews_show_texts_of_others_as_texts(client):
     client.linker.kb.add({"id": "<1>", "title": SCRIPT, "description": SCRIPT, "types": [SCRIPT]})
     page = client.get("/preview", id="<1>")
-    flyout = client.get("/flyout/entity", id="<1>").json()["html"]
-    flyout += client.get("/flyout/type", id=SCRIPT).json()["html"]
-    assert "<script" not in page.text + flyout and "&lt;script" in page.text
+    assert "<script" not in page.text and "&lt;script" in page.text
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "frame-ancestors" not in policy
     assert client.get("/static/style.css").status_code == 200
@@ -304,10 +298,6 @@ def test_who_lacks_the_secret_learns_nothing(client):
 def test_pages_of_other_places_may_ask(client):
     answer = client.http.options(client.url, headers={"origin": "http://refine.example"})
     assert answer.status_code == 204 and "POST" in answer.headers["access-control-allow-methods"]
-    script = client.get(callback="jQuery.back_1")
-    assert script.headers["content-type"].startswith("text/javascript")
-    assert script.text.startswith('/**/jQuery.back_1({"versions"') and script.text.endswith("});")
-    assert client.get(callback="alert(1)//").json()["versions"] == ["0.2"]
 
 
 def test_what_is_decided_in_the_review_counts_for_the_next_table(model):

@@ -129,7 +129,7 @@ def test_the_names_of_a_server_are_those_of_its_address():
 
 def test_the_command_refuses_what_it_cannot_serve(model, tmp_path):
     assert "E919" in run("serve", model, "--token", "short", code=1)
-    assert "--texts" in run("serve", model, "--import", tmp_path / "tasks.jsonl", code=1)
+    assert "--read-only" in run("serve", model, "--kb", tmp_path / "kb", code=1)
     assert "meta.json" in run("serve", tmp_path / "nothing", code=1)
     assert "E923" in run("serve", model, "--port", 0, "--url", "linker.example", code=1)
     assert "65535" in run("serve", model, "--port", 99999, code=2)

@@ -99,12 +99,6 @@ function search(form) {
 }
 
 document.addEventListener("click", event => {
-  const point = event.target.closest("[data-mention]");
-  if (point) {
-    const box = find(`[name=mentions][value="${CSS.escape(point.dataset.mention)}"]`);
-    box?.click();
-    point.classList.toggle("chosen", box?.checked);
-  }
   const opener = event.target.closest("[data-dialog]");
   if (opener) document.getElementById(opener.dataset.dialog).showModal();
 });
