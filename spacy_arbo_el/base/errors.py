@@ -575,10 +575,6 @@ class Errors(metaclass=Coded):
     E839 = "{value!r} is no way to use documents here. Choose from: {choices}."
 
     # Packages and options: E85x to E89x
-    E854 = (
-        "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
-        "with a fitted reranker links without it."
-    )
     E895 = (
         "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'. Shards "
         "of links need none with --format jsonl."
@@ -636,10 +632,6 @@ class Warnings(metaclass=Coded):
     )
 
     # Retrieval: W3xx
-    W301 = (
-        "FAISS is not installed, so every search is exact. That is slow for a large knowledge "
-        "base. Install faiss-cpu."
-    )
     W302 = (
         "The installed FAISS has no GPU support, so the search runs on the GPU in torch, exactly. "
         "To use the configured index, install faiss-gpu (Linux, CUDA 12)."

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import threadpoolctl
+import torch
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..base.arrays import check_vectors
-from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
@@ -238,7 +238,7 @@ def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:
             module: Any = shim._model
-            if torch is not None and isinstance(module, torch.nn.Module):
+            if isinstance(module, torch.nn.Module):
                 for name, tensor in sorted(module.state_dict().items()):
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
@@ -274,8 +274,7 @@ def one_thread_after_fork() -> None:
     _home = os.getpid()
     # For later imports.
     os.environ["OMP_NUM_THREADS"] = "1"
-    if torch is not None:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     # OpenMP, which faiss uses, and OpenBLAS, which NumPy uses and which starts its threads anew in
     # each child: more threads than cores wait for each other by spinning.
     threadpoolctl.threadpool_limits(1)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
-from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
@@ -80,7 +80,7 @@ class VectorRows:
         """The vectors of rows (k,), (k, width) float32."""
         vectors = self.stored(rows)
         # Torch converts several times as fast.
-        if vectors.dtype == np.float32 or torch is None:
+        if vectors.dtype == np.float32:
             return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 

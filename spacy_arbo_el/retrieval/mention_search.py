@@ -88,7 +88,7 @@ class CorpusSearch:
         starts = range(0, len(vectors), BLOCK)
         parts = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
         readable = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-        if len(readable) > MAX_EXACT and not on_gpu() and faiss:
+        if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
         return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
 

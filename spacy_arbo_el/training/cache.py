@@ -5,8 +5,9 @@ mentions.
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 
-from ..base.devices import default_device, torch
+from ..base.devices import default_device
 from ..retrieval.similarity import Similarity
 
 

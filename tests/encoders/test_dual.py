@@ -29,7 +29,7 @@ ENTITIES = [("cold", "a virus"), ("flu", ""), ("river bank", "of a river")]
 
 @pytest.fixture
 def hashed():
-    """An initialized encoder without torch."""
+    """An initialized encoder in NumPy."""
     tower = registry.architectures.get("test.HashedEncoder.v1")()
     encoder = DualEncoder(build_dual_encoder(tower))
     encoder.model.initialize()

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from ...base.arrays import TopK
-from ...base.devices import n_threads, on_gpu
+from ...base.devices import on_gpu
 from ...base.errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
@@ -259,7 +260,7 @@ def similarities(
         score_pairs(vectors, table, queries[block], places, kind, scores[block])
 
     starts = range(0, len(queries), step)
-    threads = min(n_threads(), len(starts))
+    threads = min(torch.get_num_threads(), len(starts))
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(score, starts))

@@ -1,24 +1,25 @@
-"""Exact nearest-neighbour search by matrix products. They run in torch, or in NumPy without it."""
+"""Exact nearest-neighbour search by matrix products in torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from spacy.util import registry
 
 from ...base.arrays import AppendOnly, TopK
 from ...base.compiling import numba_jit
-from ...base.devices import default_device, torch
+from ...base.devices import default_device
 from ...base.errors import ArboError, Errors
-from ...base.extras import imported_on_first_use
+from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .protocol import Index
 
-# Exact search on a CPU needs none of it.
-faiss: Any = imported_on_first_use("faiss")
+# Its import takes time and memory, and exact search needs none of it.
+faiss: Any = OnFirstUse("faiss")
 
 # How many more rows than wanted are compared exactly at first.
 MARGIN = 16
@@ -40,8 +41,8 @@ Forbid = Callable[[Any, int], None]
 class FlatIndex:
     """Exact search over raw vectors, without training or rebuilding.
 
-    It multiplies matrices in torch, on the GPU where thinc has one, or in NumPy without torch. On a
-    CPU, FAISS would give the same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
+    It multiplies matrices in torch, on the GPU where thinc has one. On a CPU, FAISS would give the
+    same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
@@ -119,8 +120,6 @@ class FlatIndex:
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> TopK:
         metric = self.similarity.metric
-        if torch is None:
-            return nearest_in_numpy(queries, self.vectors, k, metric, allowed)
         if self._on_device is None:
             self._on_device = torch.from_numpy(self.vectors).to(default_device())
         forbid = None if allowed is None else forbid_mask(~allowed)
@@ -182,38 +181,6 @@ def nearest(
         scores.append(best.values)
         rows.append(best.indices)
     return best_rows(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy(), k)
-
-
-def nearest_in_numpy(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    k: int,
-    metric: str,
-    allowed: np.ndarray | None = None,
-) -> TopK:
-    """Search without torch, in NumPy. See ``nearest``.
-
-    allowed: (n,) bool for all queries, or (m, n) bool; None for all rows.
-    """
-    k = min(k, len(vectors))
-    if k <= 0 or not len(queries):
-        return TopK.empty(len(queries), max(k, 0))
-    step = max(BLOCK["cpu"] // len(vectors), 1)
-    squares = None if metric == "ip" else np.einsum("nd,nd->n", vectors, vectors)
-    parts = []
-    for start in range(0, len(queries), step):
-        block = queries[start : start + step]
-        similarities = block @ vectors.T
-        if squares is not None:
-            similarities = 2 * similarities - squares
-            similarities -= np.einsum("nd,nd->n", block, block)[:, None]
-        if allowed is not None:
-            part = allowed if allowed.ndim == 1 else allowed[start : start + step]
-            similarities = np.where(part, similarities, np.float32(-np.inf))
-        rows = np.argpartition(similarities, len(vectors) - k, axis=1)[:, -k:]
-        parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
-    rows, scores = (np.concatenate(arrays) for arrays in zip(*parts))
-    return best_rows(rows, scores, k)
 
 
 def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:

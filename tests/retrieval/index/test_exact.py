@@ -3,14 +3,11 @@
 import contextlib
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.retrieval.index import exact
-from spacy_arbo_el.retrieval.index.exact import FlatIndex
-from spacy_arbo_el.retrieval.similarity import Cosine, NegativeSquaredEuclidean
 
 
 def slowly(queries, vectors, k, metric, allowed):
@@ -40,27 +37,22 @@ def small_blocks(n, few):
     sizes=st.tuples(st.integers(0, 6), st.integers(0, 8), st.integers(0, 10)),
     metric=st.sampled_from(["ip", "l2"]),
     left_out=st.sampled_from(["none", "rows", "pairs"]),
-    in_torch=st.booleans(),
     few=st.integers(0, 2),
 )
-def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, in_torch, few):
+def test_nearest_leaves_out_what_is_forbidden(seed, sizes, metric, left_out, few):
     (m, n, k), rng = sizes, np.random.default_rng(seed)
     # Small whole numbers: ties, and no rounding.
     queries = rng.integers(-2, 3, (m, 3)).astype(np.float32)
     vectors = rng.integers(-2, 3, (n, 3)).astype(np.float32)
     mask = rng.random((m, n) if left_out == "pairs" else n) < 0.3 * (left_out != "none")
-    pairs = rng.random((m, n)) < 0.3 * in_torch
+    pairs = rng.random((m, n)) < 0.3
 
     def forbid(scores, start):
         exact.forbid_mask(mask)(scores, start)
         exact.forbid_pairs(*np.nonzero(pairs))(scores, start)
 
     with small_blocks(n, few):
-        if in_torch:
-            nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
-        else:
-            allowed = None if left_out == "none" else ~mask
-            nearest = exact.nearest_in_numpy(queries, vectors, k, metric, allowed)
+        nearest = exact.nearest(queries, torch.from_numpy(vectors), k, metric, forbid)
     check(nearest, queries, vectors, k, metric, mask | pairs)
 
 
@@ -78,15 +70,3 @@ def check(nearest, queries, vectors, k, metric, forbidden):
     assert not (
         np.concatenate([forbidden, np.zeros((m, 1), bool)], axis=1)[np.arange(m)[:, None], rows]
     ).any()
-
-
-@pytest.mark.parametrize("similarity", [Cosine(), NegativeSquaredEuclidean()])
-def test_the_flat_index_gives_the_same_with_torch_and_without(similarity, monkeypatch):
-    rng = np.random.default_rng(0)
-    vectors = similarity.prepare(rng.normal(size=(500, 16)).astype(np.float32))
-    queries = similarity.prepare(rng.normal(size=(40, 16)).astype(np.float32))
-    by_torch = FlatIndex(vectors, similarity).search(queries, 30)
-    monkeypatch.setattr(exact, "torch", None)
-    in_numpy = FlatIndex(vectors, similarity).search(queries, 30)
-    np.testing.assert_array_equal(by_torch.ids, in_numpy.ids)
-    np.testing.assert_array_equal(by_torch.scores, in_numpy.scores)

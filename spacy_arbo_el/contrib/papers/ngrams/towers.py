@@ -38,7 +38,7 @@ def build_ngram_encoder(
 ) -> Model[SpanInputs, Floats2d]:
     """Two towers that average n-gram vectors, without a transformer (DEER, §4.1).
 
-    Use it where a transformer is too slow, or where torch is too large. It must be trained, on
+    Use it where a transformer is too slow. It must be trained, on
     links or by ``arbo distill``::
 
         [components.arbo_linker.model]
