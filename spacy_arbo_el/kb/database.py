@@ -1,4 +1,4 @@
-"""The SQLite database of a knowledge base.
+"""The SQLite database of a knowledge base, and its verification.
 
 Each process has one connection, and each edit is one transaction. Threads share the connection, one
 statement at a time: another thread never sees half an edit. ``store.py`` has the entities in it.
@@ -6,17 +6,20 @@ statement at a time: another thread never sees half an edit. ``store.py`` has th
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArboError, Errors
+from .vector_files import DTYPES
 
 SCHEMA = """
 -- Counts and identities.
@@ -57,6 +60,8 @@ CREATE INDEX redirect_new ON redirect (new);
 CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 CREATE INDEX changed_generation ON changed (generation);
 """
+# The name of its file.
+DATABASE = "entities.sqlite"
 FORMAT = "spacy-arbo-el.kb"
 VERSION = 6
 
@@ -259,7 +264,7 @@ class Database:
         """
         is_private = path is None
         if is_private and self.is_large:
-            path = Path(tempfile.mkdtemp()) / "entities.sqlite"
+            path = Path(tempfile.mkdtemp()) / DATABASE
         if path is not None:
             path.touch(exist_ok=False)
         target = Database(path, schema=False)
@@ -275,7 +280,7 @@ class Database:
     def to_bytes(self) -> bytes:
         """The contents of the SQLite file."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "entities.sqlite"
+            path = Path(folder) / DATABASE
             self.copy(path).close()
             return path.read_bytes()
 
@@ -283,7 +288,7 @@ class Database:
     def from_bytes(cls, data: bytes) -> "Database":
         """Open a SQLite file's contents as a private database."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "entities.sqlite"
+            path = Path(folder) / DATABASE
             path.write_bytes(data)
             on_disk = cls(path, writable=False)
             on_disk.origin = None
@@ -296,6 +301,93 @@ class Database:
 def _remove_in(process: int, folder: Path) -> None:
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+# Databases of at most this many bytes are checked in full whenever they are opened.
+CHECKED = 1 << 27
+# No count of ours comes near.
+LARGEST = 1 << 40
+_COUNTS = ("generation", "entities", "positions")
+# The tables with positions of entities.
+_TABLES = ("entity", "name", "type", "changed")
+
+
+def check_database(database: Database, where: object) -> None:
+    """Raise ValueError for a database of another version, of something else, or damaged.
+
+    Those of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    """
+    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
+    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
+        found = f"{database.get('version')!r:.20} in {DATABASE}"
+        raise ArboError(Errors.E008.format(where=where, found=found))
+    problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
+    if not problems and database.size() <= CHECKED:
+        problems = list(damages_of(database))
+    if problems:
+        raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems[:5])))
+
+
+def _manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Values that no knowledge base of ours has. They become parts of statements and sizes."""
+    wrong = [
+        key
+        for key in _COUNTS
+        if type(manifest.get(key)) is not int or not 0 <= manifest[key] < LARGEST
+    ]
+    patterns = {"uuid": r"[0-9a-f]{32}", "dtype": "|".join(DTYPES)}
+    wrong += [
+        key
+        for key, pattern in patterns.items()
+        if not isinstance(manifest.get(key), str) or not re.fullmatch(pattern, manifest[key])
+    ]
+    for key in wrong:
+        yield f"{DATABASE}: {key} is {manifest.get(key)!r:.60}"
+
+
+def _schema_problems(database: Database) -> Iterator[str]:
+    names = sorted({row[1] for row in _schema_of(database) ^ _expected_schema()})
+    if names:
+        listed = ", ".join(f"{name!r:.60}" for name in names[:3])
+        yield f"{DATABASE} has other tables, triggers or views than a knowledge base ({listed})"
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> frozenset[tuple[str, ...]]:
+    database = Database()
+    try:
+        return _schema_of(database)
+    finally:
+        database.close()
+
+
+def _schema_of(database: Database) -> frozenset[tuple[str, ...]]:
+    """(type, name, table, statement) of what a database consists of."""
+    rows = database.rows("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
+    return frozenset(tuple(map(str, row)) for row in rows)
+
+
+def damages_of(database: Database) -> Iterator[str]:
+    """Damages of pages, indexes and counts. A damaged entity shows when it is read."""
+    result = database.value("PRAGMA integrity_check(1)")
+    if result != "ok":
+        yield f"{DATABASE} is damaged: {result}"
+        return
+    manifest = database.manifest()
+    counts = {
+        "entities": "SELECT count(*) FROM entity",
+        "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
+    }
+    for key, statement in counts.items():
+        found = database.value(statement)
+        if found != manifest[key]:
+            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
+    limits = [(table, "position", manifest["positions"]) for table in _TABLES]
+    limits.append(("changed", "generation", manifest["generation"] + 1))
+    for table, column, limit in limits:
+        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
+        if last is not None and not 0 <= first <= last < limit:
+            yield f"{DATABASE} has numbers out of range in the table {table}"
 
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,

@@ -1,6 +1,6 @@
 """The knowledge base. Entities that can be edited, in memory or in a folder.
 
-``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``store.py`` the entities in
+``ArboKB`` delegates: ``folder.py`` has the database and its folder, ``store.py`` the entities in
 it, and ``vectors.py`` their vectors.
 """
 
@@ -21,14 +21,22 @@ from ..base.display import SHOWN_ROWS, counted
 from ..base.pages import html_table
 from ..storage.files import pack_arrays
 from ..storage.lines import is_storable
-from ..storage.locks import SharedLock
-from . import folder
 from .database import Database
 from .entity import Entity
+from .folder import (
+    SourceFolder,
+    Storage,
+    check_complete,
+    check_new,
+    find,
+    lock,
+    open_source,
+    remove_leftovers,
+    restore,
+)
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
 from .redirects import usable
-from .storage import SourceFolder, Storage, open_source, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
@@ -60,6 +68,8 @@ class ArboKB(KnowledgeBase):
     def __init__(self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
         self.storage = Storage(dtype)
+        # Linking has this lock as a reader, and edits as writers.
+        self.guard = self.storage.guard
         self.vectors = EntityVectors(self.storage)
         self.add(entities)
 
@@ -69,17 +79,17 @@ class ArboKB(KnowledgeBase):
 
         ValueError where another program has it open for writing.
         """
-        path = folder.find(Path(path))
-        folder.check_complete(path)
+        path = find(Path(path))
+        check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
-        lock = folder.lock(path)
+        held = lock(path)
         try:
-            kb._use(*open_source(path, lock))
-            folder.remove_leftovers(path)
+            kb._use(*open_source(path, held))
+            remove_leftovers(path)
             return kb
         except BaseException:
             kb.close()
-            lock.release()
+            held.release()
             raise
 
     @classmethod
@@ -103,7 +113,7 @@ class ArboKB(KnowledgeBase):
         dtype: Type of the vectors, "float32" or "float16".
         overwrite: Whether a knowledge base that is there is replaced, with all its entities.
         """
-        folder.check_new(Path(path), overwrite=overwrite)
+        check_new(Path(path), overwrite=overwrite)
         cls(Vocab(), dtype=dtype).to_disk(path)
         return cls.open(path, vocab)
 
@@ -143,11 +153,6 @@ class ArboKB(KnowledgeBase):
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
         return self.vectors.fingerprint
-
-    @property
-    def guard(self) -> SharedLock:
-        """Linking takes this lock as a reader, and edits as writers."""
-        return self.storage.guard
 
     @property
     def in_sync(self) -> bool:
@@ -302,7 +307,7 @@ class ArboKB(KnowledgeBase):
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._use(*open_source(folder.find(Path(path))))
+        return self._use(*open_source(find(Path(path))))
 
     def _use(
         self,

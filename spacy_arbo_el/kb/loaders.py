@@ -19,8 +19,9 @@ from ..storage.formats import (
     parsed_options,
 )
 from ..storage.lines import check_exists
+from .database import DATABASE
 from .entity import Entity
-from .folder import DATABASE, LOCK, is_of_spacy, replacing_kb
+from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
 from .importers.jsonl import line_of
 from .knowledge_base import ArboKB

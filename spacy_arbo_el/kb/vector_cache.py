@@ -24,7 +24,7 @@ from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
-from .storage import Storage
+from .folder import Storage
 from .vector_files import (
     CACHE,
     HEADER,

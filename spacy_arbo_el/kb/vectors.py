@@ -16,7 +16,7 @@ from ..base.errors import ArboError, Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
 from .attached_index import AttachedIndex
-from .storage import Storage
+from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, missing_texts
 from .vector_cache import MOST_KEPT, VectorCache, VectorCaches, say_where
 from .vector_files import VectorFolder, VectorKind, check_dtype

@@ -254,8 +254,6 @@ def test_folders_without_a_knowledge_base_are_refused(tmp_path):
     assert "is a file, not the folder" in refused(tmp_path / "file")
     (tmp_path / "kb").mkdir()
     assert "entities.sqlite" in refused(tmp_path / "kb")
-    (tmp_path / "kb" / "entities.jsonl").write_text("{}")
-    assert "format version 1" in refused(tmp_path / "kb")
     with pytest.raises(ValueError, match="the bytes given"):
         ArboKB(Vocab()).from_bytes(b"nonsense")
 

@@ -246,7 +246,7 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
 
 def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
-    reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state
+    reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state_of
     editing = Thread(target=lambda: reader.add(Entity("mine", "mine")))
 
     def while_editing(path):
@@ -256,7 +256,7 @@ def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monk
 
     os.utime(tmp_path / "kb" / "entities.sqlite", ns=(1, 1))
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "state", while_editing)
+        patched.setattr(folder, "state_of", while_editing)
         assert not reader.reload_if_changed()
     editing.join()
     with ArboKB.open(tmp_path / "kb") as writer:
