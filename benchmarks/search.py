@@ -108,7 +108,7 @@ def compare_indexes(options: argparse.Namespace) -> None:
         usable = np.ones(len(rows), dtype=bool)
     else:
         kb = ArboKB.for_reading(options.kb)
-        rows, usable = kb.rows, kb.vectors.owners() >= 0
+        rows, usable = kb.rows, kb.rows.owners >= 0
     searched = np.flatnonzero(usable)
     some = np.linspace(0, len(searched) - 1, min(options.queries, len(searched))).astype(int)
     queries = similarity.prepare(rows.take(searched[some]))
@@ -121,10 +121,11 @@ def compare_indexes(options: argparse.Namespace) -> None:
     print("| index | recall@1 | recall@64 | ms | × exact | build s | MB |")
     print("|---|---:|---:|---:|---:|---:|---:|")
     for one in measure(rows, similarity, queries, builders, usable=usable):
+        size = len(faiss.serialize_index(one.index.index))
         print(
             f"| {one.builder.factory} {one.builder.search} | {one.recall[1]:.4f} "
             f"| {one.recall[64]:.4f} | {one.milliseconds:.3f} | {one.speedup:.1f} "
-            f"| {one.build_seconds:.1f} | {one.index.size() / 1e6:.1f} |",
+            f"| {one.build_seconds:.1f} | {size / 1e6:.1f} |",
             flush=True,
         )
 

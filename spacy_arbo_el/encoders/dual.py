@@ -70,7 +70,9 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Call
 
 
 class DualEncoder:
-    """The ``Encoder`` over two towers.
+    """Encodes mentions and entity texts in one vector space, with two towers.
+
+    Vectors are (n, width) float32, not normalized, and zeros for what a tower cannot read.
 
     model: A thinc model with the refs "mention" and "entity", such as ``build_dual_encoder``
         gives; each ref is a tower (see ``TowerReader``) of any kind.
@@ -99,13 +101,11 @@ class DualEncoder:
         RETURNS: Whether the encoder is ready.
         """
         with self._loading:
-            if not self.is_ready and all(self._is_pretrained(tower) for tower in TOWERS):
+            towers = [self.model.get_ref(tower) for tower in TOWERS]
+            if not self.is_ready and all(tower.attrs.get("pretrained") for tower in towers):
                 self.model.initialize()
                 self.weights_changed()
         return self.is_ready
-
-    def _is_pretrained(self, tower: str) -> bool:
-        return bool(self.model.get_ref(tower).attrs.get("pretrained"))
 
     def require_ready(self, name: str) -> None:
         """Load pretrained towers. Raise an error where the component ``name`` has no weights."""
@@ -114,7 +114,7 @@ class DualEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash the towers' weights and how they read text."""
+        """A hash of the weights and of how towers read. Equal where vectors are comparable."""
         if not self._fingerprint:
             digest = hashlib.blake2b(digest_size=16)
             for tower in TOWERS:
@@ -165,14 +165,14 @@ class DualEncoder:
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """Read mentions with the encoder. See ``Encoder.read_mentions``."""
+        """Mentions in texts, ready to be encoded; see ``TowerReader.read_mentions``."""
         check_offsets(texts, text_of, offsets)
         return self._reader("mention").read_mentions(
             self.model.get_ref("mention"), texts, text_of, offsets
         )
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
-        """Read texts with the encoder. See ``Encoder.read_texts``."""
+        """Texts of entities, ready to be encoded: one span for each text."""
         reader = self._reader("entity")
         tower = self.model.get_ref("entity")
         blocks = range(0, len(texts), TEXT_BLOCK)
@@ -181,11 +181,11 @@ class DualEncoder:
         )
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """See ``Encoder.encode_mentions``. Mentions of equal word pieces run once."""
+        """Encode spans of mentions. Those of equal word pieces run once."""
         return self._predict_distinct("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """See ``Encoder.encode_texts``. Texts of equal word pieces, as in capitals, run once."""
+        """Encode texts of entities. Those of equal word pieces, as in capitals, run once."""
         return self._predict_distinct("entity", inputs)
 
     def _predict_distinct(self, tower: str, inputs: SpanInputs) -> np.ndarray:
@@ -203,11 +203,15 @@ class DualEncoder:
         return all(isinstance(self._reader(tower), PassageTower) for tower in TOWERS)
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
-        """Encode whole texts with a tower. See ``Encoder.encode_passages``."""
+        """Encode whole texts: contexts of mentions, and descriptions of entities.
+
+        tower: "mention" for contexts, "entity" for descriptions.
+        size: The most word pieces of a text that are read, special tokens included.
+        """
         return self._predict(tower, self.read_passages(tower, texts, size))
 
     def read_passages(self, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
-        """Read whole texts with a tower. See ``Encoder.read_passages``."""
+        """Whole texts, ready to be encoded: one span each. As in ``encode_passages``."""
         reader: Any = self._reader(tower)
         return reader.read_passages(self.model.get_ref(tower), texts, size)
 

@@ -23,10 +23,8 @@ from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
-from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
-from .redirects import carried_over, usable
-from .store import DuplicateId
+from .redirects import usable
 
 
 def import_into(
@@ -63,13 +61,8 @@ def import_into(
     reader = _reader(format, options)
     report = ImportReport()
     with kb.transaction():
-        try:
-            entities = watch(reader.read(source, report))
-            report.count = kb.upsert(entities) if replace else kb.add(entities)
-        except DuplicateId as error:
-            if format != "jsonl":
-                raise
-            raise _with_lines(error, source) from None
+        entities = watch(reader.read(source, report))
+        report.count = kb.upsert(entities) if replace else kb.add(entities)
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise ArboError(Errors.E047.format(path=source, skipped=skipped))
@@ -108,13 +101,6 @@ def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
     return reader(**options)
 
 
-def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    lines = [line_of(source, error.id, nth) for nth in (1, 2)]
-    if not all(lines):
-        return error
-    return DuplicateId(error.id, " in {}, lines {} and {}".format(source, *lines))
-
-
 def build(
     path: Path,
     source: Path,
@@ -143,8 +129,10 @@ def build(
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.bulk_loading():
                 report = import_into(kb, source, format, **options)
-            report.merged = carried_over(kb.entities, merged)
-            kb.redirect(report.merged.kept)
+            present = kb.entities.redirects()
+            others = {old: merged[old] for old in merged.keys() - present.keys()}
+            report.merged = kb.redirect(usable(kb.entities, others))
+            report.lost = len(others) - report.merged
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

@@ -1,34 +1,8 @@
 """Ids that lead to entities with another id, such as those that were merged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .store import EntityStore
-
-
-@dataclass(frozen=True)
-class CarriedOver:
-    """Merged ids of a knowledge base that was replaced, in the new one.
-
-    kept: Those that lead to an entity of the new one, with its id.
-    own: How many are ids of the new one's own entities.
-    lost: How many lead to an entity that the new one lacks.
-    """
-
-    kept: Mapping[str, str]
-    own: int = 0
-    lost: int = 0
-
-
-def carried_over(store: EntityStore, redirects: Mapping[str, str]) -> CarriedOver:
-    """Find which redirects of another knowledge base hold in a store.
-
-    An id that the store redirects itself is in none of the counts.
-    """
-    others = {old: redirects[old] for old in redirects.keys() - store.redirects().keys()}
-    kept = usable(store, others)
-    own = int((store.positions_of(list(others)) >= 0).sum())
-    return CarriedOver(kept, own, len(others) - len(kept) - own)
 
 
 def usable(store: EntityStore, redirects: Mapping[str, str]) -> dict[str, str]:

@@ -30,18 +30,6 @@ COLUMNS = "position, id, title, description, aliases, types, frequency, meta, cr
 EntityRow = tuple[Any, ...]
 
 
-class DuplicateId(ArboError):
-    """An id that is taken.
-
-    entity_id: The id.
-    where: Where it occurs, to be added to the message.
-    """
-
-    def __init__(self, entity_id: str, where: str = ""):
-        super().__init__(Errors.E002.format(id=entity_id, where=where))
-        self.id = entity_id
-
-
 class EntityStore:
     """Entities in the order in which they were added, found and edited.
 
@@ -251,7 +239,7 @@ class EntityStore:
     # Edits, each of them in a transaction; they return how many entities or ids were given
 
     def add(self, entities: Iterable[Entity]) -> int:
-        """Add entities. Raises DuplicateId where an id is taken."""
+        """Add entities. ValueError where an id is taken."""
         return self._in_batches(entities, self._add)
 
     def update(self, entities: Iterable[Entity]) -> int:
@@ -261,7 +249,7 @@ class EntityStore:
     def upsert(self, entities: Iterable[Entity]) -> int:
         """Update existing entities and add the others.
 
-        Raises DuplicateId where an id that no entity had occurs twice.
+        ValueError where an id that no entity had occurs twice.
         """
         return self._in_batches(entities, partial(self._upsert, self.positions))
 
@@ -322,7 +310,7 @@ class EntityStore:
         taken = set(self._own(ids))
         for entity_id in ids:
             if entity_id in taken:
-                raise DuplicateId(entity_id)
+                raise ArboError(Errors.E002.format(id=entity_id))
             taken.add(entity_id)
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         for old, new in self.database.rows_among(statement, ids):
@@ -348,7 +336,7 @@ class EntityStore:
         own = self._own([entity.id for entity in batch])
         for entity_id, position in own.items():
             if position >= first_new:
-                raise DuplicateId(entity_id)
+                raise ArboError(Errors.E002.format(id=entity_id))
         self._add([entity for entity in batch if entity.id not in own])
         self._update([entity for entity in batch if entity.id in own])
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -224,9 +224,10 @@ class VectorCache:
                 part = data[at + _BLOCK.size : last]
                 keys.append(np.frombuffer(part, "<i8", count))
                 readable.append(np.frombuffer(part, bool, count, 8 * count))
-                is_valid = rows * stride > self.most_checked or crc == zlib.crc32(
-                    _read_at(file, HEADER + end * stride, count * stride), zlib.crc32(part)
-                )
+                is_valid = True
+                if rows * stride <= self.most_checked:
+                    file.seek(HEADER + end * stride)
+                    is_valid = crc == zlib.crc32(file.read(count * stride), zlib.crc32(part))
                 valid.append(np.full(count, is_valid))
                 at = last
                 end = end + count
@@ -436,11 +437,6 @@ def say_where(folder: VectorFolder) -> None:
     message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
     message += "switches it off where it is empty"
     log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
-
-
-def _read_at(file: BinaryIO, start: int, size: int) -> bytes:
-    file.seek(start)
-    return file.read(size)
 
 
 def _write_at(path: Path, start: int, data: Any) -> None:

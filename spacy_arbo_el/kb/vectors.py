@@ -4,7 +4,7 @@ They are of one encoder at a time, and found by their texts, see ``vector_cache.
 """
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,9 @@ from .verbalizations import Verbalization, verbalization_identity
 Encode = Callable[[list[Text]], np.ndarray]
 
 NAMES = "names"
-# The number of rows read or written at a time where all are.
+# The number of rows written, and prepared, at a time where all are.
 STEP = 65536
+BLOCK = 4096
 # How often texts are encoded into a folder whose files other programs replace meanwhile.
 PASSES = 5
 # A file of so many times as many texts as there are edits is not written again for these.
@@ -69,12 +70,11 @@ class VectorRows:
         if self.places is None:
             return self._vectors[rows]
         places = self.places[rows]
-        vectors = self._vectors[np.maximum(places, 0)] if len(self._vectors) else self._none(rows)
+        if not len(self._vectors):
+            return np.zeros((len(rows), self.width), dtype=self.dtype)
+        vectors = self._vectors[np.maximum(places, 0)]
         vectors[places < 0] = 0
         return vectors
-
-    def _none(self, rows: np.ndarray) -> np.ndarray:
-        return np.zeros((len(rows), self.width), dtype=self.dtype)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The vectors of rows (k,), (k, width) float32."""
@@ -84,19 +84,15 @@ class VectorRows:
             return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 
-    def blocks(self, step: int = STEP) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield all rows in blocks: the number of the first row, and (k, width) float32."""
-        for start in range(0, len(self), step):
-            yield start, self.take(np.arange(start, min(start + step, len(self))))
-
     def array(self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
         """All rows, (n, width) float32.
 
         prepare: Applied to some rows at a time.
         """
         vectors = np.empty((len(self), self.width), dtype=np.float32)
-        for start, block in self.blocks(STEP // 16):
-            vectors[start : start + len(block)] = prepare(block)
+        for start in range(0, len(self), BLOCK):
+            rows = np.arange(start, min(start + BLOCK, len(self)))
+            vectors[rows] = prepare(self.take(rows))
         self._release()
         return vectors
 
@@ -199,10 +195,6 @@ class EntityVectors:
             and self._gives_same(verbalize)
             and self.in_sync
         )
-
-    def owners(self) -> np.ndarray:
-        """The position of each row's entity: (rows,) int64, -1 for none."""
-        return self.rows.owners
 
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
         """All texts, each once. The vectors must be in sync."""

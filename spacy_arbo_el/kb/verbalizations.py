@@ -112,11 +112,6 @@ class Parts:
         check_count("verbalization.limit", self.limit)
         check_count("verbalization.paragraph_limit", self.paragraph_limit)
 
-    @property
-    def is_title_alone(self) -> bool:
-        """Return whether no part is added to titles."""
-        return not (self.description or self.types or self.aliases or self.paragraph)
-
     def __call__(self, entity: Entity) -> list[Text]:
         parts = []
         if self.description:

@@ -26,8 +26,7 @@ Search = Callable[[np.ndarray, int, np.ndarray | None], TopK]
 class EntitySearch:
     """Searches the knowledge base's rows for entities.
 
-    rows: The knowledge base's vectors.
-    owners: (rows,) int64, the entity of each row, -1 for rows that are not searched.
+    rows: The knowledge base's vectors, with the entity of each.
     index: Built over the rows.
     oversampling: Rows that are searched per entity, since an entity may have many.
     """
@@ -35,19 +34,18 @@ class EntitySearch:
     def __init__(
         self,
         rows: VectorRows,
-        owners: np.ndarray,
         index: Index,
         similarity: Similarity,
         oversampling: int = 3,
     ):
         self.rows = rows
-        self.owners = owners
+        self.owners = rows.owners
         self.index = index
         self.similarity = similarity
-        usable = owners >= 0
+        usable = rows.owners >= 0
         self._usable = None if usable.all() else usable
         # Where every entity has one row, one row per entity is enough.
-        most_rows = int(np.bincount(owners[usable]).max(initial=1))
+        most_rows = int(np.bincount(rows.owners[usable]).max(initial=1))
         self.oversampling = min(oversampling, most_rows)
 
     def nearest(

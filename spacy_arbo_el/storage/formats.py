@@ -100,7 +100,7 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
     """
     best = 0.0
     found = ""
-    samples = list(map(_sample, _files(path)))
+    samples = [_sniffed(file, read_start(file, START)) for file in _files(path)]
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
             continue
@@ -121,10 +121,6 @@ def _files(path: Path) -> list[Path]:
         return [path]
     files = sorted((file for file in path.rglob("*") if file.is_file()), reverse=True)
     return list({file.suffix.lower(): file for file in files}.values())
-
-
-def _sample(path: Path) -> tuple[str, bytes]:
-    return _sniffed(path, read_start(path, START))
 
 
 def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:

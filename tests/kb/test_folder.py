@@ -268,7 +268,7 @@ def test_a_folder_without_texts_opens_after_a_change_of_encoder(tmp_path):
         kb.add(Entity("new", "new"))
         assert kb.sync(Names(), encode, "y") == 1
     assert verify(tmp_path / "kb") == []
-    assert (ArboKB.for_reading(tmp_path / "kb").vectors.owners() >= 0).sum() == 1
+    assert (ArboKB.for_reading(tmp_path / "kb").rows.owners >= 0).sum() == 1
 
 
 def test_create_and_to_disk_never_touch_a_folder_of_something_else(tmp_path):

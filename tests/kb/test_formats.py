@@ -77,7 +77,7 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
     source = write("\n".join(lines[:4]), "kb.jsonl")
     assert not build(tmp_path / "kb", source).skipped
     source = write("\n".join(lines), "kb.jsonl")
-    with pytest.raises(ValueError, match="'e0' occurs twice in .*kb.jsonl, lines 1 and 5"):
+    with pytest.raises(ValueError, match="'e0' occurs twice"):
         build(tmp_path / "kb", source, overwrite=True)
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert len(kb) == 4

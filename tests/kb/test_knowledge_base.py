@@ -44,7 +44,7 @@ def texts_of_rows(kb):
     """The texts of all rows that belong to an entity, by row."""
     texts = {}
     for position, entity in kb.entities.items():
-        rows = np.flatnonzero(kb.vectors.owners() == position)
+        rows = np.flatnonzero(kb.rows.owners == position)
         texts.update(zip(rows.tolist(), Names()(entity)))
         assert len(rows) == len(Names()(entity))
     return texts

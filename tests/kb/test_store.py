@@ -144,7 +144,7 @@ def check(kb, oracle):
 
 def check_vectors(kb):
     kb.sync(Names(), encode, "x")
-    owners, vectors = kb.vectors.owners(), kb.rows.array()
+    owners, vectors = kb.rows.owners, kb.rows.array()
     for position, entity in kb.entities.items():
         expected = encode(Names()(entity))
         np.testing.assert_array_equal(vectors[owners == position], expected)
@@ -163,8 +163,8 @@ def test_edits_in_memory(edits):
     check_vectors(kb)
     again = ArboKB(Vocab()).from_bytes(kb.to_bytes())
     check(again, oracle)
-    owned = kb.vectors.owners() >= 0
-    assert np.array_equal(again.vectors.owners(), kb.vectors.owners())
+    owned = kb.rows.owners >= 0
+    assert np.array_equal(again.rows.owners, kb.rows.owners)
     np.testing.assert_array_equal(again.rows.array()[owned], kb.rows.array()[owned])
 
 
@@ -387,7 +387,7 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
         writer.remove([f"e{i}" for i in range(300)])
         writer.sync(Names(), by_number, "y")
         assert reader.reload_if_changed() and reader.sync(Names(), by_number, "y") == 0
-        assert reader.vectors.index is None and (reader.vectors.owners() >= 0).sum() == 300
+        assert reader.vectors.index is None and (reader.rows.owners >= 0).sum() == 300
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         again = ArboKB.for_reading(tmp_path / "kb")
         assert again.sync(Names(), by_number, "x") == 0 and again.vectors.index is None

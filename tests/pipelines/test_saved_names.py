@@ -34,7 +34,7 @@ def odd_nlp(request, tiny_bert):
 def kept(nlp):
     linker = nlp.get_pipe("arbo_linker")
     parts = linker.exemplars, linker.stages.corrections, linker.new_entities
-    return list(linker.kb), linker.kb.vectors.owners().tolist(), [part.to_bytes() for part in parts]
+    return list(linker.kb), linker.kb.rows.owners.tolist(), [part.to_bytes() for part in parts]
 
 
 @given(SOME)

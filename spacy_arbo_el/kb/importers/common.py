@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
-from ..redirects import CarriedOver
 from .fields import ALT_IDS, fields_of, further_ids, values_of
 
 T = TypeVar("T")
@@ -151,7 +150,8 @@ class ImportReport:
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
     places: The first errors of lines that are left out.
-    merged: The merged ids of the knowledge base that this one replaces.
+    merged, lost: How many merged ids of the knowledge base that this one replaces lead to an entity
+        of this one, and how many do not.
     """
 
     def __init__(self) -> None:
@@ -159,7 +159,8 @@ class ImportReport:
         self.skipped: Counter[str] = Counter()
         self.redirects: dict[str, str] = {}
         self.places: list[str] = []
-        self.merged = CarriedOver({})
+        self.merged = 0
+        self.lost = 0
 
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""

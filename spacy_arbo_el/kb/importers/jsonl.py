@@ -7,13 +7,7 @@ from typing import Any
 
 from ...storage.files import replacing
 from ...storage.formats import certainty
-from ...storage.lines import (
-    OnBad,
-    PathLike,
-    line_error,
-    read_records,
-    read_text,
-)
+from ...storage.lines import OnBad, PathLike, line_error, read_records, read_text
 from ..entity import Entity
 from ..redirects import by_entity
 from ..store import EntityStore
@@ -33,8 +27,7 @@ class EntityJsonlReader:
     are read too. Ids in a list "alt_ids" lead to the entity. Other keys go to ``meta``; a warning
     says where names are missing.
 
-    Raises ValueError with file, line and problem at the first invalid line. The error for an id
-    that occurs twice names both lines.
+    Raises ValueError with file, line and problem at the first invalid line.
 
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
     encoding: That of the file.
@@ -107,16 +100,6 @@ def _entities(
             continue
         yield entity
     reader.warn()
-
-
-def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
-    """The line of an id's nth occurrence in JSONL; 0 for none."""
-    reader = RecordReader()
-    for number, record in read_records(path):
-        nth -= reader.read_dict(record)[0].get("id") == entity_id
-        if not nth:
-            return number
-    return 0
 
 
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:

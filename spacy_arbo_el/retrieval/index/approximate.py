@@ -90,10 +90,6 @@ class ApproximateIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def size(self) -> int:
-        """Bytes of the index, as it is saved."""
-        return len(faiss.serialize_index(self.index))
-
     def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
         """Nearest rows of queries among FAISS's candidates. See ``Index``."""
         check_width(queries, self.rows.width)
@@ -101,7 +97,8 @@ class ApproximateIndex:
         k = min(k, len(self))
         wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore), len(self))
         candidates = self._candidates(queries, wanted, allowed)
-        return self._rescored(queries, candidates, k).resized(k)
+        scores = similarities(self.rows, queries, candidates, self.similarity)
+        return best_rows(candidates, scores, k).resized(k)
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
         """(m, c) int64 rows, each once, -1 for none."""
@@ -140,10 +137,6 @@ class ApproximateIndex:
         if allowed is not None:
             rows[(rows >= 0) & ~allowed[rows]] = -1
         return rows
-
-    def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
-        scores = similarities(self.rows, queries, candidates, self.similarity)
-        return best_rows(candidates, scores, k)
 
 
 def parts(index: Any) -> Iterator[Any]:
