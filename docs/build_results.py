@@ -28,8 +28,6 @@ MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
 # What decides the figures: a row is out of date when code of these rooms has changed.
 PACKAGE = ROOT / "spacy_arbo_el"
 ROOMS = ("encoders", "ranking", "retrieval", "training")
-# They decide those of one table alone.
-PARTS = {"rerank": ("ranking/cross_encoder.py", "ranking/pair_inputs.py", "ranking/pair_scorer.py")}
 
 Row = dict[str, Any]
 
@@ -266,18 +264,15 @@ def kept(rows: Sequence[Row]) -> str:
 
 def outdated(rows: Sequence[Row]) -> list[list[str]]:
     """The names of rows that other code measured, and that give no reason to stand."""
-    now = {table: code_of(table) for table in TABLES}
-    return [
-        name_of(row) for row in rows if "kept" not in row and row.get("code") != now[row["table"]]
-    ]
+    now = code_now()
+    return [name_of(row) for row in rows if "kept" not in row and row.get("code") != now]
 
 
-def code_of(table: str) -> str:
-    """A digest of the code that decides a table, without comments and docstrings."""
-    others = {PACKAGE / name for key, names in PARTS.items() if key != table for name in names}
+def code_now() -> str:
+    """A digest of the code that decides the figures, without comments and docstrings."""
     digest = hashlib.sha256()
     for path in sorted(one for room in ROOMS for one in (PACKAGE / room).rglob("*.*")):
-        if "__pycache__" not in path.parts and path not in others:
+        if "__pycache__" not in path.parts:
             content = path.read_bytes()
             digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
             digest.update(statements(content) if path.suffix == ".py" else content)
@@ -370,7 +365,7 @@ def main() -> None:
     if args.action == "add":
         names = dict(one.rsplit("=", 1) for one in args.names)
         place = {key: getattr(args, key) for key in ("table", "data", "command")}
-        place.update(commit=args.commit or head(), code=code_of(args.table))
+        place.update(commit=args.commit or head(), code=code_now())
         rows = add(rows, rows_of(args.metrics, place, names))
         srsly.write_jsonl(ROWS, rows)
     PAGE.write_text(page(rows), encoding="utf8")

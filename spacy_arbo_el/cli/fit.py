@@ -146,7 +146,7 @@ def _fit(
             return train_copy(nlp, some, SHARES, watch)
 
         compared = train if is_trained else None
-        chosen = choose_way(linker, docs, way, by, folds, msg.info, compared)
+        chosen = choose_way(linker, docs, way, by, folds, compared)
         if chosen.comparison is not None:
             _print_ways(chosen.comparison, linker, docs, path)
         if output is None:

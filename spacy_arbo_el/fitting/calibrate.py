@@ -147,7 +147,7 @@ def fit_in_parts(
     *,
     stages: LinkingStages | None = None,
     from_scratch: bool = True,
-    done: Callable[[str], None] = lambda step: None,
+    done: Callable[[], Any] = lambda: None,
 ) -> tuple[Fitted, list[Fitted]]:
     """Fit on documents, and without each part of them. The linker is unchanged.
 
@@ -157,7 +157,7 @@ def fit_in_parts(
     folds: The number of parts, which are those of ``divided``.
     stages: As in ``fit_calibration``.
     from_scratch: As in ``fit_calibration``.
-    done: Called with "search" and "fit" when these are over.
+    done: Called after the search, and after the fit.
     RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
     """
     stages = stages or linker.keeping_stages()
@@ -168,7 +168,7 @@ def fit_in_parts(
     with stages.datastore.reading():
         log.info("Searching for the mentions of %d annotated documents", len(numbers))
         found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
-        done("search")
+        done()
         if found is None:
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds
@@ -182,7 +182,7 @@ def fit_in_parts(
             _fit_edges(replace(_with_evidence(stages, part), reranker=reranker), part)
             for part, reranker in zip(parts, rerankers)
         ]
-        done("fit")
+        done()
         return fits[0], fits[1:]
 
 

@@ -1,6 +1,6 @@
 """``linker.fit`` and ``arbo fit``: documents used in the way that is best on documents held out."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import NamedTuple
@@ -8,7 +8,6 @@ from typing import NamedTuple
 from rich.console import Console
 from spacy.tokens import Doc
 
-from ..base.log import log
 from ..linker import ArboLinker
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import HeldOutFit, fit_held_out
@@ -66,16 +65,15 @@ def choose_way(
     way: str | None,
     by: str,
     folds: int,
-    say: Callable[[str], None],
     train: Train | None = None,
 ) -> ChosenWay:
     """The way that was given, or that which is best on documents held out.
 
     docs: Documents with annotated mentions, see ``check_documents``.
-    say, train: As in ``compare_ways``.
+    train: As in ``compare_ways``.
     """
     if not way:
-        comparison = compare_ways(linker, docs, by=by, folds=folds, train=train, say=say)
+        comparison = compare_ways(linker, docs, by=by, folds=folds, train=train)
         name = comparison.best.name
         return ChosenWay(name, comparison.fits.get(name), comparison)
     if way not in (CALIBRATED, BOTH):
@@ -98,6 +96,6 @@ def fit_linker(
     if way is not None:
         check_way(way, is_trained=False)
     annotated = check_documents(linker, list(docs), by)
-    chosen = choose_way(linker, annotated, way, by, folds, log.info)
+    chosen = choose_way(linker, annotated, way, by, folds)
     use_way(linker, annotated, chosen.name, chosen.fit)
     return FitResult(chosen.name, chosen.comparison)

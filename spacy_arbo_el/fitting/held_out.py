@@ -1,7 +1,7 @@
 """A fit on documents, and one without each part of them, so that each part can be scored."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -49,7 +49,7 @@ def fit_held_out(
     folds: int,
     score: str,
     stages: LinkingStages | None = None,
-    done: Callable[[str], None] = lambda step: None,
+    done: Callable[[], Any] = lambda: None,
     *,
     from_scratch: bool = False,
     thresholds: np.ndarray = THRESHOLDS,
@@ -63,7 +63,7 @@ def fit_held_out(
     folds: The number of parts; fewer where there are fewer documents.
     score: What the threshold is chosen by, one of ``LINKING_SCORES``; "" for the present one.
     stages: As in ``fit_calibration``.
-    done: Called with "search", "fit", and "link" for each part, when these are over.
+    done: Called after the search, the fit, and the links of each part.
     from_scratch: As in ``fit_calibration``.
     thresholds: Those that are tried.
     """
@@ -81,7 +81,7 @@ def fit_held_out(
     sweeps = []
     for (_, part), one in zip(divided(docs, folds), without):
         sweeps.append(sweep_linking(linker, part, thresholds, one.within(stages)))
-        done("link")
+        done()
     rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
     chosen = [_threshold(some, score, linker.threshold) for some in rest]
     whole = Fit(fitted, _threshold(sweeps, score, linker.threshold))

@@ -10,7 +10,6 @@ from spacy.tokens import Doc, Span
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
-from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
 from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
@@ -178,33 +177,31 @@ def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> list[Span]:
 class DiscoverySweep(NamedTuple):
     """New entities at many thresholds.
 
-    discovery: How mentions are grouped.
     curve: From similarity to the probability that two mentions are the same new entity.
     rows: For each threshold "threshold", "ari", "b3_f" and "mentions", the number of mentions
         grouped.
     """
 
-    discovery: Discovery
     curve: Curve
     rows: list[SweepRow]
 
 
 def sweep_discovery(
-    discovery: Discovery,
+    linker: ArboLinker,
     sweep: ThresholdSweep,
     linking_row: int,
-    linker: ArboLinker,
     thresholds: np.ndarray = THRESHOLDS[1:],
 ) -> DiscoverySweep:
     """Group mentions at many thresholds.
 
-    discovery: How mentions are grouped.
+    linker: Groups them. Its curve is taken where none can be fitted.
     sweep: The mentions.
     linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
         if there are few of these.
-    linker: Gives the similarity of vectors, and the curve if none can be fitted.
     thresholds: The probabilities to try.
     """
+    discovery = linker.discovery
+    assert discovery is not None
     annotated = np.array([label is not None for label in sweep.labels])
     chosen = np.flatnonzero(annotated & ~sweep.linked[linking_row])
     if len(chosen) < MIN_UNLINKED:
@@ -228,7 +225,7 @@ def sweep_discovery(
         }
         for threshold, labels in zip(thresholds, groups)
     ]
-    return DiscoverySweep(discovery, curve, rows)
+    return DiscoverySweep(curve, rows)
 
 
 def best_row(rows: Sequence[SweepRow], score: str) -> int:

@@ -10,7 +10,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpora.table import csv_text
-from ..discovery.grouping import Discovery
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
 from ..linker import ArboLinker, find_linker, name_of_linker
@@ -56,14 +55,14 @@ class TuningResult(NamedTuple):
         """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
         if self.discovery is not None:
-            text += f", discovery.threshold = {self.tuned_discovery().threshold:g}"
+            text += f", discovery.threshold = {self.discovery_threshold:g}"
         return text
 
-    def tuned_discovery(self) -> Discovery:
-        """The discovery with its best settings."""
+    @property
+    def discovery_threshold(self) -> float:
+        """The best threshold for new entities. There must be scores of discovery."""
         assert self.discovery is not None
-        threshold = self.discovery.rows[self.best_discovery]["threshold"]
-        return replace(self.discovery.discovery, threshold=threshold)
+        return self.discovery.rows[self.best_discovery]["threshold"]
 
 
 def tune(
@@ -98,7 +97,7 @@ def tune(
     best = cautious_row([linking], score if cost is None else cost, linker.threshold)
     if linker.discovery is None:
         return TuningResult(linking.rows, best, None, 0, fitted)
-    sweep = sweep_discovery(linker.discovery, linking, best, linker)
+    sweep = sweep_discovery(linker, linking, best)
     return TuningResult(linking.rows, best, sweep, best_row(sweep.rows, "ari"), fitted)
 
 
@@ -109,9 +108,9 @@ def store(nlp: Language, result: TuningResult) -> None:
     linker.threshold = config["threshold"] = result.threshold
     if result.fitted is not None:
         result.fitted.install(linker)
-    if result.discovery is not None:
+    if result.discovery is not None and linker.discovery is not None:
         curve = result.discovery.curve
-        linker.discovery = result.tuned_discovery()
+        linker.discovery = replace(linker.discovery, threshold=result.discovery_threshold)
         linker.calibration = replace(linker.calibration, same_new_entity=curve)
         config["discovery"] = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
     config["calibration"] = linker.calibration.to_config()

@@ -13,6 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..base.errors import ArboError, Errors
+from ..base.log import progress
 from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
 from ..evaluation.reliability import reliability_of_links
@@ -26,7 +27,6 @@ from ..linking.thresholds import shown_threshold
 from .calibrate import annotated_docs, divided
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import FOLDS, Fit, HeldOutFit, fit_held_out
-from .steps import Steps
 from .thresholds import CRITERIA, scores_of_links
 
 UNCHANGED = "unchanged"
@@ -40,12 +40,6 @@ WAYS = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
 CALIBRATED_SHARE = 4
 # A training says so often how far it is.
 SHARES = 20
-# Times of a step beside that of the search, measured with 787 mentions of 100 documents.
-SEARCH = 1.0
-FIT = 8.0
-FIT_BESIDE = 16.0
-LINK = 1.0
-TRAIN = 4.0
 # What ways are chosen by, to read.
 SHOWN = {"accuracy": "accuracy", "f1": "F1"}
 
@@ -177,7 +171,6 @@ def compare_ways(
     by: str = "accuracy",
     folds: int = FOLDS,
     train: Train | None = None,
-    say: Callable[[str], None] = lambda line: None,
 ) -> FitComparison:
     """Link each part of documents after using the others in each way. The linker is unchanged.
 
@@ -188,26 +181,26 @@ def compare_ways(
     by: What ways and thresholds are chosen by, one of ``CRITERIA``.
     folds: The number of parts; fewer where there are fewer documents.
     train: Trains a copy of the pipeline, if that is compared too: once for each part.
-    say: Takes lines on the present step, and on how long the rest takes.
     """
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
-    steps = Steps(_planned(folds, train is not None), say)
     found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
-    with keeping(linker), restored(linker, docs):
-        fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, steps.done)
+    bar = progress(2 * folds + 3, "Comparing ways", "step")
+    with bar, keeping(linker), restored(linker, docs):
+        fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
         beside = fit_beside_exemplars(linker, docs, fit)
-        steps.done("fit beside exemplars")
+        bar.update()
         for (others, part), *fits in zip(divided(docs, folds), fit.without, beside.without):
             with restored(linker, docs):
                 for name, outcomes in _linked_in_ways(linker, others, part, *fits).items():
                     found[name] += outcomes
-            steps.done("link")
+            bar.update()
     if train is not None:
-        for others, part in divided(docs, folds):
-            nlp = trained_on(others, by, lambda some: train(some, lambda: steps.done("train")))
-            trained = find_linker(nlp)
-            found[TRAINED] += _held_out(trained, trained.stages, part, trained.threshold)
+        with progress(folds * SHARES, "Training", "step") as bar:
+            for others, part in divided(docs, folds):
+                nlp = trained_on(others, by, lambda some: train(some, bar.update))
+                trained = find_linker(nlp)
+                found[TRAINED] += _held_out(trained, trained.stages, part, trained.threshold)
     fitted = fit.whole.threshold
     kept = linker.threshold
     thresholds = {UNCHANGED: kept, CALIBRATED: fitted, EXEMPLARS: kept, BOTH: fitted}
@@ -231,16 +224,6 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
     if len(docs) < 2:
         raise ArboError(Errors.E837.format(count=len(docs)))
     return docs
-
-
-def _planned(folds: int, is_trained: bool) -> Mapping[str, tuple[int, float]]:
-    planned = {
-        "search": (1, SEARCH),
-        "fit": (1, FIT),
-        "fit beside exemplars": (1, FIT_BESIDE),
-        "link": (2 * folds, LINK),
-    }
-    return {**planned, "train": (folds * SHARES, TRAIN)} if is_trained else planned
 
 
 def _linked_in_ways(

@@ -89,7 +89,7 @@ def test_discovery_sweep_equals_grouping_at_each_threshold(nlp):
     linking = sweep_linking(linker, with_removed_as_nil(docs, linker.kb), np.array([0.0, 0.5]))
     thresholds = np.array([0.2, 0.5, 0.8])
     discovery = linker.discovery
-    sweep = sweep_discovery(discovery, linking, 1, linker, thresholds)
+    sweep = sweep_discovery(linker, linking, 1, thresholds)
     annotated = [i for i, label in enumerate(linking.labels) if label is not None]
     assert sweep.rows[0]["mentions"] == len(annotated), "few are unlinked: all are grouped"
     calibration = replace(linker.calibration, same_new_entity=sweep.curve)
@@ -201,7 +201,8 @@ def test_tuned_settings_are_stored_and_saved(nlp, tmp_path):
     again.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert loaded.threshold == result.threshold and len(loaded.kb) == len(ENTITIES)
-    assert loaded.discovery == result.tuned_discovery() == again.get_pipe("arbo_linker").discovery
+    assert loaded.discovery == again.get_pipe("arbo_linker").discovery
+    assert loaded.discovery.threshold == result.discovery_threshold
     assert loaded.calibration.same_new_entity == pytest.approx(result.discovery.curve)
     lines = as_csv(result.linking).splitlines()
     assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p") and len(lines) > 90

@@ -78,8 +78,8 @@ def weights(folder):
 
 
 def scores_of(log):
-    """Losses and scores of the progress lines, without the times."""
-    return [line.split()[:8] for line in log.splitlines() if line.strip()[:1].isdigit()]
+    """Losses and scores of the lines."""
+    return [line.split() for line in log.splitlines() if line.strip()[:1].isdigit()]
 
 
 @pytest.fixture(scope="module")

@@ -96,8 +96,8 @@ def settings_of(kind, overrides):
 
 
 def rows_of(log):
-    """The step and the scores of the progress lines."""
-    rows = [line.split()[:8] for line in log.splitlines() if line.strip()[:1].isdigit()]
+    """The step and the scores of the lines."""
+    rows = [line.split() for line in log.splitlines() if line.strip()[:1].isdigit()]
     return [[row[1], *row[3:]] for row in rows]
 
 
