@@ -10,7 +10,7 @@ from ..encoders.protocol import Text
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000
-ONCE = "A folder of a knowledge base keeps the vectors, so that this is done once"
+TITLE = "Encoding names (once, where a folder of the knowledge base keeps their vectors)"
 # Texts per step of the progress bar.
 TEXTS_PER_STEP = 512
 
@@ -21,7 +21,7 @@ def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
         return encode_batch(encoder, texts)
     batches = text_batches(texts)
     parts = []
-    with progress(len(texts), "Encoding the knowledge base", "text", ONCE) as bar:
+    with progress(len(texts), TITLE, "text") as bar:
         for rows in batches:
             parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
             bar.update(len(rows))
