@@ -193,9 +193,7 @@ def assemble(
 def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
     """Raise ValueError for a mention outside of its text.
 
-    texts: The documents.
-    text_of: (n,) int64, which text each mention is in.
-    offsets: (n, 2) int64 start and end character there, end exclusive.
+    texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     """
     lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
     start, end = offsets.reshape(-1, 2).T
@@ -248,10 +246,7 @@ class KeptResults:
         self._rows: dict[tuple[Hashable, Hashable], np.ndarray] = {}
 
     def of(
-        self,
-        kind: Hashable,
-        keys: Sequence[Hashable],
-        compute: Callable[[list[int]], np.ndarray],
+        self, kind: Hashable, keys: Sequence[Hashable], compute: Callable[[list[int]], np.ndarray]
     ) -> np.ndarray:
         """Return the results for keys, (n, ...), and compute those that are new.
 

@@ -149,11 +149,7 @@ def _read_tokenizer(
             Path(folder, name).write_bytes(data)
         try:
             return AutoTokenizer.from_pretrained(
-                folder,
-                config=config,
-                use_fast=True,
-                trust_remote_code=False,
-                local_files_only=True,
+                folder, config=config, use_fast=True, trust_remote_code=False, local_files_only=True
             )
         except Exception as error:  # so many kinds of tokenizers, so many errors
             raise ArboError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None

@@ -116,9 +116,7 @@ def mention_windows(
 
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a window, special tokens included.
-    texts: The documents.
-    text_of: (n,) int64, which text each mention is in.
-    offsets: (n, 2) int64 start and end character there, end exclusive.
+    texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     RETURNS: n passages with one span each.
 
     Raises ValueError for a mention that lies outside of its text.

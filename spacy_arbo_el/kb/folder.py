@@ -20,17 +20,8 @@ from filelock import FileLock
 
 from ..base.errors import ArboError, Errors, code_of
 from ..storage.files import is_temporary, remove_abandoned, unpack_arrays
-from ..storage.folders import (
-    LOCK,
-    FolderKind,
-    acquire,
-    check_replaceable,
-    link,
-    replacing_folder,
-)
-from ..storage.folders import (
-    restore as restore_folder,
-)
+from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, link, replacing_folder
+from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
 from ..storage.locks import SharedLock
 from .database import DATABASE, FORMAT, VERSION, Database, check_database

@@ -85,10 +85,7 @@ class VectorCache:
     """
 
     def __init__(
-        self,
-        about: VectorKind,
-        folder: VectorFolder | None = None,
-        most_checked: int = CHECKED,
+        self, about: VectorKind, folder: VectorFolder | None = None, most_checked: int = CHECKED
     ):
         self.about = about
         self.folder = folder

@@ -32,11 +32,7 @@ class EntitySearch:
     """
 
     def __init__(
-        self,
-        rows: VectorRows,
-        index: Index,
-        similarity: Similarity,
-        oversampling: int = 3,
+        self, rows: VectorRows, index: Index, similarity: Similarity, oversampling: int = 3
     ):
         self.rows = rows
         self.owners = rows.owners

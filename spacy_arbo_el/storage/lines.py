@@ -10,12 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import (
-    Any,
-    BinaryIO,
-    NamedTuple,
-    cast,
-)
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from ..base.errors import ArboError, Errors
 
@@ -200,10 +195,7 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def read_records(
-    path: PathLike,
-    bad: OnBad = throw,
-    lines: Lines = WHOLE,
-    encoding: str = "utf8",
+    path: PathLike, bad: OnBad = throw, lines: Lines = WHOLE, encoding: str = "utf8"
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield line numbers and JSON objects, skipping empty lines. Numbers begin at 1.
 

@@ -6,13 +6,7 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el.encoders.inputs import SpanInputs, assemble, length_batches
 
-from .strategies import (
-    passages_of,
-    passages_of_ids,
-    span_inputs,
-    spans_of,
-    windows_of,
-)
+from .strategies import passages_of, passages_of_ids, span_inputs, spans_of, windows_of
 
 FIELDS = ("ids", "offsets", "passage", "first", "last", "marker")
 

@@ -214,8 +214,7 @@ def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
 
 
 @pytest.mark.parametrize(
-    "precision, bfloat16, amx, int8, predicting, training",
-    cases("precisions"),
+    "precision, bfloat16, amx, int8, predicting, training", cases("precisions")
 )
 def test_precision_by_what_the_machine_has(
     monkeypatch, precision, bfloat16, amx, int8, predicting, training

@@ -11,10 +11,7 @@ from spacy.vocab import Vocab
 from spacy_arbo_el.contrib.formats.skos import SkosReader
 from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import (
-    SpacyKBReader,
-    TableReader,
-)
+from spacy_arbo_el.kb.importers import SpacyKBReader, TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 from spacy_arbo_el.kb.verification import verify

@@ -11,13 +11,7 @@ from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
-from .common import (
-    ImportReport,
-    Record,
-    RecordReader,
-    at_line,
-    entity_of,
-)
+from .common import ImportReport, Record, RecordReader, at_line, entity_of
 from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
 # What separates columns, where the name of the file does not say it: the most frequent one.

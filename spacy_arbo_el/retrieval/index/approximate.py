@@ -22,16 +22,7 @@ from ...base.errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
-from .exact import (
-    COSINE,
-    DISTANCE,
-    INNER,
-    FlatIndex,
-    best_rows,
-    check_width,
-    faiss,
-    score_pairs,
-)
+from .exact import COSINE, DISTANCE, INNER, FlatIndex, best_rows, check_width, faiss, score_pairs
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192

@@ -89,13 +89,20 @@ class FlatIndex:
             return TopK.empty(len(queries), max(k, 0))
         check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
+        if self._on_device is None:
+            self._on_device = torch.from_numpy(self.vectors).to(default_device())
+        metric = self.similarity.metric
+        forbid = None if allowed is None else forbid_mask(~allowed)
         found = TopK.empty(len(queries), k)
         rounding = self.similarity.rounding(queries, self._largest_norm)
         open_queries = np.arange(len(queries))
         wide = min(k + MARGIN, len(self))
         while len(open_queries):
             part = queries[open_queries]
-            best, last = self._search(part, wide, k, allowed)
+            # Those of matrix products, whose rounding depends on the other queries.
+            candidates = nearest(part, self._on_device, wide, metric, forbid)
+            last = np.where(candidates.valid[:, -1], candidates.scores[:, -1], -np.inf)
+            best = rescore(candidates, part, self.vectors, metric == "ip", k)
             found.ids[open_queries] = best.ids
             found.scores[open_queries] = best.scores
             # Any other row is less similar than the last candidate, but for rounding.
@@ -103,27 +110,6 @@ class FlatIndex:
             open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
             wide = min(4 * wide, len(self), MAX_WIDE)
         return found
-
-    def _search(
-        self, queries: np.ndarray, wide: int, k: int, allowed: np.ndarray | None
-    ) -> tuple[TopK, np.ndarray]:
-        """The k nearest of ``wide`` candidates. The similarity of the last candidate is returned
-        too.
-
-        The similarities of candidates come from matrix products, whose rounding depends on the
-        other queries.
-        """
-        wide_nearest = self._candidates(queries, wide, allowed)
-        last = np.where(wide_nearest.valid[:, -1], wide_nearest.scores[:, -1], -np.inf)
-        inner = self.similarity.metric == "ip"
-        return rescore(wide_nearest, queries, self.vectors, inner, k), last
-
-    def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> TopK:
-        metric = self.similarity.metric
-        if self._on_device is None:
-            self._on_device = torch.from_numpy(self.vectors).to(default_device())
-        forbid = None if allowed is None else forbid_mask(~allowed)
-        return nearest(queries, self._on_device, k, metric, forbid)
 
 
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
@@ -151,11 +137,7 @@ class Flat:
 
 
 def nearest(
-    queries: np.ndarray,
-    vectors: Any,
-    k: int,
-    metric: str,
-    forbid: Forbid | None = None,
+    queries: np.ndarray, vectors: Any, k: int, metric: str, forbid: Forbid | None = None
 ) -> TopK:
     """The k nearest rows of queries, without forbidden ones.
 
