@@ -7,10 +7,7 @@ from .errors import Errors
 
 
 class OnFirstUse:
-    """A package that is imported on first use.
-
-    name: Its name.
-    """
+    """A package that is imported on first use."""
 
     def __init__(self, name: str):
         self._name = name

@@ -12,14 +12,7 @@ SECONDS = 30.0
 
 
 def progress(total: int, title: str, unit: str) -> tqdm:
-    """A bar of progress on standard error. In a file or a pipe, it is written twice a minute.
-
-    Nothing where the logger is silent.
-
-    total: How many steps there are.
-    title: The task.
-    unit: The unit of a step.
-    """
+    """A bar of steps on standard error; in files twice a minute, and none for a silent logger."""
     is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
     seconds = 0.0 if is_watched else SECONDS
     return tqdm(

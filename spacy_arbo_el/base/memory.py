@@ -22,20 +22,13 @@ _CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "8
 
 
 def bound_caches() -> None:
-    """Limit compiler caches, unless the environment sets them.
-
-    It has an effect in a process that has not run a transformer yet.
-    """
+    """Limit compiler caches, unless the environment does, before a transformer runs."""
     for name, capacity in _CAPACITIES.items():
         os.environ.setdefault(name, capacity)
 
 
 def release_memory() -> None:
-    """Return free memory to the system, where possible.
-
-    glibc keeps what was freed. Encoding, training and evaluation free blocks of different sizes,
-    so that each would find little use for what the others leave.
-    """
+    """Return free memory to the system, where possible: glibc keeps it for blocks of its size."""
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
@@ -85,11 +78,7 @@ def resident_megabytes() -> int:
 
 
 def peak_megabytes() -> int:
-    """Peak resident memory of this process in MB. 0 where the system does not say.
-
-    ``ru_maxrss`` of ``getrusage`` is another number: it begins with the memory of the process that
-    started this one.
-    """
+    """Peak resident memory in MB, unlike ``ru_maxrss`` without that of the starting process."""
     return _status_megabytes("VmHWM")
 
 

@@ -95,10 +95,9 @@ class DualEncoder:
         return sized and all(_has_weights(node) for node in self.model.walk())
 
     def load(self) -> bool:
-        """Load the towers' pretrained weights, unless done before.
+        """Load the towers' pretrained weights, unless done before. RETURNS: Whether it is ready.
 
         Towers that begin with random weights stay without: they must be trained first.
-        RETURNS: Whether the encoder is ready.
         """
         with self._loading:
             towers = [self.model.get_ref(tower) for tower in TOWERS]
@@ -147,10 +146,7 @@ class DualEncoder:
         return self._fingerprints[tower.id]
 
     def weights_changed(self, *, trained: bool = False) -> None:
-        """Must be called whenever weights have changed.
-
-        trained: Whether they are in training, so that they will change again.
-        """
+        """Note that weights have changed. trained: Whether they are in training."""
         self._fingerprint = ""
         self._fingerprints = {}
         self.is_trained = trained
@@ -267,10 +263,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_thread_after_fork() -> None:
-    """Compute with one thread in a forked process. Do nothing in the process that loaded us.
+    """Compute with one thread in a forked process, where OpenMP's threads do not survive.
 
-    OpenMP's threads do not survive a fork, and a child that asks for them waits for ever. One
-    thread for each worker also keeps workers from competing for the cores.
+    A child that asks for them waits for ever, and more threads would compete for the cores.
     """
     global _home
     if os.getpid() == _home:

@@ -26,10 +26,8 @@ def load_pretrained(
 ) -> tuple[PreTrainedTokenizerBase, torch.nn.Module]:
     """A tokenizer and a transformer, with the marker tokens added.
 
-    A new marker starts as the mean of all word-piece vectors: close to what the transformer has
-    seen, and the same on every machine.
+    A new marker starts as the mean of all word-piece vectors, the same on every machine.
 
-    name: A Hugging Face name, a folder, or ``BUNDLED``.
     attention: The implementation of attention, such as "eager"; None for the architecture's own.
     """
     source = resolve_name(name)
@@ -66,9 +64,6 @@ def _model_class(config: PretrainedConfig) -> Any:
 
 
 def release_weights(weights: torch.Tensor) -> None:
-    """Return weights that are not read any more to the file that they were mapped from.
-
-    Those that are on a GPU, or that were changed since, stay.
-    """
+    """Return unread and unchanged weights on a CPU to the file that they were mapped from."""
     if weights.device.type == "cpu":
         release_mapped(weights.data_ptr(), weights.nbytes)

@@ -57,11 +57,7 @@ def dump_transformer(
     scales: Scales | None = None,
     earlier: Scales | None = None,
 ) -> bytes:
-    """All as bytes.
-
-    scales: Of 8-bit layers, if they are known.
-    earlier: Those before training, where the present ones are not known.
-    """
+    """All as bytes. scales, earlier: As in ``EncoderShim.set_transformer``."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = {
@@ -86,11 +82,9 @@ def dump_transformer(
 def load_transformer(
     message: Mapping[str, Any], attention: str | None
 ) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None, Scales | None]:
-    """Unpack the result of ``dump_transformer``: what it was given.
+    """Unpack what ``dump_transformer`` was given. ValueError where it is anything else.
 
-    Raises ValueError where it is anything else.
-
-    attention: The implementation of attention, such as "eager"; None for the architecture's own.
+    attention: As in ``load_pretrained``.
     """
     config = _read_config(message["config"])
     try:

@@ -262,10 +262,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def has_fast_int8(device: torch.device) -> bool:
-    """True where 8-bit layers are fast.
-
-    That is on CPUs with AVX2, with a torch that has the operation.
-    """
+    """True on CPUs with AVX2, with a torch that has 8-bit layers."""
     supported = _cpu_has("avx2") and torch.backends.mkldnn.is_available()
     return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
@@ -293,10 +290,7 @@ def precision_kind(
 
 
 def depends_on_batch(device: torch.device) -> bool:
-    """Return whether bfloat16 makes vectors depend on their batch.
-
-    That is so on CPUs with AMX: the kernel that oneDNN chooses depends on the number of rows.
-    """
+    """True on CPUs with AMX, where oneDNN's bfloat16 depends on the number of rows."""
     return device.type == "cpu" and _cpu_has("amx_tile")
 
 

@@ -54,10 +54,7 @@ class WindowReader:
 
     @property
     def text_identity(self) -> str:
-        """Identify all that the vector of an entity's text depends on.
-
-        The window of mentions does not count.
-        """
+        """All that the vector of an entity's text depends on; not the window of mentions."""
         return f"texts of {self.text_size or self.size} word pieces"
 
     def read_mentions(
@@ -90,10 +87,7 @@ def within_limit(model: Model, size: int) -> int:
 
 
 def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
-    """The tokenizer of a tower. Raise ValueError where the tower can't read so many word pieces.
-
-    size: The most word pieces that will be read at a time.
-    """
+    """The tokenizer of a tower. ValueError where it can't read so many word pieces."""
     shim = loaded_shim(model)
     if 0 < shim.position_limit < size:
         name = model.attrs["name"]
@@ -147,9 +141,8 @@ def mention_windows(
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide a window's context evenly between both sides, where possible.
+    """Divide a window's context evenly between both sides (n,), where possible.
 
-    left, right: (n,) int64, the word pieces on each side.
     spare: (n,) int64, how many are kept at most.
     """
     kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))

@@ -34,11 +34,7 @@ PARTS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class _InParts:
-    """Joined tokenizer output of a text read in parts.
-
-    ids: The word pieces.
-    offsets: The first character of each, and the one after its last.
-    """
+    """Joined output of a tokenizer: word pieces, and the first character and the end of each."""
 
     ids: list[int] = field(default_factory=list)
     offsets: list[tuple[int, int]] = field(default_factory=list)
@@ -167,10 +163,7 @@ class WordPieceTokenizer:
         ]
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
-        """Read a text in parts, cut at hidden mentions. Unknown words are cut out too.
-
-        borders: Characters that mentions begin and end with.
-        """
+        """Read a text in parts, cut at borders of mentions, and of symbols in unknown words."""
         whole = self._backend.encode(text, add_special_tokens=False)
         offsets = whole.offsets
         cuts = {border for border in borders if _is_inside(border, text, offsets)}

@@ -186,10 +186,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Several statements, all or none.
-
-        Within another transaction it is a part of it, which may fail without the rest.
-        """
+        """Several statements, all or none. Within another one, a part that may fail alone."""
         with self.lock:
             name = f"part{self._depth}"
             begin, commit, undo = (
@@ -226,10 +223,7 @@ class Database:
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
-        """Write without waiting for the disk, and index names at the end.
-
-        Only for a new file that is closed afterwards, since a kill may damage it.
-        """
+        """Write without waiting, and index names at the end. A kill may damage the new file."""
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
         self.rows("DROP INDEX name_folded")
@@ -258,10 +252,7 @@ class Database:
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
     def copy(self, path: Path | None = None) -> "Database":
-        """A copy in a new file; without a path, in memory.
-
-        One without a path that would be large is in a temporary file.
-        """
+        """A copy in a new file; without a path in memory, or in a temporary file if large."""
         is_private = path is None
         if is_private and self.is_large:
             path = Path(tempfile.mkdtemp()) / DATABASE

@@ -129,10 +129,7 @@ class Entity:
         return f", … and {rest} more" if rest > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
-        """Merge another entity's names, types, frequency and ``meta`` into this.
-
-        Its own title, description and values of ``meta`` take precedence.
-        """
+        """Merge another entity into this, whose own title, description and ``meta`` count first."""
         names = list(dict.fromkeys([*self.names, *other.names]))
         meta = {**other.meta, **self.meta}
         if names:

@@ -63,12 +63,7 @@ def is_derived(path: Path) -> bool:
 
 @contextmanager
 def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """A folder to write a knowledge base to; see ``replacing_folder``.
-
-    ValueError where another program is editing the one that is there.
-
-    overwrite: Whether a knowledge base may be replaced. Otherwise ValueError where there is one.
-    """
+    """A folder to write a knowledge base to, see ``replacing_folder``. Nobody may be editing it."""
     check_new(path, overwrite=overwrite)
     held = lock(path) if (path / DATABASE).is_file() else None
     try:
@@ -81,20 +76,14 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def carry_over(path: Path, folder: Path) -> None:
-    """Move the vectors in a folder to the one that replaces it.
-
-    Texts may be the same.
-    """
+    """Move the vectors in a folder to the one that replaces it: texts may be the same."""
     for file in path.glob("vectors-*"):
         if not (folder / file.name).exists():
             link(file, folder / file.name)
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
-    """Raise ValueError if a folder cannot hold a new KB.
-
-    overwrite: Whether a knowledge base that is there may be replaced.
-    """
+    """Raise ValueError if a folder cannot hold a new knowledge base."""
     restore_folder(path)
     target = check_replaceable(path, KB_FOLDER)
     if not overwrite and target.is_dir() and any(target.iterdir()):
@@ -102,10 +91,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
 
 
 def find(path: Path) -> Path:
-    """Absolute path of a folder. A replacement that was killed is undone first.
-
-    FileNotFoundError where it does not exist, ValueError where it is a file.
-    """
+    """Absolute path of a folder, brought back where a kill moved it. Errors for no folder."""
     path = path.absolute()
     restore_folder(path)
     check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
@@ -220,10 +206,7 @@ def open_source(path: Path, lock: FileLock | None = None) -> tuple[Database, Sou
 
 
 def _stamp_of(path: Path) -> tuple[int, ...] | None:
-    """A value that changes with each write; None for unknown. It is read from no file.
-
-    It is unknown where the file was written at this moment, since the clock of files is coarse.
-    """
+    """A value that changes with each write; None if it was written at this very moment."""
     try:
         status = (path / DATABASE).stat()
     except OSError:
@@ -251,10 +234,7 @@ def _identity(database: Database) -> tuple[str, int]:
 
 
 def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
-    """Load the result of ``ArboKB.to_bytes``. ValueError where it is damaged.
-
-    RETURNS: The database, and the vectors for ``EntityVectors.from_dict``.
-    """
+    """Database and vectors of ``ArboKB.to_bytes``. ValueError where they are damaged."""
     where = "the bytes given"
     try:
         parts = dict(srsly.msgpack_loads(data))

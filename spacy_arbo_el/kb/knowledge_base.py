@@ -283,11 +283,9 @@ class ArboKB(KnowledgeBase):
         return self.storage.source is not None and self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
-        """Read the folder again where another program has edited it.
+        """Read the folder again where another program has edited it, and return whether it had.
 
-        A folder is not followed any more once entities are edited here, since the edits would be
-        lost, nor once it was replaced by another knowledge base.
-        RETURNS: Whether anything had changed.
+        It is not followed any more once entities are edited here, or it was replaced by another.
         """
         if not self.has_changed_outside:
             return False
@@ -298,10 +296,7 @@ class ArboKB(KnowledgeBase):
             return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
-        """Write the folder ``path``. An older knowledge base there is replaced in one step.
-
-        ValueError where another program is editing it, or where the folder holds other files.
-        """
+        """Write a folder in one step. ValueError where it is being edited, or holds other files."""
         with self.guard.reading():
             self.storage.write(Path(path), self.vectors.write)
 
@@ -353,10 +348,7 @@ class ArboKB(KnowledgeBase):
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:
-        """Entities that have the alias. Prior probabilities are shares of their frequencies.
-
-        An entity whose vector is not up to date has an empty one.
-        """
+        """Entities of an alias, with shares of frequencies, and vectors if these are up to date."""
         self.reload_if_changed()
         strings = self.vocab.strings
         named = self._priors(alias)

@@ -71,10 +71,7 @@ def import_into(
 
 
 def known_format_of(path: Path) -> str:
-    """Infer the format of a file of entities; "jsonl" where nothing says it.
-
-    ValueError for a file of another kind.
-    """
+    """Infer the format of a file of entities, or "jsonl". ValueError for one of another kind."""
     format = format_of(entity_formats, path) or "jsonl"
     if not path.is_dir():
         check_readable(path, entity_formats.get(format))
@@ -82,10 +79,7 @@ def known_format_of(path: Path) -> str:
 
 
 def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[str, Any]:
-    """Options of a format as a command has them; see ``parsed_options``.
-
-    source: The file, whose format is taken where ``format`` is "".
-    """
+    """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
     return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
 

@@ -152,10 +152,7 @@ class EntityStore:
         return self.with_names([name]).get(name, [])
 
     def with_names(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Positions of the entities with each of some names in their own spelling.
-
-        Names that no entity has are left out. Case does not count.
-        """
+        """Positions of the entities of names in their own spelling, whatever the case, if any."""
         spellings = {name: folded(name) for name in names}
         found = self.with_spellings(spellings.values())
         positions = {
@@ -165,10 +162,7 @@ class EntityStore:
         return {name: places for name, places in positions.items() if places}
 
     def with_spellings(self, spellings: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-        """Entities with a name that has a spelling, as (position, kind of spelling) in order.
-
-        spellings: Folded. Those that no name has are left out.
-        """
+        """Entities of folded spellings, as (position, kind of spelling) in order, if any."""
         found: dict[str, list[tuple[int, int]]] = {}
         for name, position, kind in self.database.rows_among(
             f"SELECT folded, position, min(kind) FROM name WHERE folded {IN} "
@@ -210,10 +204,7 @@ class EntityStore:
         return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
 
     def changed_since(self, generation: int) -> list[int]:
-        """The entities that a later edit added, changed or removed, in order.
-
-        generation: The number of the edit.
-        """
+        """The entities that an edit after that of a number added, changed or removed, in order."""
         statement = "SELECT position FROM changed WHERE generation > ? ORDER BY position"
         return [position for (position,) in self.database.rows(statement, (generation,))]
 
@@ -247,10 +238,7 @@ class EntityStore:
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update existing entities and add the others.
-
-        ValueError where an id that no entity had occurs twice.
-        """
+        """Update existing entities and add the others. ValueError where a new id occurs twice."""
         return self._in_batches(entities, partial(self._upsert, self.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
@@ -271,10 +259,7 @@ class EntityStore:
         return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities.
-
-        ValueError where an id is an entity's own, or where there is no entity to lead to.
-        """
+        """Let other ids lead to entities. ValueError for an entity's own id, or no entity."""
         for old, new in redirects.items():
             if not is_storable(old):
                 raise ArboError(Errors.E037.format(id=new, value=old))

@@ -97,10 +97,7 @@ class TextRows:
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
 
     def among(self, positions: np.ndarray | None) -> "TextRows":
-        """The texts of some entities alone.
-
-        positions: (positions,) bool; None for all.
-        """
+        """The texts of some entities alone, (positions,) bool; None for all."""
         if positions is None:
             return self
         return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))

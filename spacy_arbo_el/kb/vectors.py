@@ -85,10 +85,7 @@ class VectorRows:
         return torch.from_numpy(vectors).float().numpy()
 
     def array(self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
-        """All rows, (n, width) float32.
-
-        prepare: Applied to some rows at a time.
-        """
+        """All rows, (n, width) float32, some at a time through ``prepare``."""
         vectors = np.empty((len(self), self.width), dtype=np.float32)
         for start in range(0, len(self), BLOCK):
             rows = np.arange(start, min(start + BLOCK, len(self)))
@@ -213,10 +210,7 @@ class EntityVectors:
         return vector
 
     def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
-        """The vectors of entities' first texts, (width,) float32 by position.
-
-        An entity whose vector is not up to date is left out.
-        """
+        """The vectors of entities' first texts, (width,) float32 by position, if up to date."""
         rows = self.rows
         if not len(rows):
             return {}
@@ -382,10 +376,7 @@ class EntityVectors:
         self._index = index
 
     def write(self, path: Path, uuid: str) -> None:
-        """Write the rows in use into a folder.
-
-        uuid: Of the knowledge base there.
-        """
+        """Write the rows in use into the folder of a knowledge base with a uuid."""
         self._look()
         texts = self._texts
         cache = self._cache

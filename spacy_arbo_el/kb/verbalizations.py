@@ -154,19 +154,13 @@ def _one_text(entity: Entity, rest: str) -> list[Text]:
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:
-    """Identity of a verbalization with its settings: its ``repr``.
-
-    "" where it is unknown, since the ``repr`` of a plain function has only its address in memory.
-    """
+    """The ``repr`` of a verbalization; "" where that is only an address in memory."""
     text = repr(verbalize)
     return text if is_dataclass(verbalize) or " at 0x" not in text else ""
 
 
 def soft_limit(text: str, limit: int) -> str:
-    """The text up to the first punctuation after ``limit`` characters.
-
-    All of it where it is shorter, has no punctuation after that, or the limit is 0.
-    """
+    """The text up to the first punctuation after ``limit`` characters, if any; 0 for all."""
     if not limit or len(text) <= limit:
         return text
     end = _PUNCTUATION.search(text, limit)

@@ -15,10 +15,7 @@ from .vector_files import HEADER, VectorFolder, read_header
 
 
 def verify(path: Path) -> list[str]:
-    """Read a whole folder and list its problems. Empty where it is undamaged.
-
-    Files that don't belong to it are problems too.
-    """
+    """Read a whole folder and list its problems, files that don't belong to it included."""
     try:
         path = find(Path(path))
         database, _ = open_source(path)

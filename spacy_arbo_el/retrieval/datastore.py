@@ -174,10 +174,7 @@ class Datastore:
         inputs: SpanInputs,
         vectors: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Store labelled mentions as exemplars; see ``ExemplarStore.extend``.
-
-        RETURNS: (n,) int64, the row of each in the store.
-        """
+        """Store labelled mentions as exemplars, see ``ExemplarStore.extend``: their rows."""
         with self.editing():
             before = self.exemplars.revision
             rows = self.exemplars.extend(records, inputs, vectors)

@@ -44,13 +44,7 @@ def certainty(
     suffixes: tuple[str, ...] = (),
     pattern: re.Pattern[bytes] | None = None,
 ) -> float:
-    """Say how sure it is that a file is in a format, for ``sniff``.
-
-    name: The name of the file.
-    start: Its first bytes.
-    suffixes: How the names of such files end.
-    pattern: How such files begin.
-    """
+    """How sure it is that a file is in a format, by the end of its name or its beginning."""
     if pattern is not None and pattern.match(start):
         return BY_START
     return BY_NAME if name.endswith(suffixes) else 0.0
@@ -130,10 +124,7 @@ def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
 
 
 def check_readable(path: Path, reader: Any) -> None:
-    """Raise ValueError with the kind of a file that is in another format than a reader's.
-
-    reader: The class of the reader, or a reader.
-    """
+    """Raise ValueError with the kind of a file that is of another format than a reader's."""
     beginning = read_start(path, START)
     name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.

@@ -172,10 +172,7 @@ class SharedLock:
 
 
 class Downgrade:
-    """The right to turn from writer into reader.
-
-    is_done: Whether that has happened.
-    """
+    """The right to turn from writer into reader. ``is_done`` says whether that has happened."""
 
     def __init__(self, lock: SharedLock):
         self._lock = lock
@@ -253,11 +250,8 @@ class RevisionCache:
         build: Callable[[], T],
         update: Callable[[T], T | None] = lambda value: None,
     ) -> T:
-        """Get the value of a name, rebuilt for new revisions.
+        """The value of a name, rebuilt for new revisions.
 
-        name: What the value is.
-        revision: What it depends on: a ``Revision``, or a part of one.
-        build: Makes the value.
         update: Makes it from the value of an earlier revision, which may be changed for that; None
             where it can't.
         """

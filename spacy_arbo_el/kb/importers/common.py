@@ -51,10 +51,7 @@ class RecordReader:
     def entities(
         self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
     ) -> Iterator[tuple[int, Entity]]:
-        """The entities of records, with their lines.
-
-        read: Gives the fields and the other keys of a record with its line; None to leave it out.
-        """
+        """The entities of records, with their lines. read: None for a record that is left out."""
         for number, one in records:
             try:
                 with at_line(self.path, number):
@@ -86,10 +83,7 @@ class RecordReader:
         return record, others
 
     def read_dict(self, record: Mapping[Any, Any]) -> Record:
-        """The same of a dict. Values that are missing are left out.
-
-        Ids under "alt_ids" lead to the entity.
-        """
+        """The same of a dict without missing values. Ids under "alt_ids" lead to the entity."""
         given = {str(key): value for key, value in record.items() if not is_missing(value)}
         fields, others = self.read(tuple(given), list(given.values()))
         ids = further_ids(others.get(ALT_IDS))
@@ -117,10 +111,7 @@ class RecordReader:
 
 
 def entity_of(record: Record) -> Entity:
-    """The entity of a record, whose other keys go to ``meta``.
-
-    ValueError where a value is not that of the field, or ``meta`` can't be written as JSON.
-    """
+    """The entity of a record, whose other keys go to ``meta``. ValueError for other values."""
     fields, others = record
     meta = fields.get("meta", {})
     if others and isinstance(meta, Mapping):
@@ -182,10 +173,7 @@ class ImportReport:
             self.places.append(str(error))
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
-        """Let other ids lead to an entity. The first entity of an id counts.
-
-        ValueError where an id has characters that can't be stored.
-        """
+        """Let other ids lead to an entity, the first of each. ValueError for unstorable ids."""
         for other in ids:
             if other and other != entity_id:
                 if not is_storable(other):
@@ -232,11 +220,7 @@ def problem_in(error: ValueError) -> str:
 
 
 class Entries:
-    """Reads entities from entries of several lines each.
-
-    path: The file.
-    report: Gets the other ids of entities.
-    """
+    """Reads the entities of a file from entries of several lines each, for a report."""
 
     def __init__(self, path: PathLike, report: ImportReport | None):
         self.path = path

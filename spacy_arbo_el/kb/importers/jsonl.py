@@ -103,12 +103,9 @@ def _entities(
 
 
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
-    """Write entities in the format that ``EntityJsonlReader`` reads.
+    """Write entities, or a knowledge base with its merged ids, for ``EntityJsonlReader``.
 
-    If writing fails, the previous file stays. ValueError where ``meta`` can't be written as JSON.
-
-    entities: Entities, or a knowledge base, whose merged ids are written too.
-    RETURNS: The number of entities.
+    The previous file stays on errors, as for a ``meta`` that is no JSON. RETURNS: Their number.
     """
     count = 0
     with replacing(path) as file:

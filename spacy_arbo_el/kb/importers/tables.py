@@ -195,10 +195,7 @@ def _record(
 
 
 def _merge(line: int, first: Record, further: Record) -> None:
-    """Add another row of an entity. ValueError where its description is another one.
-
-    line: That of the first row.
-    """
+    """Add another row of an entity, whose first is in a line. ValueError for two descriptions."""
     if first is further:
         return
     (known, known_others), (record, others) = first, further
@@ -249,10 +246,7 @@ def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, li
 
 
 def _check_columns(columns: Mapping[str, Sequence[str]], header: list[str]) -> None:
-    """Raise ValueError for a column that does not exist.
-
-    columns: The columns by field, or those of rows.
-    """
+    """Raise ValueError for a column, of a field or of rows, that does not exist."""
     wanted = [(field, name) for field, names in columns.items() for name in names]
     for field, name in wanted:
         if name not in header:

@@ -208,10 +208,7 @@ def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
 
 
 def _to_gpus(index: Any) -> Any:
-    """Copy an index to the GPU, or several.
-
-    RuntimeError or AttributeError where FAISS does not support its kind on GPUs.
-    """
+    """Copy an index to all GPUs. RuntimeError or AttributeError for kinds that can't be."""
     options = faiss.GpuMultipleClonerOptions()
     options.useFloat16 = True
     options.shard = True

@@ -211,11 +211,9 @@ def check_width(queries: np.ndarray, width: int) -> None:
 def rescore(
     candidates: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool, k: int
 ) -> TopK:
-    """Return the k best candidates with similarities that are computed pair by pair.
+    """The k best candidates with similarities that are computed pair by pair.
 
-    candidates: (m, c) rows of ``vectors``.
-    queries: (m, width) float32, prepared.
-    vectors: (n, width) float32, prepared, contiguous.
+    candidates: (m, c) rows of ``vectors``, which are (n, width) float32, prepared, contiguous.
     inner: Whether similarities are inner products, not negative squared distances.
     """
     rows = np.ascontiguousarray(candidates.ids, dtype=np.int64)
