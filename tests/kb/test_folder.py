@@ -299,20 +299,6 @@ def test_create_replaces_a_knowledge_base_only_when_told_to(tmp_path):
     assert len(ArboKB.for_reading(path)) == 1, "to_disk replaces, as spaCy's does"
 
 
-@pytest.mark.parametrize("opening", [ArboKB.open, ArboKB.for_reading, ArboKB.create])
-def test_a_folder_whose_replacement_was_killed_comes_back(tmp_path, opening):
-    path = build(tmp_path / "kb")
-    halfway = tmp_path / f".kb.{'0' * 32}.tmp"
-    halfway.mkdir()
-    os.rename(path, halfway / "old")
-    if opening == ArboKB.create:
-        with pytest.raises(ValueError, match="already"):
-            opening(path)
-    else:
-        assert len(opening(path)) == 30
-    assert verify(path) == []
-
-
 def test_a_forked_process_does_not_remove_the_copy_that_its_parent_edits(tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_arbo_el.kb.database.IN_MEMORY", 0)
     kb = ArboKB.for_reading(build(tmp_path / "kb"))

@@ -9,7 +9,6 @@ from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.contrib.formats.skos import SkosReader
-from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import SpacyKBReader, TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -28,19 +27,6 @@ def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):
     build(tmp_path / "kb", write(terms + "[Term]\nid: P:3\nname: tree\n", "x.obo"), "obo")
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert kb.entities.redirects() == dict.fromkeys(("X:1", "X:2", "X:3"), "P:3")
-
-
-def test_an_upsert_adds_each_id_once_in_whatever_batches(monkeypatch):
-    entities = [Entity("a", "1"), Entity("b", "b"), Entity("a", "2"), Entity("a", "3")]
-    for size in (1, 2, 2000):
-        monkeypatch.setattr(store, "BATCH", size)
-        kb = ArboKB(Vocab())
-        with pytest.raises(ValueError, match="'a'"):
-            kb.upsert(entities)
-        assert not len(kb), "all or nothing"
-        kb.add(Entity("a", "0"))
-        kb.upsert(entities)
-        assert {entity.id: entity.title for entity in kb} == {"a": "3", "b": "b"}
 
 
 def test_import_of_the_disease_ontology(data_dir, tmp_path):

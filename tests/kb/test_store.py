@@ -3,6 +3,7 @@
 import os
 import shutil
 from threading import Thread
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.base.spellings import folded as spelling
-from spacy_arbo_el.kb import database, folder
+from spacy_arbo_el.kb import database, folder, store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.texts import file_of
@@ -46,6 +47,13 @@ EDITS = st.lists(
     ),
     max_size=12,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_batches():
+    """Edits of a few entities are several batches."""
+    with patch.object(store, "BATCH", 3):
+        yield
 
 
 def encode(texts):
@@ -188,7 +196,7 @@ def test_edits_in_a_folder(edits, dtype, tmp_path):
 
 def test_failed_edits_change_nothing(tmp_path):
     def stream():
-        for i in range(5000):
+        for i in range(10):
             yield Entity(f"n{i}", f"name {i}")
         raise RuntimeError("the source broke off")
 
@@ -299,7 +307,7 @@ def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
         with kb.transaction():
             kb.add(Entity("a", "A"))
             with pytest.raises(ValueError, match="occurs twice"):
-                kb.add([*(Entity(f"n{i}") for i in range(3000)), Entity("a")])
+                kb.add([*(Entity(f"n{i}") for i in range(10)), Entity("a")])
             kb.add(Entity("b", "B"))
         assert [entity.id for entity in kb] == ["a", "b"]
         with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():

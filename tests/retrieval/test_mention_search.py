@@ -74,16 +74,6 @@ def test_many_mentions_are_compared_as_those_of_a_corpus(monkeypatch, similarity
     assert (nearest.scores[7:307] == alone.scores).all()
 
 
-def test_few_mentions_have_the_similarities_of_one_matrix_product():
-    vectors = Cosine().prepare(np.random.default_rng(1).standard_normal((700, 384))).astype("f4")
-    nearest = nearest_in_document(vectors, np.zeros(700, dtype=np.int64), 4, Cosine())
-    scores = vectors @ vectors.T
-    np.fill_diagonal(scores, -np.inf)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :4]
-    assert (nearest.ids == order).all()
-    assert (nearest.scores == np.take_along_axis(scores, order, axis=1)).all()
-
-
 @pytest.mark.parametrize("similarity", [*SIMILARITIES, Dot()])
 def test_of_equal_mentions_the_first_are_nearest_however_many(similarity):
     vectors = np.random.default_rng(2).standard_normal((9, 384)).astype(np.float32)

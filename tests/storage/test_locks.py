@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spacy_arbo_el.storage.locks import ForkableLock, SharedLock
+from spacy_arbo_el.storage.locks import ForkableLock, Revision, RevisionCache, SharedLock
 
 from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
 
@@ -161,3 +161,17 @@ def test_a_copy_is_free():
     with lock.writing():
         copy = pickle.loads(pickle.dumps(lock))
         assert not copy.is_reading
+
+
+def test_a_value_is_built_anew_where_any_part_of_its_revision_changes():
+    """Each name has its own value, and None is a value too."""
+    cache, built = RevisionCache(), []
+    revisions = [(1, 1, "a"), (2, 1, "a"), (2, 2, "a"), (2, 2, "b"), (1, 1, "a")]
+    for number, parts in enumerate(revisions):
+        revision, value = Revision(*parts), None if number == 3 else number
+        for _ in range(2):
+            found = cache.get("index", revision, lambda v=value: built.append(v) or v)
+            assert found == value
+    assert built == [0, 1, 2, None, 4]
+    assert cache.get(("strings", 1, 3), 1, lambda: "two") == "two"
+    assert cache.get("index", Revision(1, 1, "a"), lambda: "three") == 4
