@@ -26,9 +26,9 @@ from typing import Any
 import faiss
 import numpy as np
 import torch
+from memory import peak_megabytes, resident_megabytes
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.base.memory import peak_megabytes, resident_megabytes
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB

@@ -144,8 +144,7 @@ def first(options: argparse.Namespace) -> None:
     if options.hide:
         _hide_torch()
     import spacy
-
-    from spacy_arbo_el.base.memory import resident_megabytes
+    from memory import resident_megabytes
 
     nlp = spacy.load(options.model)
     doc = nlp.make_doc("He was treated for colon cancer in May.")

@@ -1,4 +1,4 @@
-"""The memory of a process: its measurement and its bounds."""
+"""The memory of a process: what bounds it."""
 
 import ctypes
 import mmap
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-_STATUS = Path("/proc/self/status")
 # What Linux says of each page: bytes, whether it is in memory or swapped, and whether of a file.
 _PAGES = Path("/proc/self/pagemap")
 _PAGE_ENTRY = 8
@@ -70,22 +69,3 @@ def _c_library() -> Any:
         return ctypes.CDLL(None)
     except (OSError, TypeError):  # TypeError: on Windows, which has no such name
         return None
-
-
-def resident_megabytes() -> int:
-    """Resident memory of this process in MB. 0 where the system does not say."""
-    return _status_megabytes("VmRSS")
-
-
-def peak_megabytes() -> int:
-    """Peak resident memory in MB, unlike ``ru_maxrss`` without that of the starting process."""
-    return _status_megabytes("VmHWM")
-
-
-def _status_megabytes(name: str) -> int:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return 0
-    sizes = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
-    return int(sizes[0]) // 1024 if sizes else 0
