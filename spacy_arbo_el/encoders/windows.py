@@ -65,7 +65,7 @@ class WindowReader:
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return read_whole(model, texts, size)
+        return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
@@ -247,23 +247,18 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     return SpanInputs.one_span_each(*passages, first, last, marker)
 
 
-def read_whole(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
-    """Read whole texts, up to what the transformer of a tower reads. See ``whole_passages``."""
-    size = within_limit(model, size)
-    return whole_passages(tokenizer_of(model, size), size, texts)
-
-
-def whole_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[str]) -> SpanInputs:
+def whole_passages(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     """Passages without markers, whose span is the passage with its special tokens.
 
     A sentence encoder was trained to average these. A text of which nothing is readable has an
     empty span.
 
-    tokenizer: Cuts texts into word pieces.
-    size: The most word pieces of a passage, special tokens included; the end of a text is cut.
+    size: The most word pieces of a passage, where the tower reads so many; the end is cut.
     """
     if not texts:
         return SpanInputs.empty()
+    size = within_limit(model, size)
+    tokenizer = tokenizer_of(model, size)
     pieces = tokenizer.read([text[: size * CHARACTERS_PER_PIECE] for text in texts])
     starts = pieces.bounds[:-1]
     lengths = np.minimum(np.diff(pieces.bounds), size - 2)

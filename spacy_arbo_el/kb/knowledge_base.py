@@ -36,7 +36,6 @@ from .folder import (
 )
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
-from .redirects import usable
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
@@ -248,7 +247,7 @@ class ArboKB(KnowledgeBase):
 
         with self.storage.editing() as store:
             count = edit(store, entities() if changes else entities_from(records, report))
-            store.redirect(usable(store, report.redirects))
+            store.redirect(store.usable(report.redirects))
         return count
 
     def remove(self, ids: str | Iterable[str]) -> int:

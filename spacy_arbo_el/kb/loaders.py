@@ -24,7 +24,6 @@ from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
-from .redirects import usable
 
 
 def import_into(
@@ -66,7 +65,7 @@ def import_into(
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise ArboError(Errors.E047.format(path=source, skipped=skipped))
-        kb.redirect(usable(kb.entities, report.redirects))
+        kb.redirect(kb.entities.usable(report.redirects))
     return report
 
 
@@ -125,7 +124,7 @@ def build(
                 report = import_into(kb, source, format, **options)
             present = kb.entities.redirects()
             others = {old: merged[old] for old in merged.keys() - present.keys()}
-            report.merged = kb.redirect(usable(kb.entities, others))
+            report.merged = kb.redirect(kb.entities.usable(others))
             report.lost = len(others) - report.merged
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)

@@ -274,6 +274,13 @@ class EntityStore:
             self._redirect([(old, found[new][1])])
         return len(redirects)
 
+    def usable(self, redirects: Mapping[str, str]) -> dict[str, str]:
+        """Redirects to entities that exist, from ids that lead nowhere yet."""
+        ends = {old: _end(redirects, old) for old in redirects}
+        positions = self.positions_of([*ends, *ends.values()])
+        is_usable = (positions[: len(ends)] < 0) & (positions[len(ends) :] >= 0)
+        return {old: end for (old, end), use in zip(ends.items(), is_usable.tolist()) if use}
+
     def _redirect(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
 
@@ -403,3 +410,12 @@ def row_of(position: int, entity: Entity) -> EntityRow:
 def checksum(row: EntityRow) -> int:
     """Checksum of an entity's other columns. It reveals a damaged row when it is read."""
     return zlib.crc32("\x1f".join(map(str, row)).encode("utf8", "surrogatepass"))
+
+
+def _end(redirects: Mapping[str, str], old: str) -> str:
+    """Resolve an id through replaced terms. These may be replaced by obsolete ones."""
+    passed = {old}
+    while (new := redirects[old]) in redirects and new not in passed:
+        passed.add(new)
+        old = new
+    return new

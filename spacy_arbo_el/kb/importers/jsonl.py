@@ -9,7 +9,6 @@ from ...storage.files import replacing
 from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, line_error, read_records, read_text
 from ..entity import Entity
-from ..redirects import by_entity
 from ..store import EntityStore
 from .common import Entries, ImportReport, RecordReader
 from .fields import ALT_IDS
@@ -119,7 +118,9 @@ def entity_lines(entities: Iterable[Entity]) -> Iterator[str]:
     """Entities as lines of JSONL; see ``write_entities_jsonl``."""
     store = getattr(entities, "entities", entities)
     redirects = store.redirects() if isinstance(store, EntityStore) else {}
-    further = by_entity(redirects)
+    further: dict[str, list[str]] = {}
+    for old in sorted(redirects):
+        further.setdefault(redirects[old], []).append(old)
     for entity in entities:
         entity.meta_json()
         data = entity.to_dict()
