@@ -4,6 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -99,12 +100,14 @@ class Datastore:
                 if retriever is not None:
                     yield retriever
                     return
-            with kb.guard.writing_then_reading() as downgrade:
-                if kb is self.kb:
-                    retriever = self._refresh()
-                    downgrade.read()
+            with kb.guard.reading_after(partial(self._refreshed, kb)) as retriever:
+                if retriever is not None:
                     yield retriever
                     return
+
+    def _refreshed(self, kb: ArboKB) -> Retriever | None:
+        """The search; None where another knowledge base has taken the place of one."""
+        return self._refresh() if kb is self.kb else None
 
     @contextmanager
     def editing(self) -> Iterator[None]:

@@ -106,17 +106,19 @@ class SharedLock:
             self._end_writing()
 
     @contextmanager
-    def writing_then_reading(self) -> Iterator["Downgrade"]:
-        """Write alone, then read without a gap. After ``Downgrade.read``."""
-        self._begin_writing()
-        downgrade = Downgrade(self)
+    def reading_after(self, write: Callable[[], T]) -> Iterator[T]:
+        """Call a function as the writer, and read without a gap; an outer block writes on alone."""
+        with self.writing():
+            result = write()
+            is_outermost = self._depth == 1
+            if is_outermost:
+                # It is a reader before it gives up writing.
+                self._readers[threading.get_ident()] = 1
         try:
-            yield downgrade
+            yield result
         finally:
-            if downgrade.is_done:
+            if is_outermost:
                 self._end_reading()
-            else:
-                self._end_writing()
 
     def _end_reading(self) -> None:
         thread = threading.get_ident()
@@ -159,28 +161,6 @@ class SharedLock:
         if is_writing:
             self._writer = thread
             self._depth = depth
-
-    def _downgrade(self) -> bool:
-        """Become a reader, unless an outer block still writes. RETURNS: Whether that was done."""
-        with self._condition:
-            if self._depth > 1:
-                return False
-            self._depth = self._writer = 0
-            self._readers[threading.get_ident()] = 1
-            self._condition.notify_all()
-            return True
-
-
-class Downgrade:
-    """The right to turn from writer into reader. ``is_done`` says whether that has happened."""
-
-    def __init__(self, lock: SharedLock):
-        self._lock = lock
-        self.is_done = False
-
-    def read(self) -> None:
-        """Let other readers in. An outer block of the same thread that writes continues alone."""
-        self.is_done = self.is_done or self._lock._downgrade()
 
 
 def _forget_other_threads() -> None:

@@ -96,10 +96,7 @@ def test_a_writer_becomes_a_reader_without_a_gap():
     reads, other_read = threading.Event(), threading.Event()
 
     def writer():
-        with lock.writing_then_reading() as downgrade:
-            state.append("written")
-            downgrade.read()
-            downgrade.read()
+        with lock.reading_after(lambda: state.append("written")):
             reads.set()
             wait_for(other_read, "the other reader")
             assert state == ["written"]
@@ -121,8 +118,7 @@ def test_a_writer_becomes_a_reader_without_a_gap():
 def test_an_outer_block_goes_on_writing():
     lock = SharedLock()
     with lock.writing():
-        with lock.writing_then_reading() as downgrade:
-            downgrade.read()
+        with lock.reading_after(lambda: None):
             assert lock.is_writing
         assert lock.is_writing
     with lock.writing():
@@ -131,9 +127,11 @@ def test_an_outer_block_goes_on_writing():
 
 def test_an_error_gives_the_lock_back():
     lock = SharedLock()
-    for block in (lock.reading, lock.writing, lock.writing_then_reading):
-        with pytest.raises(KeyError), block():
+    for block in (lock.reading(), lock.writing(), lock.reading_after(lambda: None)):
+        with pytest.raises(KeyError), block:
             raise KeyError
+    with pytest.raises(KeyError), lock.reading_after(lambda: {}["x"]):
+        pass
     run_in_threads(lambda: lock._begin_writing())
 
 
