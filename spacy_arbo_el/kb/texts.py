@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -186,30 +186,8 @@ class DistinctTexts:
         ``entity_rows[entity_offsets[p]:entity_offsets[p + 1]]``.
     """
 
-    def __init__(self, texts: dict[Text, int], rows: Sequence[int], links: list[list[int]]):
-        """Hold distinct texts.
-
-        texts: Each text with its number, from 0.
-        rows: A row of each text.
-        links: The numbers of the texts of each entity, by position.
-        """
-        self.texts = list(texts)
-        self.rows = np.array(rows, dtype=np.int64)
-        self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
-        self.entity_rows = np.array([text for link in links for text in link], dtype=np.int64)
-        owners = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
-        order = np.argsort(self.entity_rows, kind="stable")
-        self.row_entities = owners[order]
-        self.row_offsets = offsets_of(np.bincount(self.entity_rows, minlength=len(self.texts)))
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @classmethod
-    def read(
-        cls, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray
-    ) -> "DistinctTexts":
-        """The texts of all entities. Their vectors must be up to date.
+    def __init__(self, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray):
+        """Read the texts of all entities, whose vectors must be up to date.
 
         owners: (rows,) int64, the entity of each row, -1 for none.
         """
@@ -224,4 +202,13 @@ class DistinctTexts:
                 if number == len(rows):
                     rows.append(first[position] + i)
                 links[position].append(number)
-        return cls(texts, rows, links)
+        self.texts = list(texts)
+        self.rows = np.array(rows, dtype=np.int64)
+        self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
+        self.entity_rows = np.array([text for link in links for text in link], dtype=np.int64)
+        linked = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
+        self.row_entities = linked[np.argsort(self.entity_rows, kind="stable")]
+        self.row_offsets = offsets_of(np.bincount(self.entity_rows, minlength=len(self.texts)))
+
+    def __len__(self) -> int:
+        return len(self.texts)

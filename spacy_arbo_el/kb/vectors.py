@@ -196,7 +196,7 @@ class EntityVectors:
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
         """All texts, each once. The vectors must be in sync."""
         self._look()
-        return DistinctTexts.read(self.storage.entities, verbalize, self._shown.owners)
+        return DistinctTexts(self.storage.entities, verbalize, self._shown.owners)
 
     def of_entity(self, entity_id: str) -> np.ndarray:
         """(width,) float32, the vector of the entity's first text.

@@ -84,9 +84,9 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def temporary(target: Path, make: Callable[[Path], int]) -> Iterator[Path]:
-    """A temporary file or folder beside ``target``, removed at the end as what kills have left.
+    """A temporary file or folder beside ``target``, removed at the end if it is still there.
 
-    make: Function that makes the file or folder and returns a descriptor of it.
+    What killed programs have left is removed before. make: Returns a descriptor of what it made.
     """
     remove_abandoned(target)
     path, descriptor = _make_and_lock(target, make)

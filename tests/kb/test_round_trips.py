@@ -107,12 +107,6 @@ def test_numbers_of_numpy_are_frequencies(number):
     assert [e.frequency for e in kb] == [3.0, 3.0]
 
 
-@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan")])
-def test_missing_fields_count_as_left_out(missing):
-    names = ("title", "description", "aliases", "types", "frequency", "meta")
-    assert Entity("a", **dict.fromkeys(names, missing)) == Entity("a")
-
-
 IDS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_size=4)
 
 
