@@ -1,21 +1,15 @@
 """The device of searches and of spaCy's vectors."""
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 from spacy.vocab import Vocab
 from thinc.api import get_torch_default_device, use_ops
 from thinc.backends import get_array_ops
 
 
-def default_device() -> Any:
-    """Thinc's device, as torch names it."""
-    return get_torch_default_device()
-
-
 def on_gpu() -> bool:
     """Return whether thinc's device is a torch GPU."""
-    return default_device().type == "cuda"
+    return get_torch_default_device().type == "cuda"
 
 
 def device_of_vectors(vocab: Vocab) -> AbstractContextManager:

@@ -188,10 +188,7 @@ class Revision:
 
 
 class ChangeLog:
-    """Recently changed items of a store.
-
-    total: How many changes there were in all.
-    """
+    """Recently changed items of a store. total: How many changes there were in all."""
 
     # Changes that are remembered. After more of them, derived data is rebuilt.
     LIMIT = 65536

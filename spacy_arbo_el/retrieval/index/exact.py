@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import torch
 from spacy.util import registry
+from thinc.api import get_torch_default_device
 
 from ...base.arrays import AppendOnly, TopK
 from ...base.compiling import numba_jit
-from ...base.devices import default_device
 from ...base.errors import ArboError, Errors
 from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
@@ -90,7 +90,7 @@ class FlatIndex:
         check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         if self._on_device is None:
-            self._on_device = torch.from_numpy(self.vectors).to(default_device())
+            self._on_device = torch.from_numpy(self.vectors).to(get_torch_default_device())
         metric = self.similarity.metric
         forbid = None if allowed is None else forbid_mask(~allowed)
         found = TopK.empty(len(queries), k)
