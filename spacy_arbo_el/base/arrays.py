@@ -112,12 +112,11 @@ class TopK:
 def first_of_each(
     row: np.ndarray, value: np.ndarray, rows: int, count: int
 ) -> np.ndarray:  # pragma: no cover - compiled
-    """Positions of the first occurrence of each value per row. Only for the first ``count`` values
-    of a row.
+    """Places of the first occurrence of the first ``count`` values of each row.
 
     row: (n,) int64, ascending.
     value: (n,) int64 from 0, in order of preference within a row.
-    RETURNS: (rows, count) int64 places in the two arrays, -1 for none.
+    RETURNS: (rows, count) int64, -1 for none.
     """
     places = np.full((rows, count), -1, dtype=np.int64)
     taken = np.zeros(rows, dtype=np.int64)

@@ -34,12 +34,9 @@ def release_memory() -> None:
 
 
 def release_mapped(address: int, size: int) -> None:
-    """Return memory that was read from a mapped file to the system, where possible.
+    """Return memory (in bytes) that was read from a mapped file to the system, where possible.
 
-    What is needed again is read from the file, which the system may have kept in its cache. All
-    stays where a part was changed, or is of no file.
-
-    address, size: Of the memory, in bytes.
+    It is read from the file again if needed. All stays where a part was changed, or is of no file.
     """
     first = -(-address // mmap.PAGESIZE)
     count = (address + size) // mmap.PAGESIZE - first

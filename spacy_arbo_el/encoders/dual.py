@@ -229,10 +229,7 @@ def _has_weights(node: Model) -> bool:
 
 
 def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
-    """All weights of a tower by name, with those of torch modules in shims.
-
-    0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
-    """
+    """All weights of a tower by name. 0.0 is added, since an optimizer turns -0.0 into 0.0."""
     for number, node in enumerate(tower.walk()):
         for name in sorted(node.param_names):
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0

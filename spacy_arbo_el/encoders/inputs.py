@@ -236,10 +236,9 @@ class KeptResults:
     def of(
         self, kind: Hashable, keys: Sequence[Hashable], compute: Callable[[list[int]], np.ndarray]
     ) -> np.ndarray:
-        """Return the results for keys, (n, ...), and compute those that are new.
+        """The results of a kind, and of the model that gives it, for keys: (n, ...).
 
-        kind: The kind of result, and the model that gives it.
-        compute: Gives the results for the keys at some places, in their order.
+        compute: Gives the results for the keys at some places, those that are new, in their order.
         """
         named = [(kind, key) for key in keys]
         new = {name: place for place, name in enumerate(named) if name not in self._rows}

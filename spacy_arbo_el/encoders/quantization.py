@@ -49,8 +49,6 @@ def find_scales(
 ) -> Scales:
     """The scales with which each linear layer's outputs change least. It takes a few seconds.
 
-    transformer: A Hugging Face model on a CPU.
-    tokenizer: Its tokenizer.
     earlier: The scales before some steps of training, whose factors are kept: one pass is enough.
     """
     linears = linears_of(transformer)

@@ -165,11 +165,7 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floa
 
 
 def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> tuple[list[np.ndarray], list[int]]:
-    """Assign spans to forward passes, whole passages together.
-
-    RETURNS: The spans' numbers, passage by passage, and the word pieces of each pass, padding
-        included.
-    """
+    """Spans of forward passes, of whole passages, and each pass's word pieces with padding."""
     lengths = X.lengths
     spans_of = np.bincount(X.passage, minlength=X.passages)
     # Passages without spans are not read.

@@ -141,10 +141,7 @@ def mention_windows(
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide a window's context evenly between both sides (n,), where possible.
-
-    spare: (n,) int64, how many are kept at most.
-    """
+    """Divide a window's context, (n,) word pieces, of which some are spare, between both sides."""
     kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
     return np.minimum(left, spare - kept_right), kept_right
 
@@ -209,12 +206,10 @@ def _locate(
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
-    """The texts of entities. The span is the title, or its marker where only the rest is readable.
+    """The texts of entities, a passage each. The span is the title, or its marker if unreadable.
 
-    tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a text, special tokens included; the description is cut first.
     texts: Title and description of each; either may be empty.
-    RETURNS: n passages with one span each.
     """
     if not texts:
         return SpanInputs.empty()
@@ -250,8 +245,7 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
 def whole_passages(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     """Passages without markers, whose span is the passage with its special tokens.
 
-    A sentence encoder was trained to average these. A text of which nothing is readable has an
-    empty span.
+    A sentence encoder was trained to average these. The span of an unreadable text is empty.
 
     size: The most word pieces of a passage, where the tower reads so many; the end is cut.
     """

@@ -114,8 +114,7 @@ def lock(path: Path) -> FileLock:
 
 
 def check_files(path: Path) -> None:
-    """Raise ValueError for links, devices or foreign journals. A file is a symbolic link, a device
-    or a folder, or a journal names others.
+    """Refuse links, devices, and a journal that names a file outside.
 
     To read a link shows, and to write to it changes, files outside the folder: a stranger's folder
     may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.

@@ -130,10 +130,7 @@ class TextRows:
         return cls(uuid, generation, identity, owners, keys)
 
     def fits(self, manifest: dict[str, Any], identity: str) -> bool:
-        """Return whether an earlier state of a knowledge base has these texts.
-
-        identity: Of the verbalization.
-        """
+        """Return whether an earlier state, with a verbalization's identity, has these texts."""
         is_earlier = self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
         is_same = bool(identity) and self.identity == identity
         return is_earlier and is_same and int(self.owners.max(initial=-1)) < manifest["positions"]
@@ -154,10 +151,7 @@ def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int,
 def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
 ) -> Iterator[dict[int, Text]]:
-    """Texts without a vector by their keys, some at a time, each once.
-
-    has: (rows,) bool, the rows whose text has a vector.
-    """
+    """Texts of rows that ``has`` (rows,) bool no vector, by their keys, each once, in parts."""
     wanted = rows.live & ~has
     left = set(rows.keys[wanted].tolist())
     positions = np.unique(rows.owners[wanted]).tolist()

@@ -414,10 +414,7 @@ class VectorCaches:
         return user_cache() if self.count > FEW else None
 
     def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
-        """Vectors of the same kind, where those of texts can be added.
-
-        keys: (n,) int64, of all texts.
-        """
+        """Vectors of the same kind that texts, (n,) int64 keys of all, can be added to."""
         if cache.folder is not None and not cache.folder.is_writable:
             elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
             if elsewhere is not None:

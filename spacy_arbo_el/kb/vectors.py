@@ -199,10 +199,7 @@ class EntityVectors:
         return DistinctTexts(self.storage.entities, verbalize, self._shown.owners)
 
     def of_entity(self, entity_id: str) -> np.ndarray:
-        """(width,) float32, the vector of the entity's first text.
-
-        KeyError where there is no such entity, ValueError where its vector is not up to date.
-        """
+        """(width,) float32 of its first text. KeyError for no entity, ValueError if outdated."""
         position = self.storage.entities.require(entity_id)
         vector = self.of_positions([position]).get(position)
         if vector is None:

@@ -143,10 +143,9 @@ class NoText:
 
 
 def _one_text(entity: Entity, rest: str) -> list[Text]:
-    """The title with the rest of a text.
+    """The title, if it is a name, with the rest of a text.
 
-    An entity without a name has no title, and without a description no text at all: its type alone
-    would be the same text as that of all others of the type.
+    An unnamed entity without a description has none: its type would be the text of all of it.
     """
     if not entity.is_unnamed:
         return [(compatible(entity.title), rest)]

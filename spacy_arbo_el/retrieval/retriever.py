@@ -184,11 +184,7 @@ class Retriever:
     def _with_further_entities(
         self, search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
     ) -> TopK:
-        """Add the nearest exemplar of each further entity.
-
-        Ever more exemplars are searched, up to ``MAX_SEARCHED``, for mentions whose entities are
-        too few.
-        """
+        """Add the nearest exemplar of each further entity, in up to ``MAX_SEARCHED`` exemplars."""
         total = len(self.exemplar_rows)
         wanted = self.n_exemplar_entities
         parts = [TopK.empty(0)]

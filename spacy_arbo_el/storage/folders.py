@@ -142,10 +142,7 @@ def exchange(left: Path, right: Path) -> bool:
 
 
 def restore(target: Path) -> None:
-    """Restore a folder whose replacement was killed. It had no name for a moment.
-
-    Where another program is replacing it at this moment, wait until it is there.
-    """
+    """Restore a folder that a killed replacement left without a name, or wait for one at work."""
     end = time.monotonic() + PATIENCE
     while not os.path.lexists(target):
         halfway = [path for path in leftovers(target) if (path / OLD).is_dir()]

@@ -87,10 +87,9 @@ def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
 
 
 def format_of(formats: catalogue.Registry, path: Path) -> str:
-    """Infer the format of a file or folder; "" where no reader knows it.
+    """Infer the format of a file, or of a folder by its first file of each suffix.
 
-    The reader that is most certain counts, of equally certain ones the first by name. A folder is
-    known by its first file of each suffix.
+    RETURNS: That of the most certain reader, the first by name; "" where no reader knows it.
     """
     best = 0.0
     found = ""

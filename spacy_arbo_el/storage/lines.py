@@ -26,10 +26,7 @@ MAX_PROBLEM = 500
 
 
 def line_error(path: PathLike, line: int, problem: str) -> ValueError:
-    """The error for an invalid line, which names the file, the line and the problem.
-
-    A problem that quotes a long value is shortened in the middle.
-    """
+    """The error for an invalid line: file, line and problem, which is cut in the middle if long."""
     if len(problem) > MAX_PROBLEM:
         problem = f"{problem[: MAX_PROBLEM // 2]} … {problem[-MAX_PROBLEM // 2 :]}"
     return ValueError(Errors.E100.format(path=path, line=line, problem=problem))

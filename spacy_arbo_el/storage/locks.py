@@ -229,8 +229,7 @@ class RevisionCache:
     ) -> T:
         """The value of a name, rebuilt for new revisions.
 
-        update: Makes it from the value of an earlier revision, which may be changed for that; None
-            where it can't.
+        update: Makes it from an earlier value, which it may change; None where it can't.
         """
         cached = self._values.get(name)
         if cached is not None and cached[0] == revision:

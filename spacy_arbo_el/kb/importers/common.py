@@ -273,12 +273,9 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def with_known(record: Record, entity: Entity | None) -> Record:
-    """A record with the fields of an entity that it does not give.
+    """A record with the fields of an entity of its id, or None, that it does not give.
 
-    A field that is missing (None, NaN) is not given; an empty one is. Keys of ``meta`` are given
-    one by one.
-
-    entity: The one with the same id, or None.
+    A field that is None or NaN is not given; an empty one is. ``meta`` is given key by key.
     """
     if entity is None:
         return record

@@ -190,10 +190,7 @@ def read_attached(attached: AttachedIndex | None, about: dict[str, Any]) -> Any:
 
 
 def read_index(path: Path, flags: int = 0) -> Any:
-    """A FAISS index from its file. ValueError where it can't be read.
-
-    flags: How FAISS reads it, such as ``faiss.IO_FLAG_MMAP``.
-    """
+    """A FAISS index from its file, read with FAISS's flags. ValueError where it can't be read."""
     try:
         return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
@@ -221,8 +218,7 @@ def similarities(
     """Similarities of queries to candidate rows, each computed from its two vectors alone.
 
     queries: (m, width) float32, prepared.
-    candidates: (m, c) int64 rows, -1 for none.
-    RETURNS: (m, c) float32, -inf where a candidate is -1.
+    candidates: (m, c) int64 rows, -1 for none, whose similarity is -inf.
     """
     scores = np.full(candidates.shape, -np.inf, dtype=np.float32)
     if not scores.size:

@@ -67,10 +67,7 @@ class FlatIndex:
         return self._rows.length
 
     def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
-        """Extend an index by rows, without copying the present ones.
-
-        vectors: (k, width) float32, prepared.
-        """
+        """Extend an index by prepared rows (k, width) float32, without copying the present ones."""
         if not len(self):
             return FlatIndex(vectors, self.similarity)
         index = FlatIndex.__new__(FlatIndex)
@@ -79,10 +76,9 @@ class FlatIndex:
         return index
 
     def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
-        """The k nearest rows of each query, see ``Index``.
+        """The k nearest rows of each query, see ``Index``; of equally near rows the first.
 
-        Similarities are computed pair by pair, so that the result of a query does not depend on
-        the other queries. Of equally near rows the first are taken.
+        Similarities are computed pair by pair: no result depends on the other queries.
         """
         k = min(k, len(self))
         if k <= 0 or not len(queries):
@@ -224,10 +220,9 @@ def rescore(
 
 
 def best_rows(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
-    """Return the k best rows of each query, (m, k). Of equals the first row comes first.
+    """The k best rows of each query, (m, k). Of equals the first row comes first.
 
-    rows: (m, c) int64, each at most once, -1 for none.
-    scores: (m, c) float32, -inf for none.
+    rows, scores: (m, c) int64, each at most once, and float32; -1 and -inf for none.
     """
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))
