@@ -1,6 +1,5 @@
 """Readers of each format of entities, on small files and on real ones."""
 
-import gzip
 import json
 import sys
 
@@ -69,11 +68,6 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
         build(tmp_path / "kb", source, "zip", overwrite=True)
 
 
-def test_a_field_that_there_is_not_is_no_column(write):
-    with pytest.raises(ValueError, match="no field 'nam'"):
-        list(TableReader(columns={"nam": "id"}).read(write("id\n", "d.csv")))
-
-
 def test_a_quote_behind_many_rows_is_text(write):
     rows = "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n'
     entities = TableReader().read(write(f"id\ttitle\n{rows}", "omop.csv"))
@@ -94,12 +88,6 @@ def test_set_kb_says_what_it_left_out_and_no_entity_is_an_error(write):
     assert not path.with_name("kb").exists()
 
 
-def test_further_ids_of_a_dictionary_lead_to_the_first(write):
-    kb = ArboKB(Vocab())
-    import_into(kb, write("a|x||Alpha\na||AL\nb|x|y||Beta\n", "dictionary.txt"))
-    assert (kb["a"].aliases, kb["x"].id, kb["y"].id) == (("AL",), "a", "b")
-
-
 def test_encodings_and_options_that_a_reader_does_not_have(write):
     path = write("id,title\n", "t.csv")
     with pytest.raises(ValueError, match="E108.*no encoding 'cp12520'"):
@@ -113,16 +101,6 @@ def test_encodings_and_options_that_a_reader_does_not_have(write):
     with ArboKB.create(lines.parent / "kb") as kb:
         report = import_into(kb, lines, skip_bad=True)
         assert (report.count, report.skipped, len(kb)) == (2, {"invalid": 2}, 2)
-
-
-def test_a_damaged_file_and_other_json(write):
-    packed = gzip.compress(b"".join(b'{"id": "%d"}\n' % number for number in range(50)))
-    with pytest.raises(ValueError, match=r"kb.jsonl.gz, line \d+: the compressed file is damaged"):
-        load_kb(write(packed[:-12], "kb.jsonl.gz"), Vocab())
-    with pytest.raises(ValueError, match="a list of objects.*--format wikidata"):
-        load_kb(write("[1]", "kb.json"), Vocab())
-    with pytest.raises(ValueError, match="kb.json, line 1: no valid JSON"):
-        load_kb(write("[", "kb.json"), Vocab())
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
