@@ -162,7 +162,8 @@ TABLES = {
         "All mentions of a fifth of the entities are withheld from training, and none is an "
         "exemplar (`judges.py`). R@1 of the withheld mentions: before training, trained by "
         "`linker`, and with the mean of the weights before and after. The ranker is fitted on dev; "
-        "20,000 names, one seed, intervals over mentions. On CRAFT a batch is one paper.",
+        "20,000 names, seed 0 where none is given, intervals over mentions. On CRAFT a batch is "
+        "one paper.",
     ),
     "rerank": (
         "A cross-encoder",
