@@ -25,26 +25,12 @@ from ..base.errors import ArboError, Errors
 from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
-TOKENIZER_FILES = frozenset(
-    (
-        "added_tokens.json",
-        "bpe.codes",
-        "emoji.json",
-        "merges.txt",
-        "normalizer.json",
-        "prophetnet.tokenizer",
-        "sentencepiece.bpe.model",
-        "sentencepiece.model",
-        "special_tokens_map.json",
-        "spiece.model",
-        "spm.model",
-        "tokenizer.json",
-        "tokenizer.model",
-        "tokenizer_config.json",
-        "vocab.json",
-        "vocab.txt",
-    )
-)
+_FILES = """
+added_tokens.json bpe.codes emoji.json merges.txt normalizer.json prophetnet.tokenizer
+sentencepiece.bpe.model sentencepiece.model special_tokens_map.json spiece.model spm.model
+tokenizer.json tokenizer.model tokenizer_config.json vocab.json vocab.txt
+"""
+TOKENIZER_FILES = frozenset(_FILES.split())
 # A model may share weights between layers: by so much it may be larger than its weights.
 SLACK = 16
 # Settings of a tokenizer that name code or files elsewhere.
