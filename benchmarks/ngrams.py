@@ -7,8 +7,9 @@
 All times are processor seconds of one thread, so that other programs on the machine don't count.
 *speed*: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines alternate, and
 the best time of each counts. *start*: from the start of Python, imports included, to the first
-link, each in a separate process. *search*: Table 3 of DEER (Gillick et al. 2019) in our form, recall@100 of gold entities by the kind of index, and the median time of one
-query at a time; with ``--synthetic``, recall@100 of exact search over vectors in clusters.
+link, each in a separate process. *search*: Table 3 of DEER (Gillick et al. 2019) in our form,
+recall@100 of gold entities by the kind of index, and the median time of one query at a time; with
+``--synthetic``, recall@100 of exact search over vectors in clusters.
 """
 
 import argparse
