@@ -26,9 +26,9 @@ from typing import Any
 import faiss
 import numpy as np
 import torch
+from memory import peak_megabytes, resident_megabytes
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.base.memory import peak_megabytes, resident_megabytes
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.folder import KB_FOLDER, LOCK
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -155,7 +155,7 @@ def searching(path: Path, count: int, queries: int, n_probes: int, rescore: floa
     """Approximate search for entities, as the linker does it."""
     kb = opened(path, count)
     index = lists(count, n_probes, rescore)(kb.rows, Cosine(), kb.vectors.index)
-    search = EntitySearch(kb.rows, kb.vectors.owners(), index, Cosine())
+    search = EntitySearch(kb.rows, index, Cosine())
     vectors = Synthetic(count).queries(queries)
     rounds = [timed(search.nearest, vectors, K) for _ in range(3)]
     seconds, nearest = min(rounds, key=lambda result: result[0])

@@ -7,10 +7,9 @@
 All times are processor seconds of one thread, so that other programs on the machine don't count.
 *speed*: mentions per second from Docs to vectors, and of ``nlp.pipe``. The pipelines alternate, and
 the best time of each counts. *start*: from the start of Python, imports included, to the first
-link, each in a separate process; that without torch is one in which torch cannot be imported,
-since thinc imports torch wherever it is installed. *search*: Table 3 of DEER (Gillick et al.
-2019) in our form, recall@100 of gold entities by the kind of index, and the median time of one
-query at a time; with ``--synthetic``, recall@100 of exact search over vectors in clusters.
+link, each in a separate process. *search*: Table 3 of DEER (Gillick et al. 2019) in our form,
+recall@100 of gold entities by the kind of index, and the median time of one query at a time; with
+``--synthetic``, recall@100 of exact search over vectors in clusters.
 """
 
 import argparse
@@ -28,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-HIDDEN = ("torch", "transformers", "spacy_transformers", "cupy")
 K = 100
 
 
@@ -102,10 +100,9 @@ def start(options: argparse.Namespace) -> None:
         small = with_small_kb(options.ngrams, Path(folder) / "model")
         _start(
             [
-                ("n-grams, torch not installed, 100 entities", small, ["--hide"]),
-                ("n-grams, torch not installed", options.ngrams, ["--hide"]),
-                ("n-grams, torch installed", options.ngrams, []),
-                ("transformer", options.transformer, []),
+                ("n-grams, 100 entities", small),
+                ("n-grams", options.ngrams),
+                ("transformer", options.transformer),
             ],
             options,
         )
@@ -126,13 +123,13 @@ def with_small_kb(model: Path, folder: Path) -> Path:
     return folder
 
 
-def _start(cases: list[tuple[str, Path, list[str]]], options: argparse.Namespace) -> None:
+def _start(cases: list[tuple[str, Path]], options: argparse.Namespace) -> None:
     # Installed packages have compiled modules.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     print("| | seconds to the first link | resident, MB |")
     print("|---|---:|---:|")
-    for name, model, flags in cases:
-        command = [sys.executable, __file__, "first", str(model), str(options.corpus), *flags]
+    for name, model in cases:
+        command = [sys.executable, __file__, "first", str(model), str(options.corpus)]
         # The first process fills the caches of the disk, of Python and of Numba.
         runs = []
         for _ in range(options.rounds + 1):
@@ -144,11 +141,8 @@ def _start(cases: list[tuple[str, Path, list[str]]], options: argparse.Namespace
 
 def first(options: argparse.Namespace) -> None:
     """Load a pipeline and link one document; in a separate process."""
-    if options.hide:
-        _hide_torch()
     import spacy
-
-    from spacy_arbo_el.base.memory import resident_megabytes
+    from memory import resident_megabytes
 
     nlp = spacy.load(options.model)
     doc = nlp.make_doc("He was treated for colon cancer in May.")
@@ -157,20 +151,6 @@ def first(options: argparse.Namespace) -> None:
         doc = component(doc)
     answer = {"seconds": time.process_time(), "megabytes": resident_megabytes()}
     json.dump({**answer, "link": doc.ents[0].kb_id_}, sys.stdout)
-
-
-def _hide_torch() -> None:
-    """Make the import of torch fail, as where it is not installed."""
-    from importlib.metadata import EntryPoint
-
-    class Hidden:
-        def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-            if name.split(".")[0] in HIDDEN:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    load = EntryPoint.load
-    sys.meta_path.insert(0, Hidden())
-    EntryPoint.load = lambda point: None if point.value.split(".")[0] in HIDDEN else load(point)
 
 
 # Approximate search
@@ -286,7 +266,6 @@ def main() -> None:
             command.add_argument(name, type=Path)
         command.add_argument("--rounds", type=int, default=3)
         command.add_argument("--limit", type=int, default=0, help="documents; 0 for all")
-        command.add_argument("--hide", action="store_true", help="torch cannot be imported")
         command.add_argument("--queries", type=int, default=1000)
         command.add_argument("--synthetic", type=int, default=0, help="vectors in clusters")
         command.add_argument("--width", type=int, default=200, help="of these")

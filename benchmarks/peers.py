@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import srsly
+from memory import resident_megabytes
 
 COLUMNS = ("KB", "ACC", "NEW", "SAME", "m/s", "MB", "FIRST", "P50", "P95")
 ROUNDS = 3
@@ -47,11 +48,6 @@ def cpu_seconds() -> float:
         resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     return sum(usage.ru_utime + usage.ru_stime for usage in (own, children))
-
-
-def resident_megabytes() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return int(next(one for one in lines if one.startswith("VmRSS")).split()[1]) // 1024
 
 
 class MiniLM:

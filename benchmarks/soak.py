@@ -24,9 +24,9 @@ from functools import partial
 from pathlib import Path
 
 import spacy
+from memory import resident_megabytes
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el.base.memory import resident_megabytes
 from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker

@@ -451,7 +451,6 @@ class ArboLinker(TrainablePipe):
         if records and not any(record.kb_ids for record in records):
             raise ArboError(Errors.E508.format(name=self.name))
         self.datastore.warn_of_unknown_ids()
-        self.datastore.warn_of_bare_names(self.name)
 
     def _store(self, examples: Iterable[Example]) -> np.ndarray:
         """Store the references' labelled mentions as exemplars. RETURNS: Their rows."""

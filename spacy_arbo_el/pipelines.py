@@ -21,7 +21,7 @@ from spacy.vocab import Vocab
 
 from .base.devices import device_of_vectors
 from .base.errors import ArboError, Errors, Warnings, code_of
-from .kb import folder as kb_folder
+from .kb.database import DATABASE
 from .linker import find_linker
 from .storage.files import CAN_LOCK, remove_abandoned
 from .storage.folders import (
@@ -177,7 +177,7 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def _databases_in(path: Path) -> list[Path]:
-    return sorted(path.glob(f"*/*/{kb_folder.DATABASE}"))
+    return sorted(path.glob(f"*/*/{DATABASE}"))
 
 
 def load_pipeline(path: str | Path, **settings: Any) -> Language:

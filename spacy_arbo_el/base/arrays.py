@@ -71,10 +71,7 @@ class TopK:
         return TopK(resized_table(self.ids, width, -1), resized_table(self.scores, width, -np.inf))
 
     def where(self, keep: np.ndarray) -> "TopK":
-        """The table without the entries at which ``keep`` is False. The others move up.
-
-        keep: Broadcastable to (m, k) bool.
-        """
+        """The table without entries at which ``keep``, broadcast to (m, k) bool, is False."""
         kept = np.broadcast_to(keep, self.ids.shape) & self.valid
         order = np.argsort(~kept, axis=1, kind="stable")
         ids = np.where(kept, self.ids, -1)
@@ -82,11 +79,7 @@ class TopK:
         return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
 
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
-        """Columns at which ids first occur in their rows. (m, c) int64 for ``ids`` (m, c), -1 where
-        one does not occur.
-
-        An id of -1 occurs nowhere.
-        """
+        """Columns of ids (m, c) in their rows: (m, c) int64, -1 for one that does not occur."""
         if not self.width:
             return np.full(ids.shape, -1, dtype=np.int64)
         same = (ids[:, :, None] == self.ids[:, None, :]) & (ids[:, :, None] >= 0)
@@ -101,11 +94,7 @@ class TopK:
         return self.scores_at(self.columns_of(ids), self.least)
 
     def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        """Scores in the given columns of each row. (m, c) float32.
-
-        columns: (m, c) int64, -1 for none.
-        missing: (m, 1) float32, the score for none.
-        """
+        """Scores (m, c) in columns of each row; those of ``missing``, (m, 1), where one is -1."""
         if not self.width:
             return np.repeat(missing, columns.shape[1], axis=1)
         scores = np.take_along_axis(self.scores, np.maximum(columns, 0), axis=1)
@@ -123,12 +112,11 @@ class TopK:
 def first_of_each(
     row: np.ndarray, value: np.ndarray, rows: int, count: int
 ) -> np.ndarray:  # pragma: no cover - compiled
-    """Positions of the first occurrence of each value per row. Only for the first ``count`` values
-    of a row.
+    """Places of the first occurrence of the first ``count`` values of each row.
 
     row: (n,) int64, ascending.
     value: (n,) int64 from 0, in order of preference within a row.
-    RETURNS: (rows, count) int64 places in the two arrays, -1 for none.
+    RETURNS: (rows, count) int64, -1 for none.
     """
     places = np.full((rows, count), -1, dtype=np.int64)
     taken = np.zeros(rows, dtype=np.int64)
@@ -175,10 +163,7 @@ def has_vector(vectors: np.ndarray) -> np.ndarray:
 
 
 def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
-    """The vectors as (rows, width) float32.
-
-    An error where their shape is wrong, or their length no number.
-    """
+    """The vectors as (rows, width) float32. An error for other shapes, or infinite lengths."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
         raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
@@ -240,10 +225,7 @@ def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:
 
 
 def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
-    """Stack one or more tables (m, k), padded to the widest.
-
-    missing: Pads the others.
-    """
+    """Stack one or more tables (m, k), padded to the widest with ``missing``."""
     width = max(table.shape[1] for table in tables)
     return np.concatenate([resized_table(table, width, missing) for table in tables])
 

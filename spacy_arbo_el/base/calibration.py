@@ -125,11 +125,7 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
 
 
 def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Curve | None:
-    """Curve with a given slope, right on average. For data that shows no slope.
-
-    similarity, correct: As in ``fit_logistic``.
-    RETURNS: None where there are too few points.
-    """
+    """A curve with a given slope, right on average, as in ``fit_logistic``; None for few points."""
     from scipy.optimize import brentq
 
     kept = np.isfinite(similarity)
@@ -167,11 +163,10 @@ def _log_odds_of_log(log_p: np.ndarray) -> np.ndarray:
 
 
 def log_odds_of(log_shares: np.ndarray, presence: np.ndarray) -> np.ndarray:
-    """Log-odds that each candidate is right.
+    """Log-odds that each candidate is right: (m, c) float32, -inf for no candidate.
 
     log_shares: (m, c) float, the logarithm of the share of each candidate; -inf for none.
     presence: (m,) float, log-odds that any candidate is right.
-    RETURNS: (m, c) float32, -inf for no candidate.
     """
     return _log_odds_of_log(log_shares + log_probability(presence)[:, None])
 

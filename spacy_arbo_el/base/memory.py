@@ -1,4 +1,4 @@
-"""The memory of a process: its measurement and its bounds."""
+"""The memory of a process: what bounds it."""
 
 import ctypes
 import mmap
@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-_STATUS = Path("/proc/self/status")
 # What Linux says of each page: bytes, whether it is in memory or swapped, and whether of a file.
 _PAGES = Path("/proc/self/pagemap")
 _PAGE_ENTRY = 8
@@ -22,32 +21,22 @@ _CAPACITIES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16", "LRU_CACHE_CAPACITY": "8
 
 
 def bound_caches() -> None:
-    """Limit compiler caches, unless the environment sets them.
-
-    It has an effect in a process that has not run a transformer yet.
-    """
+    """Limit compiler caches, unless the environment does, before a transformer runs."""
     for name, capacity in _CAPACITIES.items():
         os.environ.setdefault(name, capacity)
 
 
 def release_memory() -> None:
-    """Return free memory to the system, where possible.
-
-    glibc keeps what was freed. Encoding, training and evaluation free blocks of different sizes,
-    so that each would find little use for what the others leave.
-    """
+    """Return free memory to the system, where possible: glibc keeps it for blocks of its size."""
     trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
 
 def release_mapped(address: int, size: int) -> None:
-    """Return memory that was read from a mapped file to the system, where possible.
+    """Return memory (in bytes) that was read from a mapped file to the system, where possible.
 
-    What is needed again is read from the file, which the system may have kept in its cache. All
-    stays where a part was changed, or is of no file.
-
-    address, size: Of the memory, in bytes.
+    It is read from the file again if needed. All stays where a part was changed, or is of no file.
     """
     first = -(-address // mmap.PAGESIZE)
     count = (address + size) // mmap.PAGESIZE - first
@@ -77,26 +66,3 @@ def _c_library() -> Any:
         return ctypes.CDLL(None)
     except (OSError, TypeError):  # TypeError: on Windows, which has no such name
         return None
-
-
-def resident_megabytes() -> int:
-    """Resident memory of this process in MB. 0 where the system does not say."""
-    return _status_megabytes("VmRSS")
-
-
-def peak_megabytes() -> int:
-    """Peak resident memory of this process in MB. 0 where the system does not say.
-
-    ``ru_maxrss`` of ``getrusage`` is another number: it begins with the memory of the process that
-    started this one.
-    """
-    return _status_megabytes("VmHWM")
-
-
-def _status_megabytes(name: str) -> int:
-    try:
-        lines = _STATUS.read_text().splitlines()
-    except OSError:
-        return 0
-    sizes = [line.split()[1] for line in lines if line.startswith(f"{name}:")]
-    return int(sizes[0]) // 1024 if sizes else 0

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def page(name: str, **values: Any) -> str:
-    """Make a page from its template.
-
-    values: What the template names.
-    """
+    """Make a page from its template, with the values that it names."""
     return _whole(environment().get_template(f"{name}.html").render(values))
 
 
@@ -33,12 +30,7 @@ def part(name: str, *values: Any) -> str:
 def html_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], more: int = 0
 ) -> str:
-    """A small table for notebooks. Each text keeps its direction.
-
-    title: The line above the table.
-    columns: Their names; none for a table without a head.
-    more: How many rows are left out.
-    """
+    """A small table for notebooks. Each text keeps its direction. more: Rows left out."""
     return part("table", title, columns, rows, more)
 
 

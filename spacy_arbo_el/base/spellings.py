@@ -61,10 +61,7 @@ def folded(name: str) -> str:
 
 
 def other_spellings(name: str) -> dict[str, int]:
-    """Further spellings of a name, folded, in order of preference, with their kinds.
-
-    name: As it is, or folded.
-    """
+    """Further spellings of a name, folded or not, in order of preference, with their kinds."""
     own = folded(name)
     found: dict[str, int] = {}
     if not _MAY_DIFFER.search(own) and not has_number_words(own):
@@ -91,10 +88,7 @@ def all_spellings(names: Iterable[str]) -> dict[str, int]:
 
 
 def compared_forms(name: str) -> list[str]:
-    """The forms of a name that mentions are compared with, its own first.
-
-    They are without accents too, and without what a heading adds.
-    """
+    """The forms of a name to compare, its own first: without accents, and bare of headings."""
     heading = Heading.of(name)
     if heading is None and name.isascii():
         return [name]
@@ -125,10 +119,7 @@ def is_accented(text: str) -> bool:
 
 
 def written_forms(name: str) -> list[str]:
-    """The other forms that a name may have in a text, in its own case.
-
-    They are the bare name of a heading, and all of these in plain letters.
-    """
+    """The other forms of a name in texts, in its own case: bare of headings, plain letters."""
     own = compatible(name)
     heading = Heading.of(own)
     bare = heading.bare if heading is not None else ()

@@ -21,10 +21,7 @@ _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
 def words_of(string: str) -> list[str]:
-    """Words and numbers of a string, normalized. They are in lower case and singular.
-
-    Roman numerals up to IX are numbers.
-    """
+    """Words of a string in lower case and singular, and numbers, also Roman ones up to IX."""
     return [ROMAN.get(word) or singular(word) for word in _WORD.findall(string.lower())]
 
 
@@ -55,10 +52,7 @@ def numbers_among(words: Sequence[str]) -> frozenset[str]:
 
 
 def without_qualifier(name: str) -> str:
-    """A name without what tells it from its namesakes: "Mercury" for "Mercury (planet)".
-
-    "" for a name without such an ending.
-    """
+    """ "Mercury" for "Mercury (planet)"; "" for a name without such an ending."""
     found = _QUALIFIED.fullmatch(name)
     return found.group(1) if found else ""
 

@@ -61,7 +61,7 @@ def is_list(path: Path) -> bool:
     """Return whether a path is that of entities, in a file or in the folder of a KB."""
     if path.is_file():
         return path.suffix.lower() not in (".spacy", ".txt")
-    from ..kb.folder import DATABASE
+    from ..kb.database import DATABASE
 
     return not is_pipeline(path) and (path / DATABASE).is_file()
 

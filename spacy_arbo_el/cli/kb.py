@@ -127,9 +127,8 @@ def show_skipped(report: "ImportReport") -> None:
     for place in report.places:
         msg.text(visible(place))
     for count, what in (
-        (len(report.merged.kept), "kept"),
-        (report.merged.lost, "dropped: the entity that they led to is not in the list"),
-        (report.merged.own, "dropped: they are entities of the list again"),
+        (report.merged, "kept"),
+        (report.lost, "dropped: no entity of the list needs them"),
     ):
         if count:
             msg.info(f"{count} merged ids of the replaced knowledge base {what}")

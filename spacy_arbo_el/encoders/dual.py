@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import threadpoolctl
+import torch
 from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..base.arrays import check_vectors
-from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
@@ -70,7 +70,9 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Call
 
 
 class DualEncoder:
-    """The ``Encoder`` over two towers.
+    """Encodes mentions and entity texts in one vector space, with two towers.
+
+    Vectors are (n, width) float32, not normalized, and zeros for what a tower cannot read.
 
     model: A thinc model with the refs "mention" and "entity", such as ``build_dual_encoder``
         gives; each ref is a tower (see ``TowerReader``) of any kind.
@@ -93,19 +95,16 @@ class DualEncoder:
         return sized and all(_has_weights(node) for node in self.model.walk())
 
     def load(self) -> bool:
-        """Load the towers' pretrained weights, unless done before.
+        """Load the towers' pretrained weights, unless done before. RETURNS: Whether it is ready.
 
         Towers that begin with random weights stay without: they must be trained first.
-        RETURNS: Whether the encoder is ready.
         """
         with self._loading:
-            if not self.is_ready and all(self._is_pretrained(tower) for tower in TOWERS):
+            towers = [self.model.get_ref(tower) for tower in TOWERS]
+            if not self.is_ready and all(tower.attrs.get("pretrained") for tower in towers):
                 self.model.initialize()
                 self.weights_changed()
         return self.is_ready
-
-    def _is_pretrained(self, tower: str) -> bool:
-        return bool(self.model.get_ref(tower).attrs.get("pretrained"))
 
     def require_ready(self, name: str) -> None:
         """Load pretrained towers. Raise an error where the component ``name`` has no weights."""
@@ -114,7 +113,7 @@ class DualEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash the towers' weights and how they read text."""
+        """A hash of the weights and of how towers read. Equal where vectors are comparable."""
         if not self._fingerprint:
             digest = hashlib.blake2b(digest_size=16)
             for tower in TOWERS:
@@ -147,10 +146,7 @@ class DualEncoder:
         return self._fingerprints[tower.id]
 
     def weights_changed(self, *, trained: bool = False) -> None:
-        """Must be called whenever weights have changed.
-
-        trained: Whether they are in training, so that they will change again.
-        """
+        """Note that weights have changed. trained: Whether they are in training."""
         self._fingerprint = ""
         self._fingerprints = {}
         self.is_trained = trained
@@ -165,14 +161,14 @@ class DualEncoder:
     def read_mentions(
         self, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """Read mentions with the encoder. See ``Encoder.read_mentions``."""
+        """Mentions in texts, ready to be encoded; see ``TowerReader.read_mentions``."""
         check_offsets(texts, text_of, offsets)
         return self._reader("mention").read_mentions(
             self.model.get_ref("mention"), texts, text_of, offsets
         )
 
     def read_texts(self, texts: Sequence[Text]) -> SpanInputs:
-        """Read texts with the encoder. See ``Encoder.read_texts``."""
+        """Texts of entities, ready to be encoded: one span for each text."""
         reader = self._reader("entity")
         tower = self.model.get_ref("entity")
         blocks = range(0, len(texts), TEXT_BLOCK)
@@ -181,11 +177,11 @@ class DualEncoder:
         )
 
     def encode_mentions(self, inputs: SpanInputs) -> np.ndarray:
-        """See ``Encoder.encode_mentions``. Mentions of equal word pieces run once."""
+        """Encode spans of mentions. Those of equal word pieces run once."""
         return self._predict_distinct("mention", inputs)
 
     def encode_texts(self, inputs: SpanInputs) -> np.ndarray:
-        """See ``Encoder.encode_texts``. Texts of equal word pieces, as in capitals, run once."""
+        """Encode texts of entities. Those of equal word pieces, as in capitals, run once."""
         return self._predict_distinct("entity", inputs)
 
     def _predict_distinct(self, tower: str, inputs: SpanInputs) -> np.ndarray:
@@ -203,11 +199,15 @@ class DualEncoder:
         return all(isinstance(self._reader(tower), PassageTower) for tower in TOWERS)
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:
-        """Encode whole texts with a tower. See ``Encoder.encode_passages``."""
+        """Encode whole texts: contexts of mentions, and descriptions of entities.
+
+        tower: "mention" for contexts, "entity" for descriptions.
+        size: The most word pieces of a text that are read, special tokens included.
+        """
         return self._predict(tower, self.read_passages(tower, texts, size))
 
     def read_passages(self, tower: str, texts: Sequence[str], size: int) -> SpanInputs:
-        """Read whole texts with a tower. See ``Encoder.read_passages``."""
+        """Whole texts, ready to be encoded: one span each. As in ``encode_passages``."""
         reader: Any = self._reader(tower)
         return reader.read_passages(self.model.get_ref(tower), texts, size)
 
@@ -229,16 +229,13 @@ def _has_weights(node: Model) -> bool:
 
 
 def _weights(tower: Model) -> Iterator[tuple[str, np.ndarray]]:
-    """All weights of a tower by name, with those of torch modules in shims.
-
-    0.0 is added, since an optimizer turns -0.0 into 0.0 even in a step that changes nothing.
-    """
+    """All weights of a tower by name. 0.0 is added, since an optimizer turns -0.0 into 0.0."""
     for number, node in enumerate(tower.walk()):
         for name in sorted(node.param_names):
             yield f"{number} {name}", node.ops.to_numpy(node.get_param(name)) + 0.0
         for shim in node.shims:
             module: Any = shim._model
-            if torch is not None and isinstance(module, torch.nn.Module):
+            if isinstance(module, torch.nn.Module):
                 for name, tensor in sorted(module.state_dict().items()):
                     # As bytes, because NumPy has no bfloat16.
                     flat = (tensor.detach().cpu() + 0).contiguous().reshape(-1)
@@ -263,10 +260,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def one_thread_after_fork() -> None:
-    """Compute with one thread in a forked process. Do nothing in the process that loaded us.
+    """Compute with one thread in a forked process, where OpenMP's threads do not survive.
 
-    OpenMP's threads do not survive a fork, and a child that asks for them waits for ever. One
-    thread for each worker also keeps workers from competing for the cores.
+    A child that asks for them waits for ever, and more threads would compete for the cores.
     """
     global _home
     if os.getpid() == _home:
@@ -274,8 +270,7 @@ def one_thread_after_fork() -> None:
     _home = os.getpid()
     # For later imports.
     os.environ["OMP_NUM_THREADS"] = "1"
-    if torch is not None:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     # OpenMP, which faiss uses, and OpenBLAS, which NumPy uses and which starts its threads anew in
     # each child: more threads than cores wait for each other by spinning.
     threadpoolctl.threadpool_limits(1)

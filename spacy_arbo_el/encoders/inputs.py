@@ -100,10 +100,7 @@ class SpanInputs:
         )
 
     def take(self, spans: np.ndarray) -> "SpanInputs":
-        """Take some spans in that order, with their passages.
-
-        Each passage comes once, in the order of its first span.
-        """
+        """Some spans in that order, with each of their passages once, as they first occur."""
         spans = np.asarray(spans, dtype=np.int64)
         used, first, place = np.unique(self.passage[spans], return_index=True, return_inverse=True)
         order = np.argsort(first, kind="stable")
@@ -151,13 +148,10 @@ class SpanInputs:
 def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> list[np.ndarray]:
     """Batch passages by length, with at most ``max_tokens`` word pieces, padding included.
 
-    A batch holds one passage at least.
-
     lengths: (p,) word pieces of each passage.
-    max_tokens: The limit of a batch.
     mixed: Whether passages of different length may share a batch, padded. Without padding, a
         vector does not depend on what it is batched with.
-    RETURNS: Longest first, so that the largest batch shows at once whether memory suffices.
+    RETURNS: At least one passage each, longest first, which shows at once if memory suffices.
     """
     lengths = np.asarray(lengths)
     order = np.argsort(-lengths, kind="stable")
@@ -177,11 +171,9 @@ def length_batches(lengths: np.ndarray, max_tokens: int, mixed: bool) -> list[np
 def assemble(
     flat: np.ndarray, starts: Sequence[np.ndarray], lengths: Sequence[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Passages built from ragged pieces of ``flat``.
+    """Passages of ragged pieces of ``flat``, one segment behind the other.
 
-    flat: Word pieces.
-    starts, lengths: One (p,) array a segment; the segments of a passage follow each other in the
-        order given.
+    starts, lengths: One (p,) array a segment.
     RETURNS: ids (total,) int32 and offsets (p + 1,) int64.
     """
     starts_table = np.stack(starts, axis=1)
@@ -191,12 +183,7 @@ def assemble(
 
 
 def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray) -> None:
-    """Raise ValueError for a mention outside of its text.
-
-    texts: The documents.
-    text_of: (n,) int64, which text each mention is in.
-    offsets: (n, 2) int64 start and end character there, end exclusive.
-    """
+    """Raise ValueError for a mention outside of its text; as in ``read_mentions``."""
     lengths = np.array([len(text) for text in texts], dtype=np.int64)[text_of]
     start, end = offsets.reshape(-1, 2).T
     wrong = np.flatnonzero((start < 0) | (start > end) | (end > lengths))
@@ -237,26 +224,21 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
 
 
 class KeptResults:
-    """Vectors and scores by what they were computed from. The weights must stay unchanged.
+    """Vectors and scores by what they were computed from, for unchanged weights.
 
-    Calibration, tuning and reports link the same mentions with many thresholds, curves and
-    rankers. ``LinkingStages`` with such an object encode each mention and each context once, and
-    read each pair of a cross-encoder once.
+    ``LinkingStages`` with such an object link the same mentions with many thresholds, curves and
+    rankers, and encode each mention and each context once.
     """
 
     def __init__(self) -> None:
         self._rows: dict[tuple[Hashable, Hashable], np.ndarray] = {}
 
     def of(
-        self,
-        kind: Hashable,
-        keys: Sequence[Hashable],
-        compute: Callable[[list[int]], np.ndarray],
+        self, kind: Hashable, keys: Sequence[Hashable], compute: Callable[[list[int]], np.ndarray]
     ) -> np.ndarray:
-        """Return the results for keys, (n, ...), and compute those that are new.
+        """The results of a kind, and of the model that gives it, for keys: (n, ...).
 
-        kind: The kind of result, and the model that gives it.
-        compute: Gives the results for the keys at some places, in their order.
+        compute: Gives the results for the keys at some places, those that are new, in their order.
         """
         named = [(kind, key) for key in keys]
         new = {name: place for place, name in enumerate(named) if name not in self._rows}

@@ -44,11 +44,7 @@ Pooling = Callable[[SpanStates], Tensor]
 
 
 def pooled_width(pooling: Pooling | None, width: int) -> int:
-    """The width of the vectors of spans.
-
-    pooling: None for an encoder that pools in another way.
-    width: That of the hidden states.
-    """
+    """The width of the vectors of spans, from that of hidden states. None widens nothing."""
     return width * int(getattr(pooling, "widening", 1))
 
 

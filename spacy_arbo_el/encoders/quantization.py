@@ -7,12 +7,12 @@ layer. Behind a GELU, a layer goes without them where that changes little, as it
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .quantization_texts import TEXTS
 from .quantized import (
     SELF_ATTENTIONS,
     SIBLINGS,
@@ -25,6 +25,8 @@ from .quantized import (
 )
 from .word_pieces import WordPieceTokenizer
 
+# Of several domains and languages, a text a line.
+TEXTS = Path(__file__).with_name("quantization_texts.txt").read_text(encoding="utf8").splitlines()
 # Word pieces of a text, of a name in it, from one mention to the next, and of each side of the one
 # long window.
 LENGTH = 32
@@ -49,8 +51,6 @@ def find_scales(
 ) -> Scales:
     """The scales with which each linear layer's outputs change least. It takes a few seconds.
 
-    transformer: A Hugging Face model on a CPU.
-    tokenizer: Its tokenizer.
     earlier: The scales before some steps of training, whose factors are kept: one pass is enough.
     """
     linears = linears_of(transformer)

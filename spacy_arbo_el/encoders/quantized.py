@@ -33,11 +33,7 @@ Scales = Mapping[str, Tensor]
 
 
 def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
-    """Copy a transformer with 8-bit linear layers; share other weights.
-
-    transformer: A Hugging Face model on a CPU.
-    scales: Of its linear layers. A layer without any stays.
-    """
+    """Copy a transformer on a CPU, with 8-bit linear layers where it has scales for them."""
     shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
     copied = deepcopy(transformer, shared)
     for name, linear in linears_of(transformer).items():
@@ -114,10 +110,7 @@ class QuantizedLinear(nn.Module):
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
     def give_gelu(self, following: "QuantizedLinear") -> None:
-        """Give the GELU of the outputs, rounded for another layer.
-
-        following: A layer without factors.
-        """
+        """Give the GELU of the outputs, rounded for a following layer without factors."""
         self._outputs = (following.step, following.zero, torch.uint8, "gelu", [], "none")
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -130,10 +123,8 @@ class QuantizedLinear(nn.Module):
 
 
 def _round_once(module: nn.Module) -> None:
-    """Spare 8-bit layers of BERT and its relatives some rounding.
-
-    Query, key and value read the same inputs. What lies between two layers of a feed-forward
-    network need not become float32.
+    """Spare 8-bit layers of BERT and its relatives some rounding: query, key and value read the
+    same inputs, and between the layers of a feed-forward network nothing becomes float32.
     """
     if type(module).__name__ in SELF_ATTENTIONS:
         query, *others = (getattr(module, name) for name in SIBLINGS)
@@ -150,10 +141,7 @@ def _round_once(module: nn.Module) -> None:
 
 
 def feed_forward(module: nn.Module) -> tuple[nn.Module | None, nn.Module | None]:
-    """The layers before and after a GELU; None elsewhere.
-
-    module: Any module; a layer of BERT or of its relatives has a GELU.
-    """
+    """The layers before and after a GELU in a layer of BERT's kind; None elsewhere."""
     layer: Any = module
     between = getattr(layer, "intermediate", None)
     if not isinstance(getattr(between, "intermediate_act_fn", None), GELUS):

@@ -25,26 +25,12 @@ from ..base.errors import ArboError, Errors
 from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
-TOKENIZER_FILES = frozenset(
-    (
-        "added_tokens.json",
-        "bpe.codes",
-        "emoji.json",
-        "merges.txt",
-        "normalizer.json",
-        "prophetnet.tokenizer",
-        "sentencepiece.bpe.model",
-        "sentencepiece.model",
-        "special_tokens_map.json",
-        "spiece.model",
-        "spm.model",
-        "tokenizer.json",
-        "tokenizer.model",
-        "tokenizer_config.json",
-        "vocab.json",
-        "vocab.txt",
-    )
-)
+_FILES = """
+added_tokens.json bpe.codes emoji.json merges.txt normalizer.json prophetnet.tokenizer
+sentencepiece.bpe.model sentencepiece.model special_tokens_map.json spiece.model spm.model
+tokenizer.json tokenizer.model tokenizer_config.json vocab.json vocab.txt
+"""
+TOKENIZER_FILES = frozenset(_FILES.split())
 # A model may share weights between layers: by so much it may be larger than its weights.
 SLACK = 16
 # Settings of a tokenizer that name code or files elsewhere.
@@ -57,11 +43,7 @@ def dump_transformer(
     scales: Scales | None = None,
     earlier: Scales | None = None,
 ) -> bytes:
-    """All as bytes.
-
-    scales: Of 8-bit layers, if they are known.
-    earlier: Those before training, where the present ones are not known.
-    """
+    """All as bytes. scales, earlier: As in ``EncoderShim.set_transformer``."""
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
         files = {
@@ -86,11 +68,9 @@ def dump_transformer(
 def load_transformer(
     message: Mapping[str, Any], attention: str | None
 ) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None, Scales | None]:
-    """Unpack the result of ``dump_transformer``: what it was given.
+    """Unpack what ``dump_transformer`` was given. ValueError where it is anything else.
 
-    Raises ValueError where it is anything else.
-
-    attention: The implementation of attention, such as "eager"; None for the architecture's own.
+    attention: As in ``load_pretrained``.
     """
     config = _read_config(message["config"])
     try:
@@ -149,11 +129,7 @@ def _read_tokenizer(
             Path(folder, name).write_bytes(data)
         try:
             return AutoTokenizer.from_pretrained(
-                folder,
-                config=config,
-                use_fast=True,
-                trust_remote_code=False,
-                local_files_only=True,
+                folder, config=config, use_fast=True, trust_remote_code=False, local_files_only=True
             )
         except Exception as error:  # so many kinds of tokenizers, so many errors
             raise ArboError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None

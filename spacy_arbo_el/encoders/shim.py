@@ -1,6 +1,6 @@
 """The Hugging Face model inside a thinc model, its precision, memory and safe serialization."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ class EncoderShim(HFShim):
     - Lower precisions work on CPUs too, see ``precision_kind``. Linear layers of 8 bits predict
       with weights as they were loaded, or since ``end_training``: weights that are in training
       predict as they train.
-    - ``forward_without_graph`` keeps no activations, for a second pass that does.
+    - ``forward_in_training`` may keep no activations, for a second pass that does.
     - Weights are stored as safetensors, so that loading never unpickles.
     - ``use_params`` takes the averages of thinc's optimizers, whose keys differ from those that
       the base class expects.
@@ -127,28 +127,18 @@ class EncoderShim(HFShim):
                 transformer = self._quantized.of(transformer, self.word_pieces)
             return transformer(*inputs.args, **inputs.kwargs)
 
-    def begin_update(self, inputs: ArgsKwargs) -> tuple[Any, Callable[[ArgsKwargs], None]]:
+    def forward_in_training(self, inputs: ArgsKwargs, *, graph: bool) -> Any:
+        """Run a training pass, with dropout. graph: Whether activations are kept for gradients."""
         self._set_training(True)
-        self._is_trained = True
-        with self.autocast(training=True):
-            outputs = self._model(*inputs.args, **inputs.kwargs)
-
-        def backprop(grads: ArgsKwargs) -> None:
-            torch.autograd.backward(*grads.args, **grads.kwargs)
-
-        return outputs, backprop
+        self._is_trained |= graph
+        with torch.set_grad_enabled(graph), self.autocast(training=True):
+            return self._model(*inputs.args, **inputs.kwargs)
 
     def end_training(self) -> None:
         """Predict with 8-bit layers again, until the next update."""
         if self._is_trained:
             self._is_trained = False
             self._quantized = self._quantized.after_training()
-
-    def forward_without_graph(self, inputs: ArgsKwargs) -> Any:
-        """Run a training pass (dropout on) without keeping activations."""
-        self._set_training(True)
-        with torch.no_grad(), self.autocast(training=True):
-            return self._model(*inputs.args, **inputs.kwargs)
 
     def _set_training(self, training: bool) -> None:
         # Walking through all modules takes a millisecond: not for every batch.
@@ -262,10 +252,7 @@ def has_fast_bfloat16(device: torch.device) -> bool:
 
 
 def has_fast_int8(device: torch.device) -> bool:
-    """True where 8-bit layers are fast.
-
-    That is on CPUs with AVX2, with a torch that has the operation.
-    """
+    """True on CPUs with AVX2, with a torch that has 8-bit layers."""
     supported = _cpu_has("avx2") and torch.backends.mkldnn.is_available()
     return device.type == "cpu" and supported and hasattr(torch.ops.onednn, "qlinear_pointwise")
 
@@ -293,10 +280,7 @@ def precision_kind(
 
 
 def depends_on_batch(device: torch.device) -> bool:
-    """Return whether bfloat16 makes vectors depend on their batch.
-
-    That is so on CPUs with AMX: the kernel that oneDNN chooses depends on the number of rows.
-    """
+    """True on CPUs with AMX, where oneDNN's bfloat16 depends on the number of rows."""
     return device.type == "cpu" and _cpu_has("amx_tile")
 
 

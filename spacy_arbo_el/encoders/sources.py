@@ -1,4 +1,4 @@
-"""Places of transformers' weights, found without torch."""
+"""Places of transformers' weights, found without an import of transformers."""
 
 from ..base.errors import ArboError, Errors
 

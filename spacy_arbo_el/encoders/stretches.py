@@ -34,9 +34,7 @@ def stretches_of(
     A text is cut at spaces between two printable ASCII characters. So words, and the word pieces of
     BERT's family, are those of the whole text.
 
-    texts: The documents.
-    text_of: (n,) int64, which text each mention is in.
-    offsets: (n, 2) int64 start and end character there, end exclusive.
+    texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     reach: (n,) int64, the least characters of a stretch on either side of a mention.
     """
     low = offsets[:, 0] - reach

@@ -1,6 +1,7 @@
 """The tower of a dual encoder, which encodes spans of passages with a transformer."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,11 +165,7 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floa
 
 
 def _span_batches(X: SpanInputs, limit: int, mixed: bool) -> tuple[list[np.ndarray], list[int]]:
-    """Assign spans to forward passes, whole passages together.
-
-    RETURNS: The spans' numbers, passage by passage, and the word pieces of each pass, padding
-        included.
-    """
+    """Spans of forward passes, of whole passages, and each pass's word pieces with padding."""
     lengths = X.lengths
     spans_of = np.bincount(X.passage, minlength=X.passages)
     # Passages without spans are not read.
@@ -199,18 +196,10 @@ def _gather(
 
 def _begin_kept(model: Model, X: SpanInputs) -> tuple[torch.Tensor, Backprop]:
     shim = shim_of(model)
-    callbacks = []
-
-    def run(inputs: ArgsKwargs) -> Any:
-        outputs, callback = shim.begin_update(inputs)
-        callbacks.append(callback)
-        return outputs
-
-    vectors = _pool(model, X, run)
+    vectors = _pool(model, X, partial(shim.forward_in_training, graph=True))
 
     def backprop(d_vectors: Floats2d) -> None:
-        gradient = xp2torch(d_vectors, device=shim.device)
-        callbacks[0](ArgsKwargs(args=((vectors,),), kwargs={"grad_tensors": (gradient,)}))
+        vectors.backward(xp2torch(d_vectors, device=shim.device))
 
     return vectors, backprop
 
@@ -221,7 +210,7 @@ def _begin_recomputed(model: Model, X: SpanInputs) -> tuple[torch.Tensor, Backpr
     devices = [shim.device] if shim.device.type == "cuda" else []
     state = torch.get_rng_state()
     cuda_state = torch.cuda.get_rng_state(shim.device) if devices else None
-    vectors = _pool(model, X, shim.forward_without_graph)
+    vectors = _pool(model, X, partial(shim.forward_in_training, graph=False))
 
     def backprop(d_vectors: Floats2d) -> None:
         # The same random state gives the same dropout as in the first pass.

@@ -54,10 +54,7 @@ class WindowReader:
 
     @property
     def text_identity(self) -> str:
-        """Identify all that the vector of an entity's text depends on.
-
-        The window of mentions does not count.
-        """
+        """All that the vector of an entity's text depends on; not the window of mentions."""
         return f"texts of {self.text_size or self.size} word pieces"
 
     def read_mentions(
@@ -68,7 +65,7 @@ class WindowReader:
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return read_whole(model, texts, size)
+        return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
@@ -90,10 +87,7 @@ def within_limit(model: Model, size: int) -> int:
 
 
 def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
-    """The tokenizer of a tower. Raise ValueError where the tower can't read so many word pieces.
-
-    size: The most word pieces that will be read at a time.
-    """
+    """The tokenizer of a tower. ValueError where it can't read so many word pieces."""
     shim = loaded_shim(model)
     if 0 < shim.position_limit < size:
         name = model.attrs["name"]
@@ -116,9 +110,7 @@ def mention_windows(
 
     tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a window, special tokens included.
-    texts: The documents.
-    text_of: (n,) int64, which text each mention is in.
-    offsets: (n, 2) int64 start and end character there, end exclusive.
+    texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     RETURNS: n passages with one span each.
 
     Raises ValueError for a mention that lies outside of its text.
@@ -149,11 +141,7 @@ def mention_windows(
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide a window's context evenly between both sides, where possible.
-
-    left, right: (n,) int64, the word pieces on each side.
-    spare: (n,) int64, how many are kept at most.
-    """
+    """Divide a window's context, (n,) word pieces, of which some are spare, between both sides."""
     kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
     return np.minimum(left, spare - kept_right), kept_right
 
@@ -218,12 +206,10 @@ def _locate(
 
 
 def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Text]) -> SpanInputs:
-    """The texts of entities. The span is the title, or its marker where only the rest is readable.
+    """The texts of entities, a passage each. The span is the title, or its marker if unreadable.
 
-    tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a text, special tokens included; the description is cut first.
     texts: Title and description of each; either may be empty.
-    RETURNS: n passages with one span each.
     """
     if not texts:
         return SpanInputs.empty()
@@ -256,23 +242,17 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     return SpanInputs.one_span_each(*passages, first, last, marker)
 
 
-def read_whole(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
-    """Read whole texts, up to what the transformer of a tower reads. See ``whole_passages``."""
-    size = within_limit(model, size)
-    return whole_passages(tokenizer_of(model, size), size, texts)
-
-
-def whole_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[str]) -> SpanInputs:
+def whole_passages(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     """Passages without markers, whose span is the passage with its special tokens.
 
-    A sentence encoder was trained to average these. A text of which nothing is readable has an
-    empty span.
+    A sentence encoder was trained to average these. The span of an unreadable text is empty.
 
-    tokenizer: Cuts texts into word pieces.
-    size: The most word pieces of a passage, special tokens included; the end of a text is cut.
+    size: The most word pieces of a passage, where the tower reads so many; the end is cut.
     """
     if not texts:
         return SpanInputs.empty()
+    size = within_limit(model, size)
+    tokenizer = tokenizer_of(model, size)
     pieces = tokenizer.read([text[: size * CHARACTERS_PER_PIECE] for text in texts])
     starts = pieces.bounds[:-1]
     lengths = np.minimum(np.diff(pieces.bounds), size - 2)

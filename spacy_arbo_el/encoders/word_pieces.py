@@ -34,11 +34,7 @@ PARTS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class _InParts:
-    """Joined tokenizer output of a text read in parts.
-
-    ids: The word pieces.
-    offsets: The first character of each, and the one after its last.
-    """
+    """Joined output of a tokenizer: word pieces, and the first character and the end of each."""
 
     ids: list[int] = field(default_factory=list)
     offsets: list[tuple[int, int]] = field(default_factory=list)
@@ -167,16 +163,14 @@ class WordPieceTokenizer:
         ]
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
-        """Read a text in parts, cut at hidden mentions. Unknown words are cut out too.
-
-        borders: Characters that mentions begin and end with.
-        """
+        """Read a text in parts, cut at borders of mentions, and of symbols in unknown words."""
         whole = self._backend.encode(text, add_special_tokens=False)
         offsets = whole.offsets
         cuts = {border for border in borders if _is_inside(border, text, offsets)}
         for id_, (start, end) in zip(whole.ids, offsets):
             if id_ == self.unknown and end - start <= LONGEST_WORD:
-                cuts.update(start + i for i in _symbol_borders(text[start:end]))
+                kinds = [_is_of_word(character) for character in text[start:end]]
+                cuts.update(start + i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1])
         bounds = [0, *sorted(cuts), len(text)]
         joined = _InParts()
         for first in range(0, len(bounds) - 1, PARTS_AT_ONCE):
@@ -199,11 +193,6 @@ def _reads_words(tokenizer: PreTrainedTokenizerBase) -> bool:
 def _is_of_word(character: str) -> bool:
     """Return whether a character is a letter, digit or mark. A symbol such as an emoji is not."""
     return unicodedata.category(character)[0] in "LNM"
-
-
-def _symbol_borders(word: str) -> list[int]:
-    kinds = [_is_of_word(character) for character in word]
-    return [i for i in range(1, len(word)) if kinds[i] != kinds[i - 1]]
 
 
 def _crosses(located: "LocatedWordPieces", borders: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The SQLite database of a knowledge base.
+"""The SQLite database of a knowledge base, and its verification.
 
 Each process has one connection, and each edit is one transaction. Threads share the connection, one
 statement at a time: another thread never sees half an edit. ``store.py`` has the entities in it.
@@ -6,57 +6,24 @@ statement at a time: another thread never sees half an edit. ``store.py`` has th
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArboError, Errors
+from .vector_files import DTYPES
 
-SCHEMA = """
--- Counts and identities.
-CREATE TABLE manifest (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
--- So that integrity_check finds a damaged value: it compares tables with their indexes.
-CREATE INDEX manifest_value ON manifest (value);
-CREATE TABLE entity (
-    position INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    title TEXT NOT NULL,
-    description TEXT NOT NULL,
-    aliases TEXT NOT NULL,
-    types TEXT NOT NULL,
-    frequency REAL NOT NULL,
-    meta TEXT NOT NULL,
-    crc INTEGER NOT NULL
-);
--- Entities by type; '' for those without a type.
-CREATE TABLE type (
-    name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
-) WITHOUT ROWID;
-CREATE INDEX type_position ON type (position);
--- Spellings of titles and aliases, folded, with their kinds; see base/spellings.py.
-CREATE TABLE name (
-    number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL,
-    kind INTEGER NOT NULL
-);
-CREATE INDEX name_folded ON name (folded);
-CREATE INDEX name_position ON name (position);
-CREATE VIRTUAL TABLE trigram USING fts5(
-    folded, content='name', content_rowid='number', tokenize='trigram', detail=none
-);
-CREATE VIRTUAL TABLE trigram_count USING fts5vocab(trigram, row);
--- Other ids that lead to entities, such as those they had before they were merged.
-CREATE TABLE redirect (old TEXT PRIMARY KEY, new TEXT NOT NULL) WITHOUT ROWID;
-CREATE INDEX redirect_new ON redirect (new);
--- The number of the edit that last added, changed or removed an entity.
-CREATE TABLE changed (position INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
-CREATE INDEX changed_generation ON changed (generation);
-"""
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf8")
+# The name of its file.
+DATABASE = "entities.sqlite"
 FORMAT = "spacy-arbo-el.kb"
 VERSION = 6
 
@@ -181,10 +148,7 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Several statements, all or none.
-
-        Within another transaction it is a part of it, which may fail without the rest.
-        """
+        """Several statements, all or none. Within another one, a part that may fail alone."""
         with self.lock:
             name = f"part{self._depth}"
             begin, commit, undo = (
@@ -221,10 +185,7 @@ class Database:
 
     @contextmanager
     def bulk_loading(self) -> Iterator[None]:
-        """Write without waiting for the disk, and index names at the end.
-
-        Only for a new file that is closed afterwards, since a kill may damage it.
-        """
+        """Write without waiting, and index names at the end. A kill may damage the new file."""
         for pragma in ("journal_mode = MEMORY", "synchronous = OFF", "cache_spill = ON"):
             self.rows(f"PRAGMA {pragma}")
         self.rows("DROP INDEX name_folded")
@@ -253,13 +214,10 @@ class Database:
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
     def copy(self, path: Path | None = None) -> "Database":
-        """A copy in a new file; without a path, in memory.
-
-        One without a path that would be large is in a temporary file.
-        """
+        """A copy in a new file; without a path in memory, or in a temporary file if large."""
         is_private = path is None
         if is_private and self.is_large:
-            path = Path(tempfile.mkdtemp()) / "entities.sqlite"
+            path = Path(tempfile.mkdtemp()) / DATABASE
         if path is not None:
             path.touch(exist_ok=False)
         target = Database(path, schema=False)
@@ -275,7 +233,7 @@ class Database:
     def to_bytes(self) -> bytes:
         """The contents of the SQLite file."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "entities.sqlite"
+            path = Path(folder) / DATABASE
             self.copy(path).close()
             return path.read_bytes()
 
@@ -283,7 +241,7 @@ class Database:
     def from_bytes(cls, data: bytes) -> "Database":
         """Open a SQLite file's contents as a private database."""
         with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "entities.sqlite"
+            path = Path(folder) / DATABASE
             path.write_bytes(data)
             on_disk = cls(path, writable=False)
             on_disk.origin = None
@@ -296,6 +254,93 @@ class Database:
 def _remove_in(process: int, folder: Path) -> None:
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+# Databases of at most this many bytes are checked in full whenever they are opened.
+CHECKED = 1 << 27
+# No count of ours comes near.
+LARGEST = 1 << 40
+_COUNTS = ("generation", "entities", "positions")
+# The tables with positions of entities.
+_TABLES = ("entity", "name", "type", "changed")
+
+
+def check_database(database: Database, where: object) -> None:
+    """Raise ValueError for a database of another version, of something else, or damaged.
+
+    Those of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    """
+    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
+    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
+        found = f"{database.get('version')!r:.20} in {DATABASE}"
+        raise ArboError(Errors.E008.format(where=where, found=found))
+    problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
+    if not problems and database.size() <= CHECKED:
+        problems = list(damages_of(database))
+    if problems:
+        raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems[:5])))
+
+
+def _manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Values that no knowledge base of ours has. They become parts of statements and sizes."""
+    wrong = [
+        key
+        for key in _COUNTS
+        if type(manifest.get(key)) is not int or not 0 <= manifest[key] < LARGEST
+    ]
+    patterns = {"uuid": r"[0-9a-f]{32}", "dtype": "|".join(DTYPES)}
+    wrong += [
+        key
+        for key, pattern in patterns.items()
+        if not isinstance(manifest.get(key), str) or not re.fullmatch(pattern, manifest[key])
+    ]
+    for key in wrong:
+        yield f"{DATABASE}: {key} is {manifest.get(key)!r:.60}"
+
+
+def _schema_problems(database: Database) -> Iterator[str]:
+    names = sorted({row[1] for row in _schema_of(database) ^ _expected_schema()})
+    if names:
+        listed = ", ".join(f"{name!r:.60}" for name in names[:3])
+        yield f"{DATABASE} has other tables, triggers or views than a knowledge base ({listed})"
+
+
+@lru_cache(maxsize=1)
+def _expected_schema() -> frozenset[tuple[str, ...]]:
+    database = Database()
+    try:
+        return _schema_of(database)
+    finally:
+        database.close()
+
+
+def _schema_of(database: Database) -> frozenset[tuple[str, ...]]:
+    """(type, name, table, statement) of what a database consists of."""
+    rows = database.rows("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
+    return frozenset(tuple(map(str, row)) for row in rows)
+
+
+def damages_of(database: Database) -> Iterator[str]:
+    """Damages of pages, indexes and counts. A damaged entity shows when it is read."""
+    result = database.value("PRAGMA integrity_check(1)")
+    if result != "ok":
+        yield f"{DATABASE} is damaged: {result}"
+        return
+    manifest = database.manifest()
+    counts = {
+        "entities": "SELECT count(*) FROM entity",
+        "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
+    }
+    for key, statement in counts.items():
+        found = database.value(statement)
+        if found != manifest[key]:
+            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
+    limits = [(table, "position", manifest["positions"]) for table in _TABLES]
+    limits.append(("changed", "generation", manifest["generation"] + 1))
+    for table, column, limit in limits:
+        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
+        if last is not None and not 0 <= first <= last < limit:
+            yield f"{DATABASE} has numbers out of range in the table {table}"
 
 
 # A process is forked between statements: neither SQLite nor the locks are left as another thread,

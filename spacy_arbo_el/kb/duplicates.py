@@ -16,11 +16,10 @@ _NUMBER = re.compile(r"\d+")
 
 
 def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
-    """Pairs of entities that are probably one. The places of both in the order given.
+    """Pairs of entities that are probably one: the places of both in the order given.
 
-    Two entities of the same types are such a pair if their titles are the same, or if one has all
-    names of the other. Case, accents, spaces and punctuation do not count,
-    but between the digits of a number.
+    They have the same types, and either one title or all names of one. Case, accents, spaces and
+    punctuation do not count, but between the digits of a number.
     """
     owners = array("q")
     names = array("q")
@@ -49,8 +48,5 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
 
 
 def _normalized(name: str) -> tuple[str, ...]:
-    """Its letters and digits, and the numbers in it: "syndrome 1/2" is not "syndrome 12".
-
-    A name of symbols alone has no letters.
-    """
+    """Its letters, or a name of symbols, and its numbers: "type 1/2" is not "type 12"."""
     return (letters(name) or name, *_NUMBER.findall(name))

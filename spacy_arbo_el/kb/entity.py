@@ -129,10 +129,7 @@ class Entity:
         return f", … and {rest} more" if rest > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
-        """Merge another entity's names, types, frequency and ``meta`` into this.
-
-        Its own title, description and values of ``meta`` take precedence.
-        """
+        """Merge another entity into this, whose own title, description and ``meta`` count first."""
         names = list(dict.fromkeys([*self.names, *other.names]))
         meta = {**other.meta, **self.meta}
         if names:
@@ -154,9 +151,14 @@ class Entity:
 
     def meta_json(self) -> str:
         """``meta`` as JSON. ValueError where it can't be written so that it can be read."""
+        meta = dict(self.meta)
         try:
-            return json_of(dict(self.meta))
-        except ValueError as error:
+            text = json.dumps(meta, ensure_ascii=False, allow_nan=False)
+            text.encode("utf8")
+            if _is_deeper(meta, DEEPEST):
+                raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+            return text
+        except (ValueError, TypeError, RecursionError) as error:
             raise ArboError(Errors.E039.format(id=self.id, problem=error)) from None
 
 
@@ -174,18 +176,6 @@ def is_frequency(value: Any) -> bool:
         return is_number and 0.0 <= float(value) < LARGEST
     except OverflowError:
         return False
-
-
-def json_of(meta: dict[str, Any]) -> str:
-    """A dict as JSON. ValueError where it can't be written so that it can be read."""
-    try:
-        text = json.dumps(meta, ensure_ascii=False, allow_nan=False)
-        text.encode("utf8")
-    except (ValueError, TypeError, RecursionError) as error:
-        raise ValueError(str(error)) from None
-    if _is_deeper(meta, DEEPEST):
-        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
-    return text
 
 
 def _is_deeper(value: Any, levels: int) -> bool:

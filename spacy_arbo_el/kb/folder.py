@@ -1,4 +1,4 @@
-"""The folder of a knowledge base: its files, the right to write, and its verified opening.
+"""The folder of a knowledge base: its files, the right to write, and the database in use.
 
 ``entities.sqlite`` holds the entities, each with a checksum. All else follows from them:
 the vectors by encoder (``vector_cache.py``), which texts the entities have (``texts.py``), and
@@ -8,46 +8,30 @@ search indexes (``attached_index.py``).
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import srsly
 from filelock import FileLock
 
-from ..base.errors import ArboError, Errors
-from ..storage.files import is_temporary, remove_abandoned
-from ..storage.folders import (
-    LOCK,
-    FolderKind,
-    acquire,
-    check_replaceable,
-    link,
-    replacing_folder,
-    restore,
-)
+from ..base.errors import ArboError, Errors, code_of
+from ..storage.files import is_temporary, remove_abandoned, unpack_arrays
+from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, link, replacing_folder
+from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
-from .database import FORMAT, VERSION, Database
-from .vector_files import DTYPES
+from ..storage.locks import SharedLock
+from .database import DATABASE, FORMAT, VERSION, Database, check_database
+from .store import EntityStore
+from .vector_files import check_dtype
 
-DATABASE = "entities.sqlite"
 # The files of spaCy's ``InMemoryLookupKB``.
 SPACY_FILES = ("contents", "strings.json")
 # A file that was changed less than so many nanoseconds ago may change again unnoticed.
 RACY = 50_000_000
-
-# Databases of at most this many bytes are checked in full whenever they are opened.
-CHECKED = 1 << 27
-
-# No count of ours comes near.
-LARGEST = 1 << 40
-_COUNTS = ("generation", "entities", "positions")
-# The tables with positions of entities.
-TABLES = ("entity", "name", "type", "changed")
-
-# (type, name, table, statement) of what a database consists of
-Schema = frozenset[tuple[str, str, str, str]]
 
 _DIGEST = "[0-9a-f]{16}"
 # The files that follow from the entities.
@@ -79,12 +63,7 @@ def is_derived(path: Path) -> bool:
 
 @contextmanager
 def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """A folder to write a knowledge base to; see ``replacing_folder``.
-
-    ValueError where another program is editing the one that is there.
-
-    overwrite: Whether a knowledge base may be replaced. Otherwise ValueError where there is one.
-    """
+    """A folder to write a knowledge base to, see ``replacing_folder``. Nobody may be editing it."""
     check_new(path, overwrite=overwrite)
     held = lock(path) if (path / DATABASE).is_file() else None
     try:
@@ -97,33 +76,24 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def carry_over(path: Path, folder: Path) -> None:
-    """Move the vectors in a folder to the one that replaces it.
-
-    Texts may be the same.
-    """
+    """Move the vectors in a folder to the one that replaces it: texts may be the same."""
     for file in path.glob("vectors-*"):
         if not (folder / file.name).exists():
             link(file, folder / file.name)
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:
-    """Raise ValueError if a folder cannot hold a new KB.
-
-    overwrite: Whether a knowledge base that is there may be replaced.
-    """
-    restore(path)
+    """Raise ValueError if a folder cannot hold a new knowledge base."""
+    restore_folder(path)
     target = check_replaceable(path, KB_FOLDER)
     if not overwrite and target.is_dir() and any(target.iterdir()):
         raise ArboError(Errors.E034.format(path=path))
 
 
 def find(path: Path) -> Path:
-    """Absolute path of a folder. A replacement that was killed is undone first.
-
-    FileNotFoundError where it does not exist, ValueError where it is a file.
-    """
+    """Absolute path of a folder, brought back where a kill moved it. Errors for no folder."""
     path = path.absolute()
-    restore(path)
+    restore_folder(path)
     check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
     if not path.is_dir():
         raise ArboError(Errors.E035.format(path=path))
@@ -144,8 +114,7 @@ def lock(path: Path) -> FileLock:
 
 
 def check_files(path: Path) -> None:
-    """Raise ValueError for links, devices or foreign journals. A file is a symbolic link, a device
-    or a folder, or a journal names others.
+    """Refuse links, devices, and a journal that names a file outside.
 
     To read a link shows, and to write to it changes, files outside the folder: a stranger's folder
     may link to any file. So those of the caches of a hub, of DVC or of git-annex are copied first.
@@ -166,38 +135,6 @@ def check_files(path: Path) -> None:
             raise ArboError(Errors.E019.format(where=path, problems=problem))
 
 
-def stamp(path: Path) -> tuple[int, ...] | None:
-    """A value that changes with each write; None for unknown. It is read from no file.
-
-    It is unknown where the file was written at this moment, since the clock of files is coarse.
-    """
-    try:
-        status = (path / DATABASE).stat()
-    except OSError:
-        return None
-    if abs(time.time_ns() - status.st_mtime_ns) < RACY:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def state(path: Path) -> tuple[str, int] | None:
-    """The knowledge base's uuid and its number of edits. None where they can't be read."""
-    try:
-        check_files(path)
-        database = Database(path / DATABASE, writable=False)
-        try:
-            return identity(database)
-        finally:
-            database.close()
-    except (ValueError, OSError):
-        return None
-
-
-def identity(database: Database) -> tuple[str, int]:
-    """A knowledge base's uuid and its number of edits."""
-    return str(database.get("uuid")), database.get("generation") or 0
-
-
 def foreign_names(path: Path) -> list[str]:
     """Names of files that no knowledge base has, such as leftovers."""
     known = re.compile(rf"{FILES}|{re.escape(LOCK)}")
@@ -211,79 +148,10 @@ def remove_leftovers(path: Path) -> None:
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])
 
 
-def open_database(path: Path, *, writable: bool) -> Database:
-    """Check a folder's files and open its database.
-
-    Raises ValueError where it is missing, damaged, cut off, or of something else. Databases of more
-    than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
-    """
-    check_files(path)
-    check_complete(path)
-    database = Database(path / DATABASE, writable=writable)
-    try:
-        with database.snapshot():
-            check_version(path, database)
-            problems = database_problems(database)
-            if not problems and database.size() <= CHECKED:
-                problems = list(damages_of(database))
-        if problems:
-            raise ArboError(Errors.E019.format(where=path, problems="; ".join(problems)))
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def database_problems(database: Database) -> list[str]:
-    """Problems of schema or manifest."""
-    found = list(schema_problems(database))
-    if not found:
-        found = [f"{DATABASE}: {one}" for one in manifest_problems(database.manifest())]
-    return found[:5]
-
-
-def manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Values that no knowledge base of ours has. They become parts of statements and sizes."""
-    for key in _COUNTS:
-        value = manifest.get(key)
-        if type(value) is not int or not 0 <= value < LARGEST:
-            yield f"{key} is {value!r:.60}"
-    for key, pattern in (("uuid", r"[0-9a-f]{32}"), ("dtype", "|".join(DTYPES))):
-        value = manifest.get(key)
-        if not isinstance(value, str) or not re.fullmatch(pattern, value):
-            yield f"{key} is {value!r:.60}"
-
-
-def schema_problems(database: Database) -> Iterator[str]:
-    """Foreign and missing tables, triggers and views."""
-    found = _schema_of(database)
-    expected = _expected_schema()
-    names = sorted({name for _, name, _, _ in found ^ expected})
-    if names:
-        listed = ", ".join(f"{name!r:.60}" for name in names[:3])
-        yield f"{DATABASE} has other tables, triggers or views than a knowledge base ({listed})"
-
-
-@lru_cache(maxsize=1)
-def _expected_schema() -> Schema:
-    database = Database()
-    try:
-        return _schema_of(database)
-    finally:
-        database.close()
-
-
-def _schema_of(database: Database) -> Schema:
-    rows = database.rows("SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master")
-    return frozenset(tuple(map(str, row)) for row in rows)  # type: ignore[misc]
-
-
 def check_complete(path: Path) -> None:
     """Raise ValueError for a folder without a database, with what it seems to be instead."""
     if (path / DATABASE).is_file():
         return
-    if (path / "entities.jsonl").is_file():
-        raise ArboError(Errors.E008.format(where=path, found=1))
     if is_of_spacy(path):
         raise ArboError(Errors.E040.format(path=path))
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
@@ -293,32 +161,217 @@ def check_complete(path: Path) -> None:
     raise ArboError(Errors.E010.format(path=path, missing=DATABASE))
 
 
-def check_version(where: object, database: Database) -> None:
-    """Raise ValueError for a knowledge base of another version."""
-    tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
-    if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
-        found = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ArboError(Errors.E008.format(where=where, found=found))
+@dataclass(frozen=True)
+class SourceFolder:
+    """The folder that the entities of a knowledge base came from.
+
+    path: The folder.
+    lock: The right to write to it; None for a reader.
+    stamp: See ``_stamp_of``; that of the folder as it was read.
+    state: The uuid and the number of edits that were read.
+    is_current: Whether the entities are still those in the folder. A reader's own edits are not.
+    """
+
+    path: Path
+    lock: FileLock | None
+    stamp: tuple[int, ...] | None
+    state: tuple[str, int]
+    is_current: bool = True
 
 
-def damages_of(database: Database) -> Iterator[str]:
-    """Damages of pages, indexes and counts. A damaged entity shows when it is read."""
-    (result,) = database.rows("PRAGMA integrity_check(1)")[0]
-    if result != "ok":
-        yield f"{DATABASE} is damaged: {result}"
-        return
-    manifest = database.manifest()
-    counts = {
-        "entities": "SELECT count(*) FROM entity",
-        "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
-    }
-    for key, statement in counts.items():
-        found = database.value(statement)
-        if found != manifest[key]:
-            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
-    limits = [(table, "position", manifest["positions"]) for table in TABLES]
-    limits.append(("changed", "generation", manifest["generation"] + 1))
-    for table, column, limit in limits:
-        first, last = database.rows(f"SELECT min({column}), max({column}) FROM {table}")[0]
-        if last is not None and not 0 <= first <= last < limit:
-            yield f"{DATABASE} has numbers out of range in the table {table}"
+def open_source(path: Path, lock: FileLock | None = None) -> tuple[Database, SourceFolder]:
+    """Open a folder. ValueError where it is damaged, or of something else.
+
+    lock: The right to write; None to read. No writer is kept waiting by readers of a small database
+        then, which is copied, and nothing changes between two of their statements.
+    """
+    check_files(path)
+    check_complete(path)
+    stamp = _stamp_of(path)
+    opened = Database(path / DATABASE, writable=lock is not None)
+    database = opened
+    try:
+        with opened.snapshot():
+            check_database(opened, path)
+            state = _identity(opened)
+            if lock is None and not opened.is_large:
+                database = opened.copy()
+    except BaseException:
+        opened.close()
+        raise
+    if database is not opened:
+        opened.close()
+    return database, SourceFolder(path, lock, stamp, state)
+
+
+def _stamp_of(path: Path) -> tuple[int, ...] | None:
+    """A value that changes with each write; None if it was written at this very moment."""
+    try:
+        status = (path / DATABASE).stat()
+    except OSError:
+        return None
+    if abs(time.time_ns() - status.st_mtime_ns) < RACY:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def state_of(path: Path) -> tuple[str, int] | None:
+    """The knowledge base's uuid and its number of edits. None where they can't be read."""
+    try:
+        check_files(path)
+        database = Database(path / DATABASE, writable=False)
+        try:
+            return _identity(database)
+        finally:
+            database.close()
+    except (ValueError, OSError):
+        return None
+
+
+def _identity(database: Database) -> tuple[str, int]:
+    return str(database.get("uuid")), database.get("generation") or 0
+
+
+def restore(data: bytes) -> tuple[Database, dict[str, Any]]:
+    """Database and vectors of ``ArboKB.to_bytes``. ValueError where they are damaged."""
+    where = "the bytes given"
+    try:
+        parts = dict(srsly.msgpack_loads(data))
+        vectors = dict(parts["vectors"])
+        if vectors:
+            vectors["arrays"] = unpack_arrays(vectors["arrays"])
+        database = Database.from_bytes(parts["database"])
+    except Exception as error:  # whatever reading damaged bytes may raise
+        if code_of(error):
+            raise
+        raise ArboError(Errors.E013.format(where=where, problem=error)) from error
+    check_database(database, where)
+    return database, vectors
+
+
+class Storage:
+    """The database of a knowledge base, in memory or in a file.
+
+    The file is that of ``source`` for a writer, whose edits are in it once they are committed, and
+    for a reader of a large one, whose first edit copies it. What has no source is in memory.
+
+    database: The SQLite database.
+    entities: The entities in it.
+    source: The folder that they came from; None where they came from none.
+    edits: Grows with every change.
+    guard: Threads that link have it as readers, edits as writers.
+    """
+
+    database: Database
+    entities: EntityStore
+    source: SourceFolder | None
+
+    def __init__(self, dtype: str):
+        self.edits = 0
+        self.guard = SharedLock()
+        self._set(Database(), None)
+        self.database.set(
+            format=FORMAT,
+            version=VERSION,
+            uuid=uuid.uuid4().hex,
+            generation=0,
+            entities=0,
+            positions=0,
+            dtype=check_dtype(dtype),
+        )
+
+    def _set(self, database: Database, source: SourceFolder | None) -> None:
+        self.database = database
+        self.entities = EntityStore(database)
+        self.source = source
+        self.edits += 1
+
+    def use(self, database: Database, source: SourceFolder | None = None) -> None:
+        """Use another database from now on. The present one is closed."""
+        self.close()
+        self._set(database, source)
+
+    def close(self) -> None:
+        """Close the database and give up the right to write."""
+        self.database.close()
+        if self.source is not None and self.source.lock is not None:
+            self.source.lock.release()
+            self.source = replace(self.source, lock=None, is_current=False)
+
+    @property
+    def dtype(self) -> str:
+        """The type in which vectors are stored."""
+        return self.database.get("dtype")
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder that the entities came from."""
+        return None if self.source is None else self.source.path
+
+    @property
+    def open_folder(self) -> Path | None:
+        """The folder that is open for writing."""
+        return None if self.source is None or self.source.lock is None else self.source.path
+
+    @property
+    def is_unedited(self) -> bool:
+        """Return whether the entities are those in the folder that they came from."""
+        return self.source is not None and self.source.is_current
+
+    @contextmanager
+    def editing(self) -> Iterator[EntityStore]:
+        """The entities, to edit them: all edits in the block or none."""
+        with self.guard.writing():
+            outermost = not self.database.in_transaction
+            if outermost and self.open_folder is None:
+                self._detach()
+            with self.database.transaction():
+                if outermost and not self.is_unedited:
+                    # What others save of the folder's state is not of this one.
+                    self.database.set(uuid=uuid.uuid4().hex)
+                yield self.entities
+                if outermost:
+                    self.database.set(generation=self.database.get("generation") + 1)
+            self.edits += outermost
+
+    def _detach(self) -> None:
+        """Have entities of one's own, which do not follow the folder any more."""
+        if self.source is not None:
+            self.source = replace(self.source, is_current=False)
+        if not self.database.writable:
+            self.use(self.database.copy(), self.source)
+
+    def changed_folder(self) -> Path | None:
+        """The folder that was read, if another program has edited it since; else None."""
+        if self.source is None or self.source.lock is not None:
+            return None
+        # No edit is made meanwhile, whose own note this one would replace.
+        with self.guard.reading():
+            source = self.source
+            stamp = _stamp_of(self.source.path)
+            if not source.is_current or (stamp is not None and stamp == source.stamp):
+                return None
+            state = state_of(source.path)
+            if state is not None and state != source.state and state[0] == source.state[0]:
+                return source.path
+            # A folder that was replaced by another knowledge base is not followed any more.
+            self.source = replace(source, stamp=stamp, is_current=state == source.state)
+            return None
+
+    def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:
+        """Write everything into a folder; see ``ArboKB.to_disk``.
+
+        write_vectors: Writes the vectors into a folder, for a knowledge base of a uuid.
+        """
+        place = self.open_folder
+        if place is not None and path.exists() and path.samefile(place):
+            return  # Every change is in it already.
+        with self.database.snapshot(), replacing_kb(path) as target:
+            copy = self.database.copy(target / DATABASE)
+            identity = uuid.uuid4().hex
+            try:
+                copy.set(uuid=identity)
+            finally:
+                copy.close()
+            carry_over(path, target)
+            write_vectors(target, identity)

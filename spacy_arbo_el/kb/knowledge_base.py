@@ -1,6 +1,6 @@
 """The knowledge base. Entities that can be edited, in memory or in a folder.
 
-``ArboKB`` delegates: ``storage.py`` has the database and its folder, ``store.py`` the entities in
+``ArboKB`` delegates: ``folder.py`` has the database and its folder, ``store.py`` the entities in
 it, and ``vectors.py`` their vectors.
 """
 
@@ -21,14 +21,21 @@ from ..base.display import SHOWN_ROWS, counted
 from ..base.pages import html_table
 from ..storage.files import pack_arrays
 from ..storage.lines import is_storable
-from ..storage.locks import SharedLock
-from . import folder
 from .database import Database
 from .entity import Entity
+from .folder import (
+    SourceFolder,
+    Storage,
+    check_complete,
+    check_new,
+    find,
+    lock,
+    open_source,
+    remove_leftovers,
+    restore,
+)
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
-from .redirects import usable
-from .storage import SourceFolder, Storage, open_source, restore
 from .store import EntityStore
 from .vectors import Encode, EntityVectors, VectorRows
 from .verbalizations import Verbalization
@@ -60,6 +67,8 @@ class ArboKB(KnowledgeBase):
     def __init__(self, vocab: Vocab, entities: Records = (), *, dtype: str = "float32"):
         super().__init__(vocab, 0)
         self.storage = Storage(dtype)
+        # Linking has this lock as a reader, and edits as writers.
+        self.guard = self.storage.guard
         self.vectors = EntityVectors(self.storage)
         self.add(entities)
 
@@ -69,17 +78,17 @@ class ArboKB(KnowledgeBase):
 
         ValueError where another program has it open for writing.
         """
-        path = folder.find(Path(path))
-        folder.check_complete(path)
+        path = find(Path(path))
+        check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
-        lock = folder.lock(path)
+        held = lock(path)
         try:
-            kb._use(*open_source(path, lock))
-            folder.remove_leftovers(path)
+            kb._use(*open_source(path, held))
+            remove_leftovers(path)
             return kb
         except BaseException:
             kb.close()
-            lock.release()
+            held.release()
             raise
 
     @classmethod
@@ -103,7 +112,7 @@ class ArboKB(KnowledgeBase):
         dtype: Type of the vectors, "float32" or "float16".
         overwrite: Whether a knowledge base that is there is replaced, with all its entities.
         """
-        folder.check_new(Path(path), overwrite=overwrite)
+        check_new(Path(path), overwrite=overwrite)
         cls(Vocab(), dtype=dtype).to_disk(path)
         return cls.open(path, vocab)
 
@@ -143,11 +152,6 @@ class ArboKB(KnowledgeBase):
     def fingerprint(self) -> str:
         """Fingerprint of the vectors' encoder; "" if none."""
         return self.vectors.fingerprint
-
-    @property
-    def guard(self) -> SharedLock:
-        """Linking takes this lock as a reader, and edits as writers."""
-        return self.storage.guard
 
     @property
     def in_sync(self) -> bool:
@@ -243,7 +247,7 @@ class ArboKB(KnowledgeBase):
 
         with self.storage.editing() as store:
             count = edit(store, entities() if changes else entities_from(records, report))
-            store.redirect(usable(store, report.redirects))
+            store.redirect(store.usable(report.redirects))
         return count
 
     def remove(self, ids: str | Iterable[str]) -> int:
@@ -278,11 +282,9 @@ class ArboKB(KnowledgeBase):
         return self.storage.source is not None and self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
-        """Read the folder again where another program has edited it.
+        """Read the folder again where another program has edited it, and return whether it had.
 
-        A folder is not followed any more once entities are edited here, since the edits would be
-        lost, nor once it was replaced by another knowledge base.
-        RETURNS: Whether anything had changed.
+        It is not followed any more once entities are edited here, or it was replaced by another.
         """
         if not self.has_changed_outside:
             return False
@@ -293,16 +295,13 @@ class ArboKB(KnowledgeBase):
             return path is not None
 
     def to_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> None:
-        """Write the folder ``path``. An older knowledge base there is replaced in one step.
-
-        ValueError where another program is editing it, or where the folder holds other files.
-        """
+        """Write a folder in one step. ValueError where it is being edited, or holds other files."""
         with self.guard.reading():
             self.storage.write(Path(path), self.vectors.write)
 
     def from_disk(self, path: str | Path, exclude: Iterable[str] = SimpleFrozenList()) -> "ArboKB":
         """Open a folder that ``to_disk`` wrote, for reading. Changes stay in memory."""
-        return self._use(*open_source(folder.find(Path(path))))
+        return self._use(*open_source(find(Path(path))))
 
     def _use(
         self,
@@ -348,10 +347,7 @@ class ArboKB(KnowledgeBase):
         return self.get_alias_candidates(mention.text)
 
     def get_alias_candidates(self, alias: str) -> list[Candidate]:
-        """Entities that have the alias. Prior probabilities are shares of their frequencies.
-
-        An entity whose vector is not up to date has an empty one.
-        """
+        """Entities of an alias, with shares of frequencies, and vectors if these are up to date."""
         self.reload_if_changed()
         strings = self.vocab.strings
         named = self._priors(alias)

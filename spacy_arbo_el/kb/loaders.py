@@ -19,13 +19,11 @@ from ..storage.formats import (
     parsed_options,
 )
 from ..storage.lines import check_exists
+from .database import DATABASE
 from .entity import Entity
-from .folder import DATABASE, LOCK, is_of_spacy, replacing_kb
+from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
-from .importers.jsonl import line_of
 from .knowledge_base import ArboKB
-from .redirects import carried_over, usable
-from .store import DuplicateId
 
 
 def import_into(
@@ -62,25 +60,17 @@ def import_into(
     reader = _reader(format, options)
     report = ImportReport()
     with kb.transaction():
-        try:
-            entities = watch(reader.read(source, report))
-            report.count = kb.upsert(entities) if replace else kb.add(entities)
-        except DuplicateId as error:
-            if format != "jsonl":
-                raise
-            raise _with_lines(error, source) from None
+        entities = watch(reader.read(source, report))
+        report.count = kb.upsert(entities) if replace else kb.add(entities)
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise ArboError(Errors.E047.format(path=source, skipped=skipped))
-        kb.redirect(usable(kb.entities, report.redirects))
+        kb.redirect(kb.entities.usable(report.redirects))
     return report
 
 
 def known_format_of(path: Path) -> str:
-    """Infer the format of a file of entities; "jsonl" where nothing says it.
-
-    ValueError for a file of another kind.
-    """
+    """Infer the format of a file of entities, or "jsonl". ValueError for one of another kind."""
     format = format_of(entity_formats, path) or "jsonl"
     if not path.is_dir():
         check_readable(path, entity_formats.get(format))
@@ -88,10 +78,7 @@ def known_format_of(path: Path) -> str:
 
 
 def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[str, Any]:
-    """Options of a format as a command has them; see ``parsed_options``.
-
-    source: The file, whose format is taken where ``format`` is "".
-    """
+    """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
     return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
 
@@ -105,13 +92,6 @@ def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
         choices = ", ".join(known) or "none"
         raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
     return reader(**options)
-
-
-def _with_lines(error: DuplicateId, source: Path) -> DuplicateId:
-    lines = [line_of(source, error.id, nth) for nth in (1, 2)]
-    if not all(lines):
-        return error
-    return DuplicateId(error.id, " in {}, lines {} and {}".format(source, *lines))
 
 
 def build(
@@ -142,8 +122,10 @@ def build(
         with ArboKB.create(folder, dtype=dtype) as kb:
             with kb.database.bulk_loading():
                 report = import_into(kb, source, format, **options)
-            report.merged = carried_over(kb.entities, merged)
-            kb.redirect(report.merged.kept)
+            present = kb.entities.redirects()
+            others = {old: merged[old] for old in merged.keys() - present.keys()}
+            report.merged = kb.redirect(kb.entities.usable(others))
+            report.lost = len(others) - report.merged
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

@@ -22,19 +22,15 @@ def trigrams(folded: str) -> set[str]:
 
 
 def same_name(entities: EntityStore, string: str) -> list[int]:
-    """Positions of entities with a name: in its own spelling, else in another one.
-
-    Last come names of the same letters.
-    """
+    """Positions of entities of a name: in its spelling, else another one, else its letters."""
     (match,) = match_spellings(entities, [string])
     other = match.positions if match is not None else []
     return entities.with_name(string) or other or same_letters(entities, string)
 
 
 def same_letters(entities: EntityStore, string: str) -> list[int]:
-    """Positions of entities whose names share letters and digits.
+    """Positions of entities whose names share letters and digits: "IL2" for "IL-2".
 
-    Case, accents, spaces and punctuation may differ: "L'Oreal" for "L’Oréal", "IL2" for "IL-2".
     Reads all names of about this length.
     """
     wanted = letters(string)

@@ -11,11 +11,7 @@ Found = dict[str, list[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class Match:
-    """A name's spelling that is that of a string, too.
-
-    spelling: The spelling.
-    positions: The entities that have such a name.
-    """
+    """A name's spelling that is that of a string, too, and the entities that have such a name."""
 
     spelling: str
     positions: list[int]
@@ -24,13 +20,10 @@ class Match:
 def match_spellings(
     entities: EntityStore, strings: Sequence[str], others: Sequence[str] | None = None
 ) -> list[Match | None]:
-    """Find the names that strings are in another spelling.
-
-    Of several spellings the first one with a name counts, see ``other_spellings``.
+    """Find the names that strings are in another spelling, the first of ``other_spellings``.
 
     others: For each string another one, such as the mention before it was normalized.
-    RETURNS: None for a string that is a name in its own spelling, or whose other one is, and for
-        one that is none.
+    RETURNS: None where either is a name in its own spelling, and for none.
     """
     own = list(map(folded, strings))
     written = own if others is None else list(map(folded, others))

@@ -30,18 +30,6 @@ COLUMNS = "position, id, title, description, aliases, types, frequency, meta, cr
 EntityRow = tuple[Any, ...]
 
 
-class DuplicateId(ArboError):
-    """An id that is taken.
-
-    entity_id: The id.
-    where: Where it occurs, to be added to the message.
-    """
-
-    def __init__(self, entity_id: str, where: str = ""):
-        super().__init__(Errors.E002.format(id=entity_id, where=where))
-        self.id = entity_id
-
-
 class EntityStore:
     """Entities in the order in which they were added, found and edited.
 
@@ -164,10 +152,7 @@ class EntityStore:
         return self.with_names([name]).get(name, [])
 
     def with_names(self, names: Iterable[str]) -> dict[str, list[int]]:
-        """Positions of the entities with each of some names in their own spelling.
-
-        Names that no entity has are left out. Case does not count.
-        """
+        """Positions of the entities of names in their own spelling, whatever the case, if any."""
         spellings = {name: folded(name) for name in names}
         found = self.with_spellings(spellings.values())
         positions = {
@@ -177,10 +162,7 @@ class EntityStore:
         return {name: places for name, places in positions.items() if places}
 
     def with_spellings(self, spellings: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
-        """Entities with a name that has a spelling, as (position, kind of spelling) in order.
-
-        spellings: Folded. Those that no name has are left out.
-        """
+        """Entities of folded spellings, as (position, kind of spelling) in order, if any."""
         found: dict[str, list[tuple[int, int]]] = {}
         for name, position, kind in self.database.rows_among(
             f"SELECT folded, position, min(kind) FROM name WHERE folded {IN} "
@@ -222,10 +204,7 @@ class EntityStore:
         return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
 
     def changed_since(self, generation: int) -> list[int]:
-        """The entities that a later edit added, changed or removed, in order.
-
-        generation: The number of the edit.
-        """
+        """The entities that an edit after that of a number added, changed or removed, in order."""
         statement = "SELECT position FROM changed WHERE generation > ? ORDER BY position"
         return [position for (position,) in self.database.rows(statement, (generation,))]
 
@@ -251,7 +230,7 @@ class EntityStore:
     # Edits, each of them in a transaction; they return how many entities or ids were given
 
     def add(self, entities: Iterable[Entity]) -> int:
-        """Add entities. Raises DuplicateId where an id is taken."""
+        """Add entities. ValueError where an id is taken."""
         return self._in_batches(entities, self._add)
 
     def update(self, entities: Iterable[Entity]) -> int:
@@ -259,10 +238,7 @@ class EntityStore:
         return self._in_batches(entities, self._update)
 
     def upsert(self, entities: Iterable[Entity]) -> int:
-        """Update existing entities and add the others.
-
-        Raises DuplicateId where an id that no entity had occurs twice.
-        """
+        """Update existing entities and add the others. ValueError where a new id occurs twice."""
         return self._in_batches(entities, partial(self._upsert, self.positions))
 
     def remove(self, ids: Iterable[str]) -> int:
@@ -283,10 +259,7 @@ class EntityStore:
         return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities.
-
-        ValueError where an id is an entity's own, or where there is no entity to lead to.
-        """
+        """Let other ids lead to entities. ValueError for an entity's own id, or no entity."""
         for old, new in redirects.items():
             if not is_storable(old):
                 raise ArboError(Errors.E037.format(id=new, value=old))
@@ -300,6 +273,13 @@ class EntityStore:
                 raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
             self._redirect([(old, found[new][1])])
         return len(redirects)
+
+    def usable(self, redirects: Mapping[str, str]) -> dict[str, str]:
+        """Redirects to entities that exist, from ids that lead nowhere yet."""
+        ends = {old: _end(redirects, old) for old in redirects}
+        positions = self.positions_of([*ends, *ends.values()])
+        is_usable = (positions[: len(ends)] < 0) & (positions[len(ends) :] >= 0)
+        return {old: end for (old, end), use in zip(ends.items(), is_usable.tolist()) if use}
 
     def _redirect(self, pairs: Iterable[tuple[str, str]]) -> None:
         self.database.many("INSERT OR REPLACE INTO redirect VALUES (?, ?)", pairs)
@@ -322,7 +302,7 @@ class EntityStore:
         taken = set(self._own(ids))
         for entity_id in ids:
             if entity_id in taken:
-                raise DuplicateId(entity_id)
+                raise ArboError(Errors.E002.format(id=entity_id))
             taken.add(entity_id)
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         for old, new in self.database.rows_among(statement, ids):
@@ -348,7 +328,7 @@ class EntityStore:
         own = self._own([entity.id for entity in batch])
         for entity_id, position in own.items():
             if position >= first_new:
-                raise DuplicateId(entity_id)
+                raise ArboError(Errors.E002.format(id=entity_id))
         self._add([entity for entity in batch if entity.id not in own])
         self._update([entity for entity in batch if entity.id in own])
 
@@ -430,3 +410,12 @@ def row_of(position: int, entity: Entity) -> EntityRow:
 def checksum(row: EntityRow) -> int:
     """Checksum of an entity's other columns. It reveals a damaged row when it is read."""
     return zlib.crc32("\x1f".join(map(str, row)).encode("utf8", "surrogatepass"))
+
+
+def _end(redirects: Mapping[str, str], old: str) -> str:
+    """Resolve an id through replaced terms. These may be replaced by obsolete ones."""
+    passed = {old}
+    while (new := redirects[old]) in redirects and new not in passed:
+        passed.add(new)
+        old = new
+    return new

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,10 +97,7 @@ class TextRows:
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
 
     def among(self, positions: np.ndarray | None) -> "TextRows":
-        """The texts of some entities alone.
-
-        positions: (positions,) bool; None for all.
-        """
+        """The texts of some entities alone, (positions,) bool; None for all."""
         if positions is None:
             return self
         return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
@@ -133,10 +130,7 @@ class TextRows:
         return cls(uuid, generation, identity, owners, keys)
 
     def fits(self, manifest: dict[str, Any], identity: str) -> bool:
-        """Return whether an earlier state of a knowledge base has these texts.
-
-        identity: Of the verbalization.
-        """
+        """Return whether an earlier state, with a verbalization's identity, has these texts."""
         is_earlier = self.uuid == manifest["uuid"] and self.generation <= manifest["generation"]
         is_same = bool(identity) and self.identity == identity
         return is_earlier and is_same and int(self.owners.max(initial=-1)) < manifest["positions"]
@@ -157,10 +151,7 @@ def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int,
 def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
 ) -> Iterator[dict[int, Text]]:
-    """Texts without a vector by their keys, some at a time, each once.
-
-    has: (rows,) bool, the rows whose text has a vector.
-    """
+    """Texts of rows that ``has`` (rows,) bool no vector, by their keys, each once, in parts."""
     wanted = rows.live & ~has
     left = set(rows.keys[wanted].tolist())
     positions = np.unique(rows.owners[wanted]).tolist()
@@ -189,30 +180,8 @@ class DistinctTexts:
         ``entity_rows[entity_offsets[p]:entity_offsets[p + 1]]``.
     """
 
-    def __init__(self, texts: dict[Text, int], rows: Sequence[int], links: list[list[int]]):
-        """Hold distinct texts.
-
-        texts: Each text with its number, from 0.
-        rows: A row of each text.
-        links: The numbers of the texts of each entity, by position.
-        """
-        self.texts = list(texts)
-        self.rows = np.array(rows, dtype=np.int64)
-        self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
-        self.entity_rows = np.array([text for link in links for text in link], dtype=np.int64)
-        owners = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
-        order = np.argsort(self.entity_rows, kind="stable")
-        self.row_entities = owners[order]
-        self.row_offsets = offsets_of(np.bincount(self.entity_rows, minlength=len(self.texts)))
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    @classmethod
-    def read(
-        cls, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray
-    ) -> "DistinctTexts":
-        """The texts of all entities. Their vectors must be up to date.
+    def __init__(self, entities: EntityStore, verbalize: Verbalization, owners: np.ndarray):
+        """Read the texts of all entities, whose vectors must be up to date.
 
         owners: (rows,) int64, the entity of each row, -1 for none.
         """
@@ -227,4 +196,13 @@ class DistinctTexts:
                 if number == len(rows):
                     rows.append(first[position] + i)
                 links[position].append(number)
-        return cls(texts, rows, links)
+        self.texts = list(texts)
+        self.rows = np.array(rows, dtype=np.int64)
+        self.entity_offsets = offsets_of(np.array([len(link) for link in links], dtype=np.int64))
+        self.entity_rows = np.array([text for link in links for text in link], dtype=np.int64)
+        linked = np.repeat(np.arange(len(links)), np.diff(self.entity_offsets))
+        self.row_entities = linked[np.argsort(self.entity_rows, kind="stable")]
+        self.row_offsets = offsets_of(np.bincount(self.entity_rows, minlength=len(self.texts)))
+
+    def __len__(self) -> int:
+        return len(self.texts)

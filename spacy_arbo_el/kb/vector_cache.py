@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -24,7 +24,7 @@ from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
-from .storage import Storage
+from .folder import Storage
 from .vector_files import (
     CACHE,
     HEADER,
@@ -85,10 +85,7 @@ class VectorCache:
     """
 
     def __init__(
-        self,
-        about: VectorKind,
-        folder: VectorFolder | None = None,
-        most_checked: int = CHECKED,
+        self, about: VectorKind, folder: VectorFolder | None = None, most_checked: int = CHECKED
     ):
         self.about = about
         self.folder = folder
@@ -224,9 +221,10 @@ class VectorCache:
                 part = data[at + _BLOCK.size : last]
                 keys.append(np.frombuffer(part, "<i8", count))
                 readable.append(np.frombuffer(part, bool, count, 8 * count))
-                is_valid = rows * stride > self.most_checked or crc == zlib.crc32(
-                    _read_at(file, HEADER + end * stride, count * stride), zlib.crc32(part)
-                )
+                is_valid = True
+                if rows * stride <= self.most_checked:
+                    file.seek(HEADER + end * stride)
+                    is_valid = crc == zlib.crc32(file.read(count * stride), zlib.crc32(part))
                 valid.append(np.full(count, is_valid))
                 at = last
                 end = end + count
@@ -416,10 +414,7 @@ class VectorCaches:
         return user_cache() if self.count > FEW else None
 
     def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
-        """Vectors of the same kind, where those of texts can be added.
-
-        keys: (n,) int64, of all texts.
-        """
+        """Vectors of the same kind that texts, (n,) int64 keys of all, can be added to."""
         if cache.folder is not None and not cache.folder.is_writable:
             elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
             if elsewhere is not None:
@@ -436,11 +431,6 @@ def say_where(folder: VectorFolder) -> None:
     message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
     message += "switches it off where it is empty"
     log.info(message, folder.path, folder.most_bytes >> 20, CACHE)
-
-
-def _read_at(file: BinaryIO, start: int, size: int) -> bytes:
-    file.seek(start)
-    return file.read(size)
 
 
 def _write_at(path: Path, start: int, data: Any) -> None:

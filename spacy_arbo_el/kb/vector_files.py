@@ -89,10 +89,7 @@ class VectorFolder:
         return sorted(times, key=lambda path: (-times[path], path.name))
 
     def make_room(self, name: str, size: int) -> None:
-        """Remove what was used least recently, so that ``size`` bytes may be added to a file.
-
-        OSError where the file alone would be larger than the folder may be.
-        """
+        """Remove what was used least, so that ``size`` bytes fit. OSError for too large a file."""
         pattern = "vectors-*" if self.most_bytes else f"{name.rpartition('-')[0]}-*"
         others = [path for path in self._by_use(pattern) if path.stem != name]
         if not self.most_bytes:

@@ -4,19 +4,19 @@ They are of one encoder at a time, and found by their texts, see ``vector_cache.
 """
 
 import mmap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
-from ..base.devices import torch
 from ..base.errors import ArboError, Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
 from .attached_index import AttachedIndex
-from .storage import Storage
+from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, missing_texts
 from .vector_cache import MOST_KEPT, VectorCache, VectorCaches, say_where
 from .vector_files import VectorFolder, VectorKind, check_dtype
@@ -25,8 +25,9 @@ from .verbalizations import Verbalization, verbalization_identity
 Encode = Callable[[list[Text]], np.ndarray]
 
 NAMES = "names"
-# The number of rows read or written at a time where all are.
+# The number of rows written, and prepared, at a time where all are.
 STEP = 65536
+BLOCK = 4096
 # How often texts are encoded into a folder whose files other programs replace meanwhile.
 PASSES = 5
 # A file of so many times as many texts as there are edits is not written again for these.
@@ -69,34 +70,26 @@ class VectorRows:
         if self.places is None:
             return self._vectors[rows]
         places = self.places[rows]
-        vectors = self._vectors[np.maximum(places, 0)] if len(self._vectors) else self._none(rows)
+        if not len(self._vectors):
+            return np.zeros((len(rows), self.width), dtype=self.dtype)
+        vectors = self._vectors[np.maximum(places, 0)]
         vectors[places < 0] = 0
         return vectors
-
-    def _none(self, rows: np.ndarray) -> np.ndarray:
-        return np.zeros((len(rows), self.width), dtype=self.dtype)
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """The vectors of rows (k,), (k, width) float32."""
         vectors = self.stored(rows)
         # Torch converts several times as fast.
-        if vectors.dtype == np.float32 or torch is None:
+        if vectors.dtype == np.float32:
             return vectors.astype(np.float32, copy=False)
         return torch.from_numpy(vectors).float().numpy()
 
-    def blocks(self, step: int = STEP) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield all rows in blocks: the number of the first row, and (k, width) float32."""
-        for start in range(0, len(self), step):
-            yield start, self.take(np.arange(start, min(start + step, len(self))))
-
     def array(self, prepare: Callable[[np.ndarray], np.ndarray] = np.asarray) -> np.ndarray:
-        """All rows, (n, width) float32.
-
-        prepare: Applied to some rows at a time.
-        """
+        """All rows, (n, width) float32, some at a time through ``prepare``."""
         vectors = np.empty((len(self), self.width), dtype=np.float32)
-        for start, block in self.blocks(STEP // 16):
-            vectors[start : start + len(block)] = prepare(block)
+        for start in range(0, len(self), BLOCK):
+            rows = np.arange(start, min(start + BLOCK, len(self)))
+            vectors[rows] = prepare(self.take(rows))
         self._release()
         return vectors
 
@@ -200,20 +193,13 @@ class EntityVectors:
             and self.in_sync
         )
 
-    def owners(self) -> np.ndarray:
-        """The position of each row's entity: (rows,) int64, -1 for none."""
-        return self.rows.owners
-
     def distinct_texts(self, verbalize: Verbalization) -> DistinctTexts:
         """All texts, each once. The vectors must be in sync."""
         self._look()
-        return DistinctTexts.read(self.storage.entities, verbalize, self._shown.owners)
+        return DistinctTexts(self.storage.entities, verbalize, self._shown.owners)
 
     def of_entity(self, entity_id: str) -> np.ndarray:
-        """(width,) float32, the vector of the entity's first text.
-
-        KeyError where there is no such entity, ValueError where its vector is not up to date.
-        """
+        """(width,) float32 of its first text. KeyError for no entity, ValueError if outdated."""
         position = self.storage.entities.require(entity_id)
         vector = self.of_positions([position]).get(position)
         if vector is None:
@@ -221,10 +207,7 @@ class EntityVectors:
         return vector
 
     def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
-        """The vectors of entities' first texts, (width,) float32 by position.
-
-        An entity whose vector is not up to date is left out.
-        """
+        """The vectors of entities' first texts, (width,) float32 by position, if up to date."""
         rows = self.rows
         if not len(rows):
             return {}
@@ -390,10 +373,7 @@ class EntityVectors:
         self._index = index
 
     def write(self, path: Path, uuid: str) -> None:
-        """Write the rows in use into a folder.
-
-        uuid: Of the knowledge base there.
-        """
+        """Write the rows in use into the folder of a knowledge base with a uuid."""
         self._look()
         texts = self._texts
         cache = self._cache

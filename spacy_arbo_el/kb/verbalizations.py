@@ -112,11 +112,6 @@ class Parts:
         check_count("verbalization.limit", self.limit)
         check_count("verbalization.paragraph_limit", self.paragraph_limit)
 
-    @property
-    def is_title_alone(self) -> bool:
-        """Return whether no part is added to titles."""
-        return not (self.description or self.types or self.aliases or self.paragraph)
-
     def __call__(self, entity: Entity) -> list[Text]:
         parts = []
         if self.description:
@@ -148,10 +143,9 @@ class NoText:
 
 
 def _one_text(entity: Entity, rest: str) -> list[Text]:
-    """The title with the rest of a text.
+    """The title, if it is a name, with the rest of a text.
 
-    An entity without a name has no title, and without a description no text at all: its type alone
-    would be the same text as that of all others of the type.
+    An unnamed entity without a description has none: its type would be the text of all of it.
     """
     if not entity.is_unnamed:
         return [(compatible(entity.title), rest)]
@@ -159,19 +153,13 @@ def _one_text(entity: Entity, rest: str) -> list[Text]:
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:
-    """Identity of a verbalization with its settings: its ``repr``.
-
-    "" where it is unknown, since the ``repr`` of a plain function has only its address in memory.
-    """
+    """The ``repr`` of a verbalization; "" where that is only an address in memory."""
     text = repr(verbalize)
     return text if is_dataclass(verbalize) or " at 0x" not in text else ""
 
 
 def soft_limit(text: str, limit: int) -> str:
-    """The text up to the first punctuation after ``limit`` characters.
-
-    All of it where it is shorter, has no punctuation after that, or the limit is 0.
-    """
+    """The text up to the first punctuation after ``limit`` characters, if any; 0 for all."""
     if not limit or len(text) <= limit:
         return text
     end = _PUNCTUATION.search(text, limit)

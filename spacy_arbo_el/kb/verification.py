@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .attached_index import index_problems
-from .database import Database
-from .folder import CHECKED, DATABASE, damages_of, find, foreign_names, open_database
+from .database import CHECKED, DATABASE, Database, damages_of
+from .folder import find, foreign_names, open_source
 from .store import EntityStore
 from .texts import TextRows, file_of
 from .vector_cache import VectorCache
@@ -15,13 +15,10 @@ from .vector_files import HEADER, VectorFolder, read_header
 
 
 def verify(path: Path) -> list[str]:
-    """Read a whole folder and list its problems. Empty where it is undamaged.
-
-    Files that don't belong to it are problems too.
-    """
+    """Read a whole folder and list its problems, files that don't belong to it included."""
     try:
         path = find(Path(path))
-        database = open_database(path, writable=False)
+        database, _ = open_source(path)
         try:
             with database.snapshot():
                 foreign = foreign_names(path)

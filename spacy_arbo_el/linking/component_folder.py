@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArboError, Errors
-from ..kb import folder as kb_folder
+from ..kb.database import DATABASE
+from ..kb.folder import state_of
 from ..kb.knowledge_base import ArboKB
 from ..storage.files import Checksum, Manifest
 from ..storage.folders import (
@@ -64,7 +65,7 @@ class ComponentFolder:
             is_open_here = kb is not None and _is_open_in(kb, target / KB)
             if is_open_here:
                 stack.enter_context(kb.guard.reading())  # type: ignore[union-attr]
-            elif (target / KB / kb_folder.DATABASE).is_file():
+            elif (target / KB / DATABASE).is_file():
                 # An error where another program is editing it, whose edits would be lost.
                 refusal = Errors.E018.format(where=target / KB)
                 stack.enter_context(locked_folder(target / KB, refusal))
@@ -85,7 +86,7 @@ class ComponentFolder:
             else:
                 kb.to_disk(folder / KB)
             if kb is not None:
-                identity = kb_folder.state(folder / KB)
+                identity = state_of(folder / KB)
             about = {"save": uuid.uuid4().hex, "kb": identity}
             (folder / MANIFEST).write_bytes(Manifest(files, about).to_bytes(FORMAT, VERSION))
 
@@ -150,7 +151,7 @@ class ComponentFolder:
         path = self.path / KB
         if saved is None:
             raise ArboError(Errors.E053.format(path=self.path, name=KB))
-        _check_identity(path, kb_folder.state(path), saved)
+        _check_identity(path, state_of(path), saved)
         found = open_kb(path).database.manifest()
         _check_identity(path, (found.get("uuid"), found.get("generation", 0)), saved)
 

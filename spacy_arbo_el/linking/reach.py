@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults
-from ..encoders.protocol import Encoder
 from ..mentions.record import MentionRecord
 from ..ranking.contexts import Descriptions, encode_contexts
 from ..retrieval.datastore import Datastore
@@ -125,7 +125,7 @@ class Reach:
 
 
 def _encoded(
-    records: Sequence[MentionRecord], encoder: Encoder, kept: KeptResults | None
+    records: Sequence[MentionRecord], encoder: DualEncoder, kept: KeptResults | None
 ) -> dict[str, np.ndarray]:
     passages = list(dict.fromkeys(record.passage for record in records))
     return dict(zip(passages, encode_contexts(encoder, passages, kept)))

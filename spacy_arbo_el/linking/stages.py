@@ -12,8 +12,8 @@ from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults, SpanInputs
-from ..encoders.protocol import Encoder
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import Evidence, Link
@@ -64,7 +64,7 @@ class LinkingStages:
     """
 
     reader: MentionReader
-    encoder: Encoder
+    encoder: DualEncoder
     datastore: Datastore
     corrections: Corrections
     reranker: Reranker

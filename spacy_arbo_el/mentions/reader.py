@@ -13,8 +13,8 @@ from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..base.settings import check_strings
 from ..base.spellings import folded
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..encoders.protocol import Encoder
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of
@@ -102,7 +102,7 @@ class MentionReader:
         "" for those that are read as they stand.
     """
 
-    encoder: Encoder
+    encoder: DualEncoder
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
     named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}

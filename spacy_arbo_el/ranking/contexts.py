@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.arrays import AppendOnly, unit
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults
-from ..encoders.protocol import Encoder
 from ..kb.entity import Entity
 from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
@@ -202,7 +202,7 @@ def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> n
 
 
 def encode_contexts(
-    encoder: Encoder, texts: Sequence[str], kept: KeptResults | None = None
+    encoder: DualEncoder, texts: Sequence[str], kept: KeptResults | None = None
 ) -> np.ndarray:
     """The vectors of mentions' passages: (n, width) float32 of length 1. Equal ones are encoded
     once.

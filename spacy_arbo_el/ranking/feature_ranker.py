@@ -14,7 +14,7 @@ from ..base.calibration import log_odds
 from ..base.errors import ArboError, Errors
 from ..base.log import log
 from ..base.settings import check_count
-from ..encoders.protocol import Encoder
+from ..encoders.dual import DualEncoder
 from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch, MentionRecord
 from ..retrieval.neighbours import AllowedEntities, Neighbours
@@ -53,11 +53,11 @@ class PretrainedWeights:
     _suits: dict[str, bool] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def for_encoder(cls, weights: RankerWeights, encoder: Encoder) -> "PretrainedWeights":
+    def for_encoder(cls, weights: RankerWeights, encoder: DualEncoder) -> "PretrainedWeights":
         """Weights for the encoder as it is now."""
         return cls(weights, _vectors_of_probes(encoder))
 
-    def suit(self, encoder: Encoder) -> bool:
+    def suit(self, encoder: DualEncoder) -> bool:
         """Return whether the encoder is theirs and untrained since."""
         if encoder.fingerprint not in self._suits:
             vectors = _vectors_of_probes(encoder)
@@ -93,7 +93,7 @@ def pretrained_weights() -> PretrainedWeights:
         raise ArboError(Errors.E505.format(path=PRETRAINED, problem=error)) from error
 
 
-def _vectors_of_probes(encoder: Encoder) -> np.ndarray:
+def _vectors_of_probes(encoder: DualEncoder) -> np.ndarray:
     texts: list[str] = list(PROBES)
     ends = np.array([len(text) for text in texts], dtype=np.int64)
     offsets = np.stack([np.zeros_like(ends), ends], axis=1)

@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from ..base.arrays import concat_tables
 from ..base.calibration import MOST_CERTAIN, PRIOR, fit_presence, fit_temperature
-from ..base.devices import torch
-from ..base.errors import ArboError, Errors
 from .features import CandidateFeatures
 from .ranker_weights import SIGNS, RankerWeights, evidence_of, inputs_of, sum_of_networks
 from .trees import Trees
@@ -323,8 +322,6 @@ def train_network(
 
     standards: Mean and standard deviation of the inputs.
     """
-    if torch is None:
-        raise ArboError(Errors.E854)
     useful = labelled.gold & (labelled.candidates.valid.sum(axis=1) > 1)
     labelled = labelled.take(useful)
     mean, spread = standards

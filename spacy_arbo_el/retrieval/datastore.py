@@ -4,11 +4,8 @@ import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
-from typing import (
-    Any,
-    TypeVar,
-)
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from spacy.vocab import Vocab
@@ -16,8 +13,9 @@ from spacy.vocab import Vocab
 from ..base.errors import Warnings
 from ..base.log import log, warn_once
 from ..base.spellings import folded
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..encoders.protocol import Encoder, Text
+from ..encoders.protocol import Text
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
@@ -25,7 +23,6 @@ from ..kb.respelling import respelled
 from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
 from ..kb.vectors import NAMES
-from ..kb.verbalizations import Parts
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
 from ..storage.locks import Revision, RevisionCache
@@ -37,9 +34,6 @@ from .settings import RetrieverBuilder, RetrieverSettings
 
 # The entities of its exact name that a mention which the encoder can't read may have.
 MOST_NAMED = 8
-
-# Entities that are looked at to see whether a verbalization suits them.
-SAMPLE = 1000
 
 T = TypeVar("T")
 
@@ -65,7 +59,7 @@ class Datastore:
     def __init__(
         self,
         vocab: Vocab,
-        encoder: Encoder,
+        encoder: DualEncoder,
         settings: RetrieverSettings,
         normalizer: Normalizer | None = None,
     ):
@@ -106,12 +100,14 @@ class Datastore:
                 if retriever is not None:
                     yield retriever
                     return
-            with kb.guard.writing_then_reading() as downgrade:
-                if kb is self.kb:
-                    retriever = self._refresh()
-                    downgrade.read()
+            with kb.guard.reading_after(partial(self._refreshed, kb)) as retriever:
+                if retriever is not None:
                     yield retriever
                     return
+
+    def _refreshed(self, kb: ArboKB) -> Retriever | None:
+        """The search; None where another knowledge base has taken the place of one."""
+        return self._refresh() if kb is self.kb else None
 
     @contextmanager
     def editing(self) -> Iterator[None]:
@@ -181,10 +177,7 @@ class Datastore:
         inputs: SpanInputs,
         vectors: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Store labelled mentions as exemplars; see ``ExemplarStore.extend``.
-
-        RETURNS: (n,) int64, the row of each in the store.
-        """
+        """Store labelled mentions as exemplars, see ``ExemplarStore.extend``: their rows."""
         with self.editing():
             before = self.exemplars.revision
             rows = self.exemplars.extend(records, inputs, vectors)
@@ -393,14 +386,3 @@ class Datastore:
         if unknown and not self.kb.is_empty():
             some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
             warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
-
-    def warn_of_bare_names(self, name: str) -> None:
-        """Warn where the verbalization has parts that no entity has.
-
-        name: That of the component.
-        """
-        verbalization = self.settings.verbalization
-        has_parts = isinstance(verbalization, Parts) and not verbalization.is_title_alone
-        some = list(islice(self.kb, SAMPLE)) if has_parts else []
-        if some and not any(rest for entity in some for _, rest in verbalization(entity)):
-            warnings.warn(Warnings.W542.format(name=name))

@@ -5,22 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.log import progress
-from ..encoders.protocol import Encoder, Text
+from ..encoders.dual import DualEncoder
+from ..encoders.protocol import Text
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000
-ONCE = "A folder of a knowledge base keeps the vectors, so that this is done once"
+TITLE = "Encoding names (once, where a folder of the knowledge base keeps their vectors)"
 # Texts per step of the progress bar.
 TEXTS_PER_STEP = 512
 
 
-def encode_texts(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
+def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
     """(len(texts), width) float32, raw. Texts of about the same length are encoded at a time."""
     if len(texts) < MIN_LOGGED:
         return encode_batch(encoder, texts)
     batches = text_batches(texts)
     parts = []
-    with progress(len(texts), "Encoding the knowledge base", "text", ONCE) as bar:
+    with progress(len(texts), TITLE, "text") as bar:
         for rows in batches:
             parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
             bar.update(len(rows))
@@ -38,6 +39,6 @@ def text_batches(texts: Sequence[Text]) -> list[np.ndarray]:
     return [order[start : start + TEXTS_PER_STEP] for start in starts]
 
 
-def encode_batch(encoder: Encoder, texts: Sequence[Text]) -> np.ndarray:
+def encode_batch(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
     """Encode texts at once: (len(texts), width) float32, raw."""
     return encoder.encode_texts(encoder.read_texts(texts))

@@ -157,10 +157,7 @@ class ExemplarStore:
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 
     def sync(self, encode: Callable[[SpanInputs], np.ndarray], fingerprint: str) -> int:
-        """Encode mentions without vectors, or all for another encoder.
-
-        RETURNS: The number of mentions encoded.
-        """
+        """Encode mentions without vectors, or all for another encoder. RETURNS: How many."""
         if self.fingerprint != fingerprint:
             self._set_vectors(AppendOnly.empty().rows)
         missing = np.arange(len(self.vectors), len(self))

@@ -88,15 +88,12 @@ class CorpusSearch:
         starts = range(0, len(vectors), BLOCK)
         parts = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
         readable = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
-        if len(readable) > MAX_EXACT and not on_gpu() and faiss:
+        if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
         return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
 
     def nearest(self, mentions: np.ndarray) -> TopK:
-        """Neighbours of some mentions: (b, count). Fewer where there are fewer others.
-
-        mentions: (b,) int64, their numbers.
-        """
+        """Neighbours of mentions (b,) int64: (b, count), fewer where there are fewer others."""
         width = max(min(self.count, len(self.vectors) - 1), 0)
         nearest = TopK.empty(len(mentions), width)
         for start in range(0, len(mentions), BLOCK):
@@ -111,10 +108,7 @@ class CorpusSearch:
 
 
 def nearest_in_corpus(vectors: np.ndarray, count: int, similarity: Similarity) -> TopK:
-    """Nearest other mentions of any document: (m, count). It is (m, m - 1) if there are fewer.
-
-    vectors: (m, width) float32, prepared.
-    """
+    """Nearest other mentions of any document, for prepared vectors: (m, count), or (m, m - 1)."""
     return CorpusSearch.build(vectors, count, similarity).nearest(np.arange(len(vectors)))
 
 
@@ -217,10 +211,7 @@ class Cells:
 
 
 def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
-    """The neighbours of mentions (b,) without each itself, in one column less.
-
-    A mention is usually its own nearest one, but not where others have the same vector.
-    """
+    """The neighbours of mentions (b,) without themselves, or the last, in one column less."""
     is_self = nearest.ids == mentions[:, None]
     is_self[~is_self.any(axis=1), -1:] = True
     shape = (len(mentions), max(nearest.width - 1, 0))
@@ -233,10 +224,9 @@ def usable(vectors: np.ndarray) -> np.ndarray:
 
 
 def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
-    """Rows without copies beyond ``count``: (c,) int64, ascending. Those that have ``count`` equal
-    ones before them are left out.
+    """(c,) int64, ascending, the rows that have fewer than ``count`` equal ones before them.
 
-    Of equal vectors the first ones come first, so the others are never among the ``count`` nearest.
+    Of equal vectors the first come first, so the others are never among the ``count`` nearest.
     """
     copies: dict[bytes, int] = {}
     kept = np.zeros(len(vectors), dtype=bool)
@@ -247,10 +237,7 @@ def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
 
 
 def digests_of(vectors: np.ndarray) -> np.ndarray:
-    """Hash each vector to 16 bytes: (m,). Equal ones have equal hashes.
-
-    vectors: (m, width) float32. A zero is one with either sign.
-    """
+    """Hash vectors (m, width) float32 to 16 bytes each, a zero of either sign alike: (m,)."""
     digests = np.empty(len(vectors), dtype="V16")
     for start in range(0, len(vectors), HASHED):
         block = vectors[start : start + HASHED] + np.float32(0)

@@ -43,10 +43,7 @@ class AllowedEntities:
         return entity < len(masks) and bool(masks[entity])
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
-        """Replace entities (m, c) that are not allowed by -1.
-
-        Entities are int64 positions in the knowledge base.
-        """
+        """Replace entities (m, c), int64 positions, that are not allowed by -1."""
         # A name may be of an entity that another program has added since the masks were made.
         known = entities < self.masks.shape[1]
         places = np.where(known, entities, -1)

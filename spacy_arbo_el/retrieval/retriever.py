@@ -26,28 +26,22 @@ Search = Callable[[np.ndarray, int, np.ndarray | None], TopK]
 class EntitySearch:
     """Searches the knowledge base's rows for entities.
 
-    rows: The knowledge base's vectors.
-    owners: (rows,) int64, the entity of each row, -1 for rows that are not searched.
+    rows: The knowledge base's vectors, with the entity of each.
     index: Built over the rows.
     oversampling: Rows that are searched per entity, since an entity may have many.
     """
 
     def __init__(
-        self,
-        rows: VectorRows,
-        owners: np.ndarray,
-        index: Index,
-        similarity: Similarity,
-        oversampling: int = 3,
+        self, rows: VectorRows, index: Index, similarity: Similarity, oversampling: int = 3
     ):
         self.rows = rows
-        self.owners = owners
+        self.owners = rows.owners
         self.index = index
         self.similarity = similarity
-        usable = owners >= 0
+        usable = rows.owners >= 0
         self._usable = None if usable.all() else usable
         # Where every entity has one row, one row per entity is enough.
-        most_rows = int(np.bincount(owners[usable]).max(initial=1))
+        most_rows = int(np.bincount(rows.owners[usable]).max(initial=1))
         self.oversampling = min(oversampling, most_rows)
 
     def nearest(
@@ -190,11 +184,7 @@ class Retriever:
     def _with_further_entities(
         self, search: Search, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
     ) -> TopK:
-        """Add the nearest exemplar of each further entity.
-
-        Ever more exemplars are searched, up to ``MAX_SEARCHED``, for mentions whose entities are
-        too few.
-        """
+        """Add the nearest exemplar of each further entity, in up to ``MAX_SEARCHED`` exemplars."""
         total = len(self.exemplar_rows)
         wanted = self.n_exemplar_entities
         parts = [TopK.empty(0)]

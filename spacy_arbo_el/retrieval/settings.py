@@ -85,7 +85,7 @@ class RetrieverBuilder:
         entities = exemplars.entities(kb)
         usable = np.flatnonzero(exemplars.readable & (entities >= 0))
         return Retriever(
-            EntitySearch(kb.rows, kb.vectors.owners(), self._text_index(kb), similarity),
+            EntitySearch(kb.rows, self._text_index(kb), similarity),
             self._exemplar_index(exemplars, usable),
             usable,
             entities[usable],

@@ -61,10 +61,9 @@ class Similarity:
         return np.einsum("nd,nd->n", vectors, vectors)
 
     def rounding(self, queries: np.ndarray, largest: float) -> np.ndarray:
-        """Rounding error between equal similarities of a query: (n,).
+        """Rounding error between equal similarities of prepared queries (n, width): (n,).
 
-        queries: (n, width), prepared.
-        largest: The largest norm of the vectors that queries are compared with.
+        largest: The largest norm of the vectors that they are compared with.
         """
         norms = np.sqrt(np.einsum("nd,nd->n", queries, queries))
         # Of a sum of n products: n roundings, in either direction and in both of two similarities.

@@ -60,12 +60,9 @@ def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
 
 @contextlib.contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Write to a file that replaces ``path`` on success. That happens when the block ends without
-    an error.
+    """Write to a file that replaces ``path``, on the disk, once the block ends without an error.
 
-    It has a temporary name in the same folder until then, and the folder is created if necessary.
-    On an error the old file stays as it was. The file is on the disk when the block has ended.
-    A device or a pipe, such as /dev/stdout, is written to.
+    A device or a pipe, such as /dev/stdout, is written to. Folders are created if necessary.
     """
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         with open(path, "wb") as device:
@@ -87,11 +84,9 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def temporary(target: Path, make: Callable[[Path], int]) -> Iterator[Path]:
-    """A temporary file or folder beside ``target``. It is removed at the end, if it is still there.
+    """A temporary file or folder beside ``target``, removed at the end if it is still there.
 
-    What killed programs have left of writing ``target`` is removed before.
-
-    make: Function that makes the file or folder and returns a descriptor of it.
+    What killed programs have left is removed before. make: Returns a descriptor of what it made.
     """
     remove_abandoned(target)
     path, descriptor = _make_and_lock(target, make)

@@ -44,10 +44,7 @@ class FolderKind:
     nested: bool = False
 
     def strangers(self, folder: Path) -> list[str]:
-        """The names in a folder that don't belong there. Symbolic links never belong there.
-
-        All names, where the folder is not of this kind.
-        """
+        """The names in a folder that don't belong there: links, and all where it is of no kind."""
         pattern = re.compile(f"{self.names(folder) or '(?!)'}|{re.escape(LOCK)}")
         return [
             entry.name
@@ -65,10 +62,7 @@ class FolderKind:
 
 
 def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
-    """The real path of a folder that may be written: missing, empty or of the kind.
-
-    Otherwise ValueError. To be called before long work; ``replacing_folder`` calls it as well.
-    """
+    """The real path of a folder that is missing, empty or of the kind. Else ValueError."""
     # A link stays a link: the folder it points to is replaced.
     target = Path(os.path.realpath(path))
     if not os.path.lexists(target):
@@ -95,17 +89,13 @@ def _is_working_directory(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def replacing_folder(path: PathLike, kind: FolderKind) -> Iterator[Path]:
-    """Write to a folder that replaces ``path`` on success. That happens when the block ends without
-    an error.
+    """Write to a folder that replaces ``path`` once the block ends without an error.
 
-    Nothing is replaced but a folder of the same kind or an empty one; see ``check_replaceable``.
-    It has a temporary name until the end. On an error the old folder stays as it was. Everything
-    is on the disk when the block has ended. After a kill, ``path`` is the old folder or the new
-    one. Where the system can't exchange two folders in one step, ``path`` may be missing; then
-    ``restore`` brings the old folder back. The next ``replacing_folder`` does so too, and removes
-    temporary files that were left.
+    Nothing is replaced but a folder of the same kind or an empty one, see ``check_replaceable``.
+    After a kill, ``path`` is the old folder or the new one. Where the system can't exchange two
+    folders in one step, it may be missing: ``restore`` brings it back, as the next
+    ``replacing_folder`` does, which also removes what was left.
 
-    path: The folder.
     kind: What a folder holds that may be replaced, such as ``PIPELINE``.
     """
     target = check_replaceable(path, kind)
@@ -152,10 +142,7 @@ def exchange(left: Path, right: Path) -> bool:
 
 
 def restore(target: Path) -> None:
-    """Restore a folder whose replacement was killed. It had no name for a moment.
-
-    Where another program is replacing it at this moment, wait until it is there.
-    """
+    """Restore a folder that a killed replacement left without a name, or wait for one at work."""
     end = time.monotonic() + PATIENCE
     while not os.path.lexists(target):
         halfway = [path for path in leftovers(target) if (path / OLD).is_dir()]
@@ -185,12 +172,11 @@ def link(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[None]:
-    """Have the right to change a folder. ValueError where another thread or program has it.
+    """Have the right to change a folder. ValueError with ``refusal`` where another has it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
     folder that does not exist is not locked, nor one on Windows, which could not be renamed then.
 
-    refusal: The message of the error.
     wait: Seconds to wait for the other program.
     """
     folder = Path(os.path.realpath(path))

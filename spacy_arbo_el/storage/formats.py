@@ -44,13 +44,7 @@ def certainty(
     suffixes: tuple[str, ...] = (),
     pattern: re.Pattern[bytes] | None = None,
 ) -> float:
-    """Say how sure it is that a file is in a format, for ``sniff``.
-
-    name: The name of the file.
-    start: Its first bytes.
-    suffixes: How the names of such files end.
-    pattern: How such files begin.
-    """
+    """How sure it is that a file is in a format, by the end of its name or its beginning."""
     if pattern is not None and pattern.match(start):
         return BY_START
     return BY_NAME if name.endswith(suffixes) else 0.0
@@ -93,14 +87,13 @@ def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
 
 
 def format_of(formats: catalogue.Registry, path: Path) -> str:
-    """Infer the format of a file or folder; "" where no reader knows it.
+    """Infer the format of a file, or of a folder by its first file of each suffix.
 
-    The reader that is most certain counts, of equally certain ones the first by name. A folder is
-    known by its first file of each suffix.
+    RETURNS: That of the most certain reader, the first by name; "" where no reader knows it.
     """
     best = 0.0
     found = ""
-    samples = list(map(_sample, _files(path)))
+    samples = [_sniffed(file, read_start(file, START)) for file in _files(path)]
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
             continue
@@ -123,10 +116,6 @@ def _files(path: Path) -> list[Path]:
     return list({file.suffix.lower(): file for file in files}.values())
 
 
-def _sample(path: Path) -> tuple[str, bytes]:
-    return _sniffed(path, read_start(path, START))
-
-
 def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
     """The name in small letters without ".gz" or ".bz2", and the beginning without white space."""
     start = beginning.removeprefix(codecs.BOM_UTF8).lstrip()
@@ -134,10 +123,7 @@ def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
 
 
 def check_readable(path: Path, reader: Any) -> None:
-    """Raise ValueError with the kind of a file that is in another format than a reader's.
-
-    reader: The class of the reader, or a reader.
-    """
+    """Raise ValueError with the kind of a file that is of another format than a reader's."""
     beginning = read_start(path, START)
     name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.

@@ -10,12 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import (
-    Any,
-    BinaryIO,
-    NamedTuple,
-    cast,
-)
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from ..base.errors import ArboError, Errors
 
@@ -31,20 +26,14 @@ MAX_PROBLEM = 500
 
 
 def line_error(path: PathLike, line: int, problem: str) -> ValueError:
-    """The error for an invalid line, which names the file, the line and the problem.
-
-    A problem that quotes a long value is shortened in the middle.
-    """
+    """The error for an invalid line: file, line and problem, which is cut in the middle if long."""
     if len(problem) > MAX_PROBLEM:
         problem = f"{problem[: MAX_PROBLEM // 2]} … {problem[-MAX_PROBLEM // 2 :]}"
     return ValueError(Errors.E100.format(path=path, line=line, problem=problem))
 
 
 def check_exists(path: PathLike, hint: str = "Check the path.") -> Path:
-    """The path as a ``Path``. Raises FileNotFoundError if there is no such file.
-
-    hint: What the message advises.
-    """
+    """The path. FileNotFoundError, which advises ``hint``, if there is no such file."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(Errors.E101.format(path=path, hint=hint))
@@ -128,10 +117,7 @@ def encoding_of(path: Path, encoding: str) -> str:
 
 
 def read_text(path: PathLike) -> str:
-    """Read the whole text of a file in UTF-8, or in UTF-16 with its mark.
-
-    Raises ValueError for another encoding.
-    """
+    """The text of a file in UTF-8, or UTF-16 with its mark. ValueError for another encoding."""
     path = check_exists(path)
     try:
         with _open(path) as file:
@@ -148,10 +134,7 @@ def encoding_name(encoding: str) -> str:
 
 
 def check_encoding(encoding: str) -> bool:
-    """Return whether a line feed is one byte in an encoding.
-
-    Raises ValueError for an unknown one.
-    """
+    """Return whether a line feed is one byte in an encoding. ValueError for an unknown one."""
     try:
         return "\n".encode(encoding) == b"\n"
     except LookupError:
@@ -200,18 +183,11 @@ def read_start(path: Path, size: int) -> bytes:
 
 
 def read_records(
-    path: PathLike,
-    bad: OnBad = throw,
-    lines: Lines = WHOLE,
-    encoding: str = "utf8",
+    path: PathLike, bad: OnBad = throw, lines: Lines = WHOLE, encoding: str = "utf8"
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line numbers and JSON objects, skipping empty lines. Numbers begin at 1.
+    """Yield line numbers from 1 and JSON objects, without empty lines. ValueError for others.
 
-    Raises ValueError with file and line if a line is not a JSON object.
-
-    bad: What to do with the error of such a line, which is then left out.
-    lines: The part of the file to read.
-    encoding: See ``read_lines``.
+    bad, lines, encoding: As in ``read_lines``.
     """
     for number, line in read_lines(path, bad, lines, encoding):
         if not line.strip():
@@ -239,8 +215,7 @@ def read_cells(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of CSV, empty rows too, with their first line's number.
 
-    bad: What to do with the error of an invalid row, which is then left out.
-    encoding: See ``read_lines``.
+    bad, encoding: As in ``read_lines``.
     """
     first = last = 0
 
@@ -279,11 +254,7 @@ def json_kind(value: Any) -> str:
 
 
 def is_text(value: object) -> bool:
-    """Return whether the value is an encodable string.
-
-    JSON can contain a lone surrogate (``"\\ud83d"``), which is half a character. spaCy fails on it
-    later, with an unclear message.
-    """
+    """Return whether the value is a string without half characters, on which spaCy fails later."""
     if not isinstance(value, str):
         return False
     if value.isascii():

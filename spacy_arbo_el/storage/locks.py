@@ -106,17 +106,19 @@ class SharedLock:
             self._end_writing()
 
     @contextmanager
-    def writing_then_reading(self) -> Iterator["Downgrade"]:
-        """Write alone, then read without a gap. After ``Downgrade.read``."""
-        self._begin_writing()
-        downgrade = Downgrade(self)
+    def reading_after(self, write: Callable[[], T]) -> Iterator[T]:
+        """Call a function as the writer, and read without a gap; an outer block writes on alone."""
+        with self.writing():
+            result = write()
+            is_outermost = self._depth == 1
+            if is_outermost:
+                # It is a reader before it gives up writing.
+                self._readers[threading.get_ident()] = 1
         try:
-            yield downgrade
+            yield result
         finally:
-            if downgrade.is_done:
+            if is_outermost:
                 self._end_reading()
-            else:
-                self._end_writing()
 
     def _end_reading(self) -> None:
         thread = threading.get_ident()
@@ -160,31 +162,6 @@ class SharedLock:
             self._writer = thread
             self._depth = depth
 
-    def _downgrade(self) -> bool:
-        """Become a reader, unless an outer block still writes. RETURNS: Whether that was done."""
-        with self._condition:
-            if self._depth > 1:
-                return False
-            self._depth = self._writer = 0
-            self._readers[threading.get_ident()] = 1
-            self._condition.notify_all()
-            return True
-
-
-class Downgrade:
-    """The right to turn from writer into reader.
-
-    is_done: Whether that has happened.
-    """
-
-    def __init__(self, lock: SharedLock):
-        self._lock = lock
-        self.is_done = False
-
-    def read(self) -> None:
-        """Let other readers in. An outer block of the same thread that writes continues alone."""
-        self.is_done = self.is_done or self._lock._downgrade()
-
 
 def _forget_other_threads() -> None:
     # They do not exist in a forked process.
@@ -211,10 +188,7 @@ class Revision:
 
 
 class ChangeLog:
-    """Recently changed items of a store.
-
-    total: How many changes there were in all.
-    """
+    """Recently changed items of a store. total: How many changes there were in all."""
 
     # Changes that are remembered. After more of them, derived data is rebuilt.
     LIMIT = 65536
@@ -253,13 +227,9 @@ class RevisionCache:
         build: Callable[[], T],
         update: Callable[[T], T | None] = lambda value: None,
     ) -> T:
-        """Get the value of a name, rebuilt for new revisions.
+        """The value of a name, rebuilt for new revisions.
 
-        name: What the value is.
-        revision: What it depends on: a ``Revision``, or a part of one.
-        build: Makes the value.
-        update: Makes it from the value of an earlier revision, which may be changed for that; None
-            where it can't.
+        update: Makes it from an earlier value, which it may change; None where it can't.
         """
         cached = self._values.get(name)
         if cached is not None and cached[0] == revision:

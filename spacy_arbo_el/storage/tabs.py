@@ -44,10 +44,7 @@ def _next(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 
 def _lines_of_row(
-    line: str,
-    waiting: list[tuple[int, str]],
-    lines: Iterator[tuple[int, str]],
-    width: int | None,
+    line: str, waiting: list[tuple[int, str]], lines: Iterator[tuple[int, str]], width: int | None
 ) -> int:
     """Count the lines behind that belong to a row with an open quote. They join ``waiting``."""
     for count in range(1, MOST_LINES):

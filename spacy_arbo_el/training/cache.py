@@ -5,8 +5,9 @@ mentions.
 from typing import Any, Protocol
 
 import numpy as np
+import torch
+from thinc.api import get_torch_default_device
 
-from ..base.devices import default_device, torch
 from ..retrieval.similarity import Similarity
 
 
@@ -115,4 +116,4 @@ class EmbeddingCache:
 
 def _on_device(array: np.ndarray) -> Any:
     # On a CPU, tensor and array share their memory.
-    return torch.from_numpy(array).to(default_device())
+    return torch.from_numpy(array).to(get_torch_default_device())

@@ -6,8 +6,8 @@ import numpy as np
 from spacy.util import registry
 
 from ..base.settings import check_count, check_positive
+from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
-from ..encoders.protocol import Encoder
 from ..kb.knowledge_base import ArboKB
 from ..ranking.contexts import CONTEXT_PIECES, DESCRIPTION_PIECES, description_text
 from .cache import EmbeddingCache
@@ -69,7 +69,7 @@ class ContextObjective:
         table: GoldTable,
         cache: EmbeddingCache,
         kb: ArboKB,
-        encoder: Encoder,
+        encoder: DualEncoder,
     ) -> ContextBatch | None:
         """Read the contexts of mentions, with the descriptions that they are compared with.
 

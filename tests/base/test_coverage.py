@@ -69,11 +69,7 @@ def test_shifts_add_up(one, other, third):
     assert there == pytest.approx(shift_between(one, third), abs=1e-9)
 
 
-@given(
-    st.lists(st.floats(-30, 30), min_size=1, max_size=6),
-    st.floats(-30, 10),
-    st.floats(-30, 10),
-)
+@given(st.lists(st.floats(-30, 30), min_size=1, max_size=6), st.floats(-30, 10), st.floats(-30, 10))
 def test_another_presence_leaves_the_shares(scores, before, after):
     log_shares = log_softmax(np.array([scores]), np.ones((1, len(scores)), dtype=bool))
     logits = log_odds_of(log_shares, np.array([before]))

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from spacy_arbo_el.base.memory import release_mapped, resident_megabytes
+from benchmarks.memory import resident_megabytes
+from spacy_arbo_el.base.memory import release_mapped
 
 VALUES = 4_000_000
 

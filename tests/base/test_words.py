@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.words import numbers_among, words_of
+from spacy_arbo_el.base.words import numbers_among, without_legal_form, words_of
 
 from ..cases import cases
 
@@ -30,3 +30,8 @@ def test_words_that_only_look_like_plurals(word):
 def test_each_word_is_one_word_in_lower_case(string):
     for word in words_of(string):
         assert len(words_of(word)) == 1 and word == word.lower()
+
+
+@pytest.mark.parametrize(("name", "bare"), cases("legal_forms"))
+def test_legal_forms_at_the_end_are_left_out(name, bare):
+    assert without_legal_form(name) == bare

@@ -33,7 +33,7 @@ def test_recall_against_exact_search():
     actual = one.index.search(queries, 5, usable).ids
     by_hand = [len({*a} & {*b}) / 5 for a, b in zip(exact.tolist(), actual.tolist())]
     assert abs(one.recall[5] - np.mean(by_hand)) < 1e-9
-    assert 0.2 < one.recall[5] < 1.0 and one.index.size() > 2000 * 16 * 4
+    assert 0.2 < one.recall[5] < 1.0
     (all_,) = results
     assert all_.recall == {1: 1.0, 5: 1.0}
     assert one.build_seconds > 0.0 == all_.build_seconds, "one index, searched in two ways"

@@ -1,4 +1,4 @@
-"""A tower without torch: a text is a passage, a span the mean of its words, and of its context."""
+"""A tower in NumPy: a text is a passage, a span the mean of its words, and of its context."""
 
 import re
 from dataclasses import dataclass

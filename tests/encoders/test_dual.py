@@ -1,9 +1,11 @@
 """The dual encoder over towers of any kind, with torch and without, and its cache."""
 
 import copy
+import os
 
 import numpy as np
 import pytest
+import threadpoolctl
 import torch
 from spacy.util import registry
 from srsly import pickle_dumps, pickle_loads
@@ -11,7 +13,13 @@ from thinc.api import Adam
 from thinc.util import to_numpy
 
 from spacy_arbo_el.base.arrays import has_vector
-from spacy_arbo_el.encoders.dual import TOWERS, DualEncoder, build_dual_encoder
+from spacy_arbo_el.encoders.dual import (
+    PARALLELISM,
+    TOWERS,
+    DualEncoder,
+    build_dual_encoder,
+    one_thread_after_fork,
+)
 from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.encoders.pooling import ClsPooling
 from spacy_arbo_el.encoders.shim import shim_of
@@ -29,7 +37,7 @@ ENTITIES = [("cold", "a virus"), ("flu", ""), ("river bank", "of a river")]
 
 @pytest.fixture
 def hashed():
-    """An initialized encoder without torch."""
+    """An initialized encoder in NumPy."""
     tower = registry.architectures.get("test.HashedEncoder.v1")()
     encoder = DualEncoder(build_dual_encoder(tower))
     encoder.model.initialize()
@@ -189,3 +197,29 @@ def test_what_reads_alike_is_encoded_once(encoder, name):
     distinct = len(set(read(strings).keys()))
     assert sizes == [distinct] and distinct < 5
     assert_same_vectors(vectors, np.concatenate([encode(read([string])) for string in strings]))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize(("own", "in_child"), [(None, "false"), ("true", "true")])
+def test_children_tokenize_with_one_thread_without_a_warning(monkeypatch, own, in_child):
+    monkeypatch.delenv(PARALLELISM, raising=False)
+    if own is not None:
+        monkeypatch.setenv(PARALLELISM, own)
+    child = os.fork()
+    if not child:
+        os._exit(os.environ.get(PARALLELISM) != in_child)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert os.environ.get(PARALLELISM) == own, "as it was"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_children_compute_with_one_thread_each():
+    np.ones((2, 2)) @ np.ones((2, 2))
+    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    child = os.fork()
+    if not child:
+        one_thread_after_fork()
+        pools = threadpoolctl.threadpool_info()
+        os._exit(not pools or any(pool["num_threads"] != 1 for pool in pools))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before

@@ -9,9 +9,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from thinc.api import Adam
+from thinc.api import Adam, get_torch_default_device
 
-from spacy_arbo_el.base.devices import default_device
 from spacy_arbo_el.encoders import quantized
 from spacy_arbo_el.encoders import shim as shims
 from spacy_arbo_el.encoders.quantization import find_scales
@@ -24,7 +23,7 @@ from ..tiny import dual_encoder
 from .strategies import build_inputs
 
 CPU = torch.device("cpu")
-HAS_INT8 = has_fast_int8(default_device())
+HAS_INT8 = has_fast_int8(get_torch_default_device())
 needs_int8 = pytest.mark.skipif(not HAS_INT8, reason="8 bits are not fast here")
 TEXTS = ["cold flu virus of the river", "apple bank", "a cold apple 42", "the flu"]
 
@@ -214,8 +213,7 @@ def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
 
 
 @pytest.mark.parametrize(
-    "precision, bfloat16, amx, int8, predicting, training",
-    cases("precisions"),
+    "precision, bfloat16, amx, int8, predicting, training", cases("precisions")
 )
 def test_precision_by_what_the_machine_has(
     monkeypatch, precision, bfloat16, amx, int8, predicting, training

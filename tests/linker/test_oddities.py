@@ -70,7 +70,7 @@ def test_thresholds_that_are_no_probabilities_are_refused(hashed, threshold):
 
 @pytest.fixture(scope="module")
 def hashed():
-    """A linker without torch. Don't change it."""
+    """A linker whose encoder is in NumPy. Don't change it."""
     return build(**TOWER)
 
 

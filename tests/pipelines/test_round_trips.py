@@ -4,14 +4,18 @@ import copy
 
 import pytest
 import spacy
+from hypothesis import HealthCheck, example, given, settings
 from thinc.api import Adam
 
 from spacy_arbo_el import load_pipeline, save_pipeline
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..devices import needs_fork
-from ..linker.conftest import build
-from ..linker.test_ngrams import TYPED
-from ..linker.world import DEV, TRAIN, examples, links_of, unlinked_docs
+from ..kb.test_round_trips import ODD, SOME, addable
+from ..linker.conftest import PLAIN, build
+from ..linker.test_ngrams import MODEL, TYPED
+from ..linker.world import DEV, TRAIN, annotated, examples, links_of, unlinked_docs
 
 LONG = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
 TEXTS = [*DEV, *TRAIN, LONG, "Nothing here."]
@@ -80,3 +84,53 @@ def test_folder_and_bytes(world, tmp_path):
 def test_two_processes(world):
     nlp, _, expected = world
     assert links_of(nlp.pipe(unlinked_docs(nlp, TEXTS), n_process=2, batch_size=3)) == expected
+
+
+UNREADABLE = [Entity("sony", "ソニーグループ", aliases=["Sony"]), Entity("odd", "🍎", aliases=ODD)]
+
+
+@pytest.fixture(scope="module", params=["transformer", "ngrams"])
+def odd_nlp(request, tiny_bert):
+    """A pipeline with exemplars, a correction and new entities that the encoder can't read."""
+    tower = {"name": str(tiny_bert), "window": 24, "precision": "float32"}
+    model = {"mention": tower} if request.param == "transformer" else MODEL
+    nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
+    linker = nlp.get_pipe("arbo_linker")
+    linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")
+    # The second is all of its text.
+    docs = [annotated(nlp, text) for text in ("They met [☢☢|x].", "[🎉🎉|x]")]
+    linker.new_entities = linker.corpus.discover(docs)
+    assert len(linker.new_entities) and len(linker.exemplars) == 3
+    return nlp
+
+
+def kept(nlp):
+    linker = nlp.get_pipe("arbo_linker")
+    parts = linker.exemplars, linker.stages.corrections, linker.new_entities
+    return list(linker.kb), linker.kb.rows.owners.tolist(), [part.to_bytes() for part in parts]
+
+
+@given(SOME)
+@example(UNREADABLE)
+@settings(max_examples=3, suppress_health_check=list(HealthCheck))
+def test_pipelines_come_back_from_folders_and_bytes(odd_nlp, tmp_path_factory, entities):
+    folder, linker = tmp_path_factory.mktemp("pipeline"), odd_nlp.get_pipe("arbo_linker")
+    linker.set_kb(addable(entities)[0])
+    linker.refresh()
+    save_pipeline(odd_nlp, folder / "saved")
+    odd_nlp.to_disk(folder / "to_disk")
+    again = spacy.blank("xx")
+    config = {**PLAIN, "model": odd_nlp.config["components"]["arbo_linker"]["model"]}
+    again.add_pipe("arbo_linker", config=config).from_bytes(linker.to_bytes())
+    for nlp in (load_pipeline(folder / "saved"), spacy.load(folder / "to_disk"), again):
+        assert kept(nlp) == kept(odd_nlp)
+
+
+def test_a_folder_that_a_linker_encodes_stays_readable(odd_nlp, tmp_path):
+    ArboKB(odd_nlp.vocab, UNREADABLE).to_disk(tmp_path / "kb")
+    linker = odd_nlp.get_pipe("arbo_linker")
+    linker.set_kb(tmp_path / "kb")
+    linker.refresh()
+    assert ArboKB.for_reading(tmp_path / "kb").in_sync
+    doc = odd_nlp.get_pipe("arbo_linker")(annotated(odd_nlp, "They saw [Sony|x] there."))
+    assert doc.ents[0].kb_id_ == "sony"

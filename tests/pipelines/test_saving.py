@@ -16,7 +16,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import changing_pipeline
-from spacy_arbo_el.storage.folders import LOCK, locked_folder
+from spacy_arbo_el.storage.folders import LOCK
 
 from ..commands import run
 from ..linker.world import DEV, annotated, without_links
@@ -132,13 +132,6 @@ def test_settings_of_a_linker_sourced_from_another_pipeline(own_tiny, tmp_path):
 # In one step
 
 
-def test_save_pipeline_replaces_a_pipeline(own_tiny, model):
-    change(own_tiny)
-    save_pipeline(own_tiny, model)
-    assert contents(find_linker(spacy.load(model))) == contents(find_linker(own_tiny))
-    assert os.listdir(model.parent) == [model.name]
-
-
 def test_save_pipeline_leaves_other_folders_alone(own_tiny, model, tmp_path):
     (model / "notes.txt").write_text("mine")
     with pytest.raises(ValueError, match="notes.txt"):
@@ -238,18 +231,6 @@ def test_the_lock_holds_over_the_replacement(own_tiny, model):
         with pytest.raises(Timeout):
             lock.acquire(timeout=0)
     with lock.acquire(timeout=0):
-        pass
-
-
-def test_a_lock_ends_with_its_program(tmp_path):
-    process = os.fork()
-    if not process:
-        with locked_folder(tmp_path, "no"):
-            os._exit(0)
-    os.waitpid(process, 0)
-    with locked_folder(tmp_path, "refused"), locked_folder(tmp_path, "refused"):
-        pass
-    with locked_folder(tmp_path / "nothing", "refused"):
         pass
 
 

@@ -42,7 +42,7 @@ def test_nearest_entities(seed, owners, count, similarity, use_labels):
     allowed = AllowedEntities(labels, masks) if use_labels else None
     rows = VectorRows(vectors, owners)
     index = FlatIndex(similarity.prepare(vectors), similarity)
-    search = EntitySearch(rows, owners, index, similarity, oversampling=len(owners))
+    search = EntitySearch(rows, index, similarity, oversampling=len(owners))
     nearest = search.nearest(queries, count, allowed)
     assert nearest.ids.shape == (4, count)
     for i, query in enumerate(queries):
@@ -60,7 +60,7 @@ def test_nearest_entities(seed, owners, count, similarity, use_labels):
 
 def test_the_knowledge_base_may_be_empty():
     rows, index = VectorRows(), FlatIndex(np.zeros((0, 0), np.float32), Cosine())
-    search = EntitySearch(rows, rows.owners, index, Cosine())
+    search = EntitySearch(rows, index, Cosine())
     queries = np.ones((2, 6), dtype=np.float32)
     nearest = search.nearest(queries, 3, named=np.array([[0], [1]]))
     assert nearest.ids.shape == (2, 3) and not nearest.valid.any()
@@ -71,7 +71,7 @@ def test_the_knowledge_base_may_be_empty():
 def test_a_mention_without_a_vector_has_its_named_entities_alone(similarity):
     rows = VectorRows(np.array([[1, 0], [0, 2], [1, 1]], np.float32), np.array([0, -1, 2]))
     index = FlatIndex(similarity.prepare(rows.array()), similarity)
-    search = EntitySearch(rows, rows.owners, index, similarity)
+    search = EntitySearch(rows, index, similarity)
     queries = np.array([[0, 0], [0.6, 0.8], [0, 0]], np.float32)
     named = np.array([[-1, 2], [-1, -1], [1, -1]])
     nearest = search.nearest(queries, 3, None, named)

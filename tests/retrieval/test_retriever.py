@@ -26,7 +26,7 @@ def batch_of(vectors):
 def retriever_of(vectors, owners, similarity, n_entities):
     none = np.zeros((0, vectors.shape[1]), dtype=np.float32)
     rows = VectorRows(none, np.arange(0))
-    texts = EntitySearch(rows, np.zeros(0, dtype=np.int64), FlatIndex(none, similarity), similarity)
+    texts = EntitySearch(rows, FlatIndex(none, similarity), similarity)
     index = FlatIndex(vectors, similarity)
     return Retriever(texts, index, 100 + np.arange(len(vectors)), owners, similarity, n_entities)
 

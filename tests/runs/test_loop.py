@@ -237,5 +237,5 @@ def test_evaluations_search_some_entities_and_the_last_all(paths, tmp_path, monk
     n_encoded = len(sizes)
     for name in ("model-last", "model-best"):
         kb = find_linker(spacy.load(tmp_path / "out" / name)).kb
-        assert kb.in_sync and (kb.vectors.owners() >= 0).sum() == n_rows
+        assert kb.in_sync and (kb.rows.owners >= 0).sum() == n_rows
     assert len(sizes) == n_encoded, "what was saved is complete"

@@ -16,7 +16,6 @@ from spacy_arbo_el.storage import folders
 from spacy_arbo_el.storage.files import replacing, write_file
 from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
 
-from ..kills import in_process
 from ..threads import PATIENCE, wait_for
 
 LETTERS = FolderKind("a folder of letters", lambda folder: r"letter-\d+")
@@ -71,12 +70,6 @@ def test_a_file_put_into_the_old_folder_during_the_work_is_kept(tmp_path):
             (folder / "letter-1").write_text("new")
             make(tmp_path / "x", "thesis.txt")
     assert contents(tmp_path / "x") == {"letter-1": "old", "thesis.txt": "thesis.txt"}
-
-
-def test_many_strangers_are_counted(tmp_path):
-    make(tmp_path / "x", *"abcde")
-    with pytest.raises(ValueError, match=r"\(a, b, c and 2 more\)"):
-        fill(tmp_path / "x")
 
 
 def test_files_links_and_the_working_directory_are_not_replaced(tmp_path, monkeypatch):
@@ -141,22 +134,6 @@ def renaming(request, monkeypatch):
     if request.param == "two renames":
         monkeypatch.setattr(folders, "exchange", lambda left, right: False)
     return request.param
-
-
-@pytest.mark.slow
-def test_a_kill_between_two_renames_is_repaired_by_the_next_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "exchange", lambda left, right: False)
-    path = tmp_path / "x"
-    for number in range(1, 300):
-        fill(path, "old")
-        in_process(lambda say: fill(path), kill_at=number)
-        if not path.exists():
-            break
-    else:
-        pytest.fail("no kill came between the two renames")
-    with pytest.raises(KeyboardInterrupt), replacing_folder(path, LETTERS):
-        raise KeyboardInterrupt
-    assert contents(tmp_path) == {"x/letter-1": "old"}
 
 
 def test_what_a_living_writer_has_begun_is_not_removed(tmp_path):

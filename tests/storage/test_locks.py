@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from spacy_arbo_el.storage.locks import ForkableLock, SharedLock
+from spacy_arbo_el.storage.locks import ForkableLock, Revision, RevisionCache, SharedLock
 
 from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
 
@@ -96,10 +96,7 @@ def test_a_writer_becomes_a_reader_without_a_gap():
     reads, other_read = threading.Event(), threading.Event()
 
     def writer():
-        with lock.writing_then_reading() as downgrade:
-            state.append("written")
-            downgrade.read()
-            downgrade.read()
+        with lock.reading_after(lambda: state.append("written")):
             reads.set()
             wait_for(other_read, "the other reader")
             assert state == ["written"]
@@ -121,8 +118,7 @@ def test_a_writer_becomes_a_reader_without_a_gap():
 def test_an_outer_block_goes_on_writing():
     lock = SharedLock()
     with lock.writing():
-        with lock.writing_then_reading() as downgrade:
-            downgrade.read()
+        with lock.reading_after(lambda: None):
             assert lock.is_writing
         assert lock.is_writing
     with lock.writing():
@@ -131,9 +127,11 @@ def test_an_outer_block_goes_on_writing():
 
 def test_an_error_gives_the_lock_back():
     lock = SharedLock()
-    for block in (lock.reading, lock.writing, lock.writing_then_reading):
-        with pytest.raises(KeyError), block():
+    for block in (lock.reading(), lock.writing(), lock.reading_after(lambda: None)):
+        with pytest.raises(KeyError), block:
             raise KeyError
+    with pytest.raises(KeyError), lock.reading_after(lambda: {}["x"]):
+        pass
     run_in_threads(lambda: lock._begin_writing())
 
 
@@ -161,3 +159,17 @@ def test_a_copy_is_free():
     with lock.writing():
         copy = pickle.loads(pickle.dumps(lock))
         assert not copy.is_reading
+
+
+def test_a_value_is_built_anew_where_any_part_of_its_revision_changes():
+    """Each name has its own value, and None is a value too."""
+    cache, built = RevisionCache(), []
+    revisions = [(1, 1, "a"), (2, 1, "a"), (2, 2, "a"), (2, 2, "b"), (1, 1, "a")]
+    for number, parts in enumerate(revisions):
+        revision, value = Revision(*parts), None if number == 3 else number
+        for _ in range(2):
+            found = cache.get("index", revision, lambda v=value: built.append(v) or v)
+            assert found == value
+    assert built == [0, 1, 2, None, 4]
+    assert cache.get(("strings", 1, 3), 1, lambda: "two") == "two"
+    assert cache.get("index", Revision(1, 1, "a"), lambda: "three") == 4

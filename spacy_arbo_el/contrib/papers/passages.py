@@ -30,8 +30,8 @@ from ...encoders.windows import (
     check_size,
     entity_passages,
     locate_mentions,
-    read_whole,
     tokenizer_of,
+    whole_passages,
 )
 from ...encoders.word_pieces import END_PLACE, START_PLACE, WordPieces, WordPieceTokenizer
 from .errors import PaperMessages
@@ -78,7 +78,7 @@ class PassageReader:
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
         """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
-        return read_whole(model, texts, size)
+        return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
         """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""

@@ -30,7 +30,7 @@ BLOCK = 1 << 22
 def versions() -> dict[str, str]:
     """Versions of packages that links depend on. Builds such as ``+cpu`` are left out.
 
-    Those that are not installed are left out: a pipeline without a transformer needs no torch.
+    Those that are not installed are left out.
     """
     found = {"spacy_arbo_el": __version__}
     for name in PACKAGES:

@@ -93,16 +93,14 @@ def connected(settings: RaySettings) -> Iterator[None]:
 
 
 def prepare(settings: RaySettings) -> None:
-    """Set a worker's threads and GPU, and import its code. Torch need not be installed."""
+    """Set a worker's threads and GPU, and import its code."""
     import spacy
+    import torch
     from spacy.util import import_file
-
-    from ...base.devices import torch
 
     # For later imports.
     os.environ["OMP_NUM_THREADS"] = str(settings.cpus)
-    if torch is not None:
-        torch.set_num_threads(settings.cpus)
+    torch.set_num_threads(settings.cpus)
     faiss = sys.modules.get("faiss")
     if faiss is not None:
         faiss.omp_set_num_threads(settings.cpus)

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar
 from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
-from ..redirects import CarriedOver
 from .fields import ALT_IDS, fields_of, further_ids, values_of
 
 T = TypeVar("T")
@@ -52,10 +51,7 @@ class RecordReader:
     def entities(
         self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
     ) -> Iterator[tuple[int, Entity]]:
-        """The entities of records, with their lines.
-
-        read: Gives the fields and the other keys of a record with its line; None to leave it out.
-        """
+        """The entities of records, with their lines. read: None for a record that is left out."""
         for number, one in records:
             try:
                 with at_line(self.path, number):
@@ -87,10 +83,7 @@ class RecordReader:
         return record, others
 
     def read_dict(self, record: Mapping[Any, Any]) -> Record:
-        """The same of a dict. Values that are missing are left out.
-
-        Ids under "alt_ids" lead to the entity.
-        """
+        """The same of a dict without missing values. Ids under "alt_ids" lead to the entity."""
         given = {str(key): value for key, value in record.items() if not is_missing(value)}
         fields, others = self.read(tuple(given), list(given.values()))
         ids = further_ids(others.get(ALT_IDS))
@@ -118,10 +111,7 @@ class RecordReader:
 
 
 def entity_of(record: Record) -> Entity:
-    """The entity of a record, whose other keys go to ``meta``.
-
-    ValueError where a value is not that of the field, or ``meta`` can't be written as JSON.
-    """
+    """The entity of a record, whose other keys go to ``meta``. ValueError for other values."""
     fields, others = record
     meta = fields.get("meta", {})
     if others and isinstance(meta, Mapping):
@@ -151,7 +141,8 @@ class ImportReport:
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
     places: The first errors of lines that are left out.
-    merged: The merged ids of the knowledge base that this one replaces.
+    merged, lost: How many merged ids of the knowledge base that this one replaces lead to an entity
+        of this one, and how many do not.
     """
 
     def __init__(self) -> None:
@@ -159,7 +150,8 @@ class ImportReport:
         self.skipped: Counter[str] = Counter()
         self.redirects: dict[str, str] = {}
         self.places: list[str] = []
-        self.merged = CarriedOver({})
+        self.merged = 0
+        self.lost = 0
 
     def skip(self, reason: str) -> None:
         """Count an entry that is left out."""
@@ -181,10 +173,7 @@ class ImportReport:
             self.places.append(str(error))
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
-        """Let other ids lead to an entity. The first entity of an id counts.
-
-        ValueError where an id has characters that can't be stored.
-        """
+        """Let other ids lead to an entity, the first of each. ValueError for unstorable ids."""
         for other in ids:
             if other and other != entity_id:
                 if not is_storable(other):
@@ -231,11 +220,7 @@ def problem_in(error: ValueError) -> str:
 
 
 class Entries:
-    """Reads entities from entries of several lines each.
-
-    path: The file.
-    report: Gets the other ids of entities.
-    """
+    """Reads the entities of a file from entries of several lines each, for a report."""
 
     def __init__(self, path: PathLike, report: ImportReport | None):
         self.path = path
@@ -288,12 +273,9 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
 
 
 def with_known(record: Record, entity: Entity | None) -> Record:
-    """A record with the fields of an entity that it does not give.
+    """A record with the fields of an entity of its id, or None, that it does not give.
 
-    A field that is missing (None, NaN) is not given; an empty one is. Keys of ``meta`` are given
-    one by one.
-
-    entity: The one with the same id, or None.
+    A field that is None or NaN is not given; an empty one is. ``meta`` is given key by key.
     """
     if entity is None:
         return record

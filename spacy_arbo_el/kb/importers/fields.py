@@ -80,10 +80,7 @@ def _check_no_document(keys: Sequence[str]) -> None:
 def values_of(
     values: Sequence[Any], fields: Mapping[str, Sequence[int]], separator: str = "|"
 ) -> dict[str, Any]:
-    """The fields of an entity from values by their places, see ``fields_of``.
-
-    separator: Separates aliases and types in a string.
-    """
+    """The fields of an entity from values by their places. separator: Splits aliases and types."""
     found: dict[str, Any] = {}
     for field, places in fields.items():
         here = [values[place] for place in places]

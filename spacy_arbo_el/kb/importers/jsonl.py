@@ -7,15 +7,8 @@ from typing import Any
 
 from ...storage.files import replacing
 from ...storage.formats import certainty
-from ...storage.lines import (
-    OnBad,
-    PathLike,
-    line_error,
-    read_records,
-    read_text,
-)
+from ...storage.lines import OnBad, PathLike, line_error, read_records, read_text
 from ..entity import Entity
-from ..redirects import by_entity
 from ..store import EntityStore
 from .common import Entries, ImportReport, RecordReader
 from .fields import ALT_IDS
@@ -33,8 +26,7 @@ class EntityJsonlReader:
     are read too. Ids in a list "alt_ids" lead to the entity. Other keys go to ``meta``; a warning
     says where names are missing.
 
-    Raises ValueError with file, line and problem at the first invalid line. The error for an id
-    that occurs twice names both lines.
+    Raises ValueError with file, line and problem at the first invalid line.
 
     unique: Whether to check that no id occurs twice, which needs memory for all ids.
     encoding: That of the file.
@@ -109,23 +101,10 @@ def _entities(
     reader.warn()
 
 
-def line_of(path: PathLike, entity_id: str, nth: int = 1) -> int:
-    """The line of an id's nth occurrence in JSONL; 0 for none."""
-    reader = RecordReader()
-    for number, record in read_records(path):
-        nth -= reader.read_dict(record)[0].get("id") == entity_id
-        if not nth:
-            return number
-    return 0
-
-
 def write_entities_jsonl(entities: Iterable[Entity], path: PathLike) -> int:
-    """Write entities in the format that ``EntityJsonlReader`` reads.
+    """Write entities, or a knowledge base with its merged ids, for ``EntityJsonlReader``.
 
-    If writing fails, the previous file stays. ValueError where ``meta`` can't be written as JSON.
-
-    entities: Entities, or a knowledge base, whose merged ids are written too.
-    RETURNS: The number of entities.
+    The previous file stays on errors, as for a ``meta`` that is no JSON. RETURNS: Their number.
     """
     count = 0
     with replacing(path) as file:
@@ -139,7 +118,9 @@ def entity_lines(entities: Iterable[Entity]) -> Iterator[str]:
     """Entities as lines of JSONL; see ``write_entities_jsonl``."""
     store = getattr(entities, "entities", entities)
     redirects = store.redirects() if isinstance(store, EntityStore) else {}
-    further = by_entity(redirects)
+    further: dict[str, list[str]] = {}
+    for old in sorted(redirects):
+        further.setdefault(redirects[old], []).append(old)
     for entity in entities:
         entity.meta_json()
         data = entity.to_dict()

@@ -11,13 +11,7 @@ from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
-from .common import (
-    ImportReport,
-    Record,
-    RecordReader,
-    at_line,
-    entity_of,
-)
+from .common import ImportReport, Record, RecordReader, at_line, entity_of
 from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
 # What separates columns, where the name of the file does not say it: the most frequent one.
@@ -201,10 +195,7 @@ def _record(
 
 
 def _merge(line: int, first: Record, further: Record) -> None:
-    """Add another row of an entity. ValueError where its description is another one.
-
-    line: That of the first row.
-    """
+    """Add another row of an entity, whose first is in a line. ValueError for two descriptions."""
     if first is further:
         return
     (known, known_others), (record, others) = first, further
@@ -255,10 +246,7 @@ def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, li
 
 
 def _check_columns(columns: Mapping[str, Sequence[str]], header: list[str]) -> None:
-    """Raise ValueError for a column that does not exist.
-
-    columns: The columns by field, or those of rows.
-    """
+    """Raise ValueError for a column, of a field or of rows, that does not exist."""
     wanted = [(field, name) for field, names in columns.items() for name in names]
     for field, name in wanted:
         if name not in header:

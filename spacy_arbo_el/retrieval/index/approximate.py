@@ -14,23 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from ...base.arrays import TopK
-from ...base.devices import n_threads, on_gpu
+from ...base.devices import on_gpu
 from ...base.errors import ArboError, Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
-from .exact import (
-    COSINE,
-    DISTANCE,
-    INNER,
-    FlatIndex,
-    best_rows,
-    check_width,
-    faiss,
-    score_pairs,
-)
+from .exact import COSINE, DISTANCE, INNER, FlatIndex, best_rows, check_width, faiss, score_pairs
 
 # Rows that are searched exactly beside the index, before they are added to it.
 MAX_TAIL = 8192
@@ -89,10 +81,6 @@ class ApproximateIndex:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def size(self) -> int:
-        """Bytes of the index, as it is saved."""
-        return len(faiss.serialize_index(self.index))
-
     def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
         """Nearest rows of queries among FAISS's candidates. See ``Index``."""
         check_width(queries, self.rows.width)
@@ -100,7 +88,8 @@ class ApproximateIndex:
         k = min(k, len(self))
         wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore), len(self))
         candidates = self._candidates(queries, wanted, allowed)
-        return self._rescored(queries, candidates, k).resized(k)
+        scores = similarities(self.rows, queries, candidates, self.similarity)
+        return best_rows(candidates, scores, k).resized(k)
 
     def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> np.ndarray:
         """(m, c) int64 rows, each once, -1 for none."""
@@ -139,10 +128,6 @@ class ApproximateIndex:
         if allowed is not None:
             rows[(rows >= 0) & ~allowed[rows]] = -1
         return rows
-
-    def _rescored(self, queries: np.ndarray, candidates: np.ndarray, k: int) -> TopK:
-        scores = similarities(self.rows, queries, candidates, self.similarity)
-        return best_rows(candidates, scores, k)
 
 
 def parts(index: Any) -> Iterator[Any]:
@@ -205,10 +190,7 @@ def read_attached(attached: AttachedIndex | None, about: dict[str, Any]) -> Any:
 
 
 def read_index(path: Path, flags: int = 0) -> Any:
-    """A FAISS index from its file. ValueError where it can't be read.
-
-    flags: How FAISS reads it, such as ``faiss.IO_FLAG_MMAP``.
-    """
+    """A FAISS index from its file, read with FAISS's flags. ValueError where it can't be read."""
     try:
         return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
@@ -223,10 +205,7 @@ def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
 
 
 def _to_gpus(index: Any) -> Any:
-    """Copy an index to the GPU, or several.
-
-    RuntimeError or AttributeError where FAISS does not support its kind on GPUs.
-    """
+    """Copy an index to all GPUs. RuntimeError or AttributeError for kinds that can't be."""
     options = faiss.GpuMultipleClonerOptions()
     options.useFloat16 = True
     options.shard = True
@@ -239,8 +218,7 @@ def similarities(
     """Similarities of queries to candidate rows, each computed from its two vectors alone.
 
     queries: (m, width) float32, prepared.
-    candidates: (m, c) int64 rows, -1 for none.
-    RETURNS: (m, c) float32, -inf where a candidate is -1.
+    candidates: (m, c) int64 rows, -1 for none, whose similarity is -inf.
     """
     scores = np.full(candidates.shape, -np.inf, dtype=np.float32)
     if not scores.size:
@@ -259,7 +237,7 @@ def similarities(
         score_pairs(vectors, table, queries[block], places, kind, scores[block])
 
     starts = range(0, len(queries), step)
-    threads = min(n_threads(), len(starts))
+    threads = min(torch.get_num_threads(), len(starts))
     if threads > 1:
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(score, starts))

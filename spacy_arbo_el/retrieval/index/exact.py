@@ -1,24 +1,25 @@
-"""Exact nearest-neighbour search by matrix products. They run in torch, or in NumPy without it."""
+"""Exact nearest-neighbour search by matrix products in torch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from spacy.util import registry
+from thinc.api import get_torch_default_device
 
 from ...base.arrays import AppendOnly, TopK
 from ...base.compiling import numba_jit
-from ...base.devices import default_device, torch
 from ...base.errors import ArboError, Errors
-from ...base.extras import imported_on_first_use
+from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
 from .protocol import Index
 
-# Exact search on a CPU needs none of it.
-faiss: Any = imported_on_first_use("faiss")
+# Its import takes time and memory, and exact search needs none of it.
+faiss: Any = OnFirstUse("faiss")
 
 # How many more rows than wanted are compared exactly at first.
 MARGIN = 16
@@ -40,8 +41,8 @@ Forbid = Callable[[Any, int], None]
 class FlatIndex:
     """Exact search over raw vectors, without training or rebuilding.
 
-    It multiplies matrices in torch, on the GPU where thinc has one, or in NumPy without torch. On a
-    CPU, FAISS would give the same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
+    It multiplies matrices in torch, on the GPU where thinc has one. On a CPU, FAISS would give the
+    same rows, and took 2 to 3 times as long (``benchmarks/search.py``).
 
     vectors: (n, width) float32, prepared, finite. On a GPU, a copy of them is searched.
     """
@@ -66,10 +67,7 @@ class FlatIndex:
         return self._rows.length
 
     def with_vectors(self, vectors: np.ndarray) -> "FlatIndex":
-        """Extend an index by rows, without copying the present ones.
-
-        vectors: (k, width) float32, prepared.
-        """
+        """Extend an index by prepared rows (k, width) float32, without copying the present ones."""
         if not len(self):
             return FlatIndex(vectors, self.similarity)
         index = FlatIndex.__new__(FlatIndex)
@@ -78,23 +76,29 @@ class FlatIndex:
         return index
 
     def search(self, queries: np.ndarray, k: int, allowed: np.ndarray | None = None) -> TopK:
-        """The k nearest rows of each query, see ``Index``.
+        """The k nearest rows of each query, see ``Index``; of equally near rows the first.
 
-        Similarities are computed pair by pair, so that the result of a query does not depend on
-        the other queries. Of equally near rows the first are taken.
+        Similarities are computed pair by pair: no result depends on the other queries.
         """
         k = min(k, len(self))
         if k <= 0 or not len(queries):
             return TopK.empty(len(queries), max(k, 0))
         check_width(queries, self.vectors.shape[1])
         queries = np.ascontiguousarray(queries, dtype=np.float32)
+        if self._on_device is None:
+            self._on_device = torch.from_numpy(self.vectors).to(get_torch_default_device())
+        metric = self.similarity.metric
+        forbid = None if allowed is None else forbid_mask(~allowed)
         found = TopK.empty(len(queries), k)
         rounding = self.similarity.rounding(queries, self._largest_norm)
         open_queries = np.arange(len(queries))
         wide = min(k + MARGIN, len(self))
         while len(open_queries):
             part = queries[open_queries]
-            best, last = self._search(part, wide, k, allowed)
+            # Those of matrix products, whose rounding depends on the other queries.
+            candidates = nearest(part, self._on_device, wide, metric, forbid)
+            last = np.where(candidates.valid[:, -1], candidates.scores[:, -1], -np.inf)
+            best = rescore(candidates, part, self.vectors, metric == "ip", k)
             found.ids[open_queries] = best.ids
             found.scores[open_queries] = best.scores
             # Any other row is less similar than the last candidate, but for rounding.
@@ -102,29 +106,6 @@ class FlatIndex:
             open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
             wide = min(4 * wide, len(self), MAX_WIDE)
         return found
-
-    def _search(
-        self, queries: np.ndarray, wide: int, k: int, allowed: np.ndarray | None
-    ) -> tuple[TopK, np.ndarray]:
-        """The k nearest of ``wide`` candidates. The similarity of the last candidate is returned
-        too.
-
-        The similarities of candidates come from matrix products, whose rounding depends on the
-        other queries.
-        """
-        wide_nearest = self._candidates(queries, wide, allowed)
-        last = np.where(wide_nearest.valid[:, -1], wide_nearest.scores[:, -1], -np.inf)
-        inner = self.similarity.metric == "ip"
-        return rescore(wide_nearest, queries, self.vectors, inner, k), last
-
-    def _candidates(self, queries: np.ndarray, k: int, allowed: np.ndarray | None) -> TopK:
-        metric = self.similarity.metric
-        if torch is None:
-            return nearest_in_numpy(queries, self.vectors, k, metric, allowed)
-        if self._on_device is None:
-            self._on_device = torch.from_numpy(self.vectors).to(default_device())
-        forbid = None if allowed is None else forbid_mask(~allowed)
-        return nearest(queries, self._on_device, k, metric, forbid)
 
 
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
@@ -152,11 +133,7 @@ class Flat:
 
 
 def nearest(
-    queries: np.ndarray,
-    vectors: Any,
-    k: int,
-    metric: str,
-    forbid: Forbid | None = None,
+    queries: np.ndarray, vectors: Any, k: int, metric: str, forbid: Forbid | None = None
 ) -> TopK:
     """The k nearest rows of queries, without forbidden ones.
 
@@ -182,38 +159,6 @@ def nearest(
         scores.append(best.values)
         rows.append(best.indices)
     return best_rows(torch.cat(rows).cpu().numpy(), torch.cat(scores).cpu().numpy(), k)
-
-
-def nearest_in_numpy(
-    queries: np.ndarray,
-    vectors: np.ndarray,
-    k: int,
-    metric: str,
-    allowed: np.ndarray | None = None,
-) -> TopK:
-    """Search without torch, in NumPy. See ``nearest``.
-
-    allowed: (n,) bool for all queries, or (m, n) bool; None for all rows.
-    """
-    k = min(k, len(vectors))
-    if k <= 0 or not len(queries):
-        return TopK.empty(len(queries), max(k, 0))
-    step = max(BLOCK["cpu"] // len(vectors), 1)
-    squares = None if metric == "ip" else np.einsum("nd,nd->n", vectors, vectors)
-    parts = []
-    for start in range(0, len(queries), step):
-        block = queries[start : start + step]
-        similarities = block @ vectors.T
-        if squares is not None:
-            similarities = 2 * similarities - squares
-            similarities -= np.einsum("nd,nd->n", block, block)[:, None]
-        if allowed is not None:
-            part = allowed if allowed.ndim == 1 else allowed[start : start + step]
-            similarities = np.where(part, similarities, np.float32(-np.inf))
-        rows = np.argpartition(similarities, len(vectors) - k, axis=1)[:, -k:]
-        parts.append((rows, np.take_along_axis(similarities, rows, axis=1)))
-    rows, scores = (np.concatenate(arrays) for arrays in zip(*parts))
-    return best_rows(rows, scores, k)
 
 
 def _similarities(queries: Any, vectors: Any, squares: Any | None) -> Any:
@@ -262,11 +207,9 @@ def check_width(queries: np.ndarray, width: int) -> None:
 def rescore(
     candidates: TopK, queries: np.ndarray, vectors: np.ndarray, inner: bool, k: int
 ) -> TopK:
-    """Return the k best candidates with similarities that are computed pair by pair.
+    """The k best candidates with similarities that are computed pair by pair.
 
-    candidates: (m, c) rows of ``vectors``.
-    queries: (m, width) float32, prepared.
-    vectors: (n, width) float32, prepared, contiguous.
+    candidates: (m, c) rows of ``vectors``, which are (n, width) float32, prepared, contiguous.
     inner: Whether similarities are inner products, not negative squared distances.
     """
     rows = np.ascontiguousarray(candidates.ids, dtype=np.int64)
@@ -277,10 +220,9 @@ def rescore(
 
 
 def best_rows(rows: np.ndarray, scores: np.ndarray, k: int) -> TopK:
-    """Return the k best rows of each query, (m, k). Of equals the first row comes first.
+    """The k best rows of each query, (m, k). Of equals the first row comes first.
 
-    rows: (m, c) int64, each at most once, -1 for none.
-    scores: (m, c) float32, -inf for none.
+    rows, scores: (m, c) int64, each at most once, and float32; -1 and -inf for none.
     """
     order = np.lexsort((rows, -scores), axis=1)[:, :k]
     rows, scores = (np.take_along_axis(array, order, axis=1) for array in (rows, scores))

@@ -68,10 +68,9 @@ class FaissIndex:
 
     def __post_init__(self) -> None:
         check_positive("index.rescore", self.rescore)
-        if faiss is not None:
-            with self._setting_errors():
-                width = _trial_width(self.factory)
-            self._new(width, faiss.METRIC_L2)
+        with self._setting_errors():
+            width = _trial_width(self.factory)
+        self._new(width, faiss.METRIC_L2)
 
     @property
     def kind(self) -> str:
@@ -166,9 +165,6 @@ def _set_clustering(part: Any) -> None:
 
 
 def _must_be_exact() -> bool:
-    if faiss is None:
-        warnings.warn(Warnings.W301)
-        return True
     if on_gpu() and not faiss_has_gpu():
         warnings.warn(Warnings.W302)
         return True

@@ -18,7 +18,7 @@ from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEucli
 
 from ...cases import cases
 from ...devices import needs_index
-from .test_exact_index import with_rows
+from .test_exact import with_rows
 
 SIMILARITIES = [Dot(), Cosine(), NegativeSquaredEuclidean()]
 WIDTH = 16

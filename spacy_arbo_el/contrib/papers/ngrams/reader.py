@@ -50,7 +50,7 @@ class NgramReader:
     def read_mentions(
         self, model: Any, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """Read mentions without looking at ``model``. See ``Encoder.read_mentions``."""
+        """Read mentions without looking at ``model``. See ``TowerReader.read_mentions``."""
         check_offsets(texts, text_of, offsets)
         if not len(text_of):
             return SpanInputs.empty()
@@ -83,7 +83,7 @@ class NgramReader:
         return left, np.clip(right, high, np.maximum(tokens.bounds[text_of + 1], high))
 
     def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
-        """Read texts without looking at ``model``. See ``Encoder.read_texts``."""
+        """Read texts without looking at ``model``. See ``TowerReader.read_texts``."""
         if not texts:
             return SpanInputs.empty()
         limits = (NAME_TOKENS * CHARACTERS_PER_TOKEN, TEXT_TOKENS * CHARACTERS_PER_TOKEN)

@@ -35,8 +35,8 @@ def build_ngram_encoder(
 ) -> Model[SpanInputs, Floats2d]:
     """Two towers that average n-gram vectors, without a transformer (DEER, §4.1).
 
-    Use it where a transformer is too slow, or where torch is too large. Its vectors of words begin
-    at random, so it must be trained::
+    Use it where a transformer is too slow. Its vectors of words begin at random, so it must be
+    trained::
 
         [components.arbo_linker.model]
         @architectures = "spacy-arbo-el.NgramEncoder.v1"
