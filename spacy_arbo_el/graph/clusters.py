@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import numba_jit
-from .edges import check_choice, check_floats, check_graph, check_threshold, incoming
+from ..base.settings import check_choice
+from .edges import check_graph, check_threshold, incoming
 from .levels import arborescence_joins, labels_at, linkage_joins
-from .linkage import find
 
 METHODS = ("weak", "arborescence")
 
@@ -34,9 +34,7 @@ def cluster(
     """
     check_choice("method", method, METHODS)
     graph = check_graph(0, n_mentions, source, target, weight)
-    thresholds = check_floats("thresholds", thresholds, ndim=1)
-    for threshold in thresholds:
-        check_threshold(threshold)
+    thresholds = np.array([check_threshold(one) for one in thresholds], dtype=np.float32)
     clusters = np.empty((len(thresholds), graph.n_mentions), np.int32)
     if not len(thresholds):
         return clusters
@@ -50,22 +48,6 @@ def cluster(
     for row, place in enumerate(order):
         clusters[place] = number_clusters(labels[row], graph.n_mentions)
     return clusters
-
-
-@numba_jit()
-def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Label weakly connected components: (n_nodes,) int32. The label is the smallest node."""
-    label = np.arange(n_nodes).astype(np.int32)
-    for edge in range(len(source)):
-        a = find(label, source[edge])
-        b = find(label, target[edge])
-        if a < b:
-            label[b] = a
-        else:
-            label[a] = b
-    for node in range(n_nodes):  # a label never exceeds its node: one pass flattens
-        label[node] = label[label[node]]
-    return label
 
 
 @numba_jit()
