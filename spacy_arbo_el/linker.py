@@ -42,7 +42,7 @@ from .linking.coverage import (
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
 from .linking.only import Only
-from .linking.saving import Serializer, pickled_parts, rebuild
+from .linking.saving import Serializer, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
 from .linking.thresholds import (
@@ -550,7 +550,8 @@ class ArboLinker(TrainablePipe):
             "scorer": self.scorer,
             **self.cfg,
         }
-        return rebuild, pickled_parts(self, settings)
+        state = self.to_bytes(exclude=["vocab", "model"])
+        return rebuild, (type(self), self.vocab, self.model, self.name, settings, state)
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.

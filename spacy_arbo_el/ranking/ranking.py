@@ -269,20 +269,6 @@ class TellsPresence(Protocol):
         ...
 
 
-@runtime_checkable
-class RanksAnew(Protocol):
-    """A reranker that ranks anew what another one has ranked.
-
-    ranker: The other one.
-    """
-
-    ranker: Reranker
-
-    def __call__(
-        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
-    ) -> Ranking: ...
-
-
 @registry.misc("spacy-arbo-el.BestEvidence.v1")
 @dataclass(frozen=True)
 class BestEvidence:

@@ -123,7 +123,10 @@ class FeatureReader:
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         letters = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), "<i4")
         negates = np.repeat(np.array([word in NEGATING for word in words], dtype=bool), lengths)
-        number_in = _numbered_in if add else _number_in
+
+        def number_in(numbers: dict[T, int], value: T) -> int:
+            return numbers.setdefault(value, len(numbers)) if add else numbers.get(value, -1)
+
         return StringFeatures(
             offsets_of(is_known)[counted.bounds],
             numbers[is_known].astype(np.int32),
@@ -185,7 +188,8 @@ class FeatureReader:
 
     def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
         """(w,) int64, the numbers of words, new ones if needed."""
-        return np.array([_numbered_in(self._words, word) for word in words], dtype=np.int64)
+        numbers = [self._words.setdefault(word, len(self._words)) for word in words]
+        return np.array(numbers, dtype=np.int64)
 
 
 class InterchangedWords:
@@ -249,16 +253,6 @@ def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
 def blocks_of(strings: Sequence[str]) -> list[Sequence[str]]:
     """Blocks of strings whose n-grams fit in memory."""
     return [strings[i : i + BLOCK] for i in range(0, len(strings), BLOCK)]
-
-
-def _numbered_in(numbers: dict[T, int], value: T) -> int:
-    """Number of a value, a new one if needed."""
-    return numbers.setdefault(value, len(numbers))
-
-
-def _number_in(numbers: dict[T, int], value: T) -> int:
-    """Number of a value, -1 for none."""
-    return numbers.get(value, -1)
 
 
 # Which values each bounds are of.
