@@ -187,17 +187,6 @@ def test_saving_keeps_everything(tmp_path):
     assert list(NewEntities.from_bytes(NewEntities().to_bytes())) == []
 
 
-def test_edits_take_new_entities_as_well_as_ids():
-    entities = of_groups([0, 0, 1, 2])
-    first, second, third = entities[:]
-    assert numbers_of(entities.mentions_of(first).records) == [0, 1]
-    assert entities.merge(first, second).id == first.id
-    off = entities.split(entities[first.id], [2])
-    entities.reject(off)
-    entities.release(third, "E1")
-    assert members(entities) == {first.id: [0, 1]}
-
-
 def test_a_split_that_restores_an_entity_restores_its_id():
     entities = of_groups([0, 0, 1, 1, 2])
     a, b, c = entities.ids
