@@ -10,7 +10,7 @@ import numpy as np
 from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
 from ..graph.linkage import find, find_all
-from ..mentions.record import MentionBatch, MentionKey, MentionRecord
+from ..mentions.record import MentionKey, MentionRecord
 from .entities import NearestEntity, new_entity_id
 
 
@@ -38,18 +38,6 @@ class Unlinked:
     def keys(self) -> list[MentionKey]:
         """Keys that identify the mentions."""
         return [record.key for record in self.records]
-
-    @classmethod
-    def from_batch(
-        cls, batch: MentionBatch, nearest: Sequence[list[NearestEntity]], first_document: int = 0
-    ) -> "Unlinked":
-        """The mentions of an encoded batch.
-
-        nearest: For each mention the most probable entities, best first.
-        first_document: The number of the batch's first document.
-        """
-        documents = batch.documents + first_document
-        return cls(batch.records, documents, nearest, batch.inputs, batch.encoded)
 
 
 class Rows:

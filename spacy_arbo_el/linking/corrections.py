@@ -223,7 +223,8 @@ def _with_given_exemplars(
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
     width = max(exemplars.width, 1)
-    ids, scores = (array.copy() for array in _arrays(exemplars.resized(width)))
+    ids = exemplars.resized(width).ids.copy()
+    scores = exemplars.resized(width).scores.copy()
     entities = owners.resized(width).ids.copy()
     for mention, row, position, _ in given:
         ids[mention, 0] = row
@@ -235,7 +236,8 @@ def _with_given_exemplars(
 def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
-    ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
+    ids = ranking.candidates.resized(width).ids.copy()
+    scores = ranking.candidates.resized(width).scores.copy()
     presence = ranking.presence.copy()
     for mention, row, position, logit in given:
         ids[mention, 0] = position
@@ -243,7 +245,3 @@ def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranki
         exemplars[mention, 0] = row
         presence[mention] = logit
     return Ranking(TopK(ids, scores), exemplars, presence)
-
-
-def _arrays(table: TopK) -> tuple[np.ndarray, np.ndarray]:
-    return table.ids, table.scores
