@@ -409,13 +409,7 @@ class ArboLinker(TrainablePipe):
         """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
         corrections = self.stages.corrections
-        return Acceptance(
-            self.datastore,
-            corrections.forget_outdated,
-            corrections.is_learned,
-            self._new_entities,
-            require_ready,
-        )
+        return Acceptance(self.datastore, corrections, self._new_entities, require_ready)
 
     # Training
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import wraps
 from pathlib import Path
 from typing import (
@@ -323,7 +324,7 @@ class NewEntities:
         Only mentions that are no new entities any more are there already.
         """
         new = NewEntities(self.threshold, self.fingerprint)
-        clusters = self.clusters.copy()
+        clusters = deepcopy(self.clusters)
         new.acceptance = self.acceptance
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]

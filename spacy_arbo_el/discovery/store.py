@@ -1,7 +1,6 @@
 """Storage of unlinked mentions and their clusters, by number."""
 
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -134,10 +133,6 @@ class Clusters:
     def __post_init__(self) -> None:
         self._numbers = {name: number for number, name in enumerate(self.ids)}
 
-    def copy(self) -> "Clusters":
-        """The same clusters, to be changed by themselves."""
-        return deepcopy(self)
-
     # Reading
 
     def __contains__(self, cluster_id: str) -> bool:
@@ -235,10 +230,6 @@ class Clusters:
 
     # Editing
 
-    def merge(self, into: int, others: Sequence[int]) -> None:
-        """Merge clusters into one."""
-        self.merged_into[list(others)] = into
-
     def move(self, number: int, mentions: np.ndarray, to: int, founded: set[str]) -> None:
         """Move mentions from one cluster to another.
 
@@ -255,8 +246,3 @@ class Clusters:
                 self.merged_into[other] = to if self.ids[other] in founded else number
         self.merged_into[to] = to
         self.of_mention[mentions] = to
-
-    def restore(self, number: int) -> None:
-        """Restore an accepted or rejected cluster as a new entity."""
-        self.accepted.pop(number, None)
-        self.rejected.pop(number, None)

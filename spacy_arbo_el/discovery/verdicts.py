@@ -31,7 +31,7 @@ class Verdicts:
         clusters = self.clusters
         numbers = clusters.numbers
         mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]
-        clusters.merge(into, others)
+        clusters.merged_into[others] = into
         ids = [clusters.ids[number] for number in others]
         self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions)
 
@@ -124,16 +124,18 @@ class Verdicts:
         number = clusters.current(clusters.number_of(entry["id"]))
         off = clusters.current(clusters.number_of(entry["off"]))
         if off != number:
-            clusters.merge(number, [off])
+            clusters.merged_into[off] = number
 
     def _restore(self, entry: Entry) -> None:
         clusters = self.clusters
         parts = entry.get("from", {})
         for name in reversed(entry.get("ids") or [entry["id"]]):
-            clusters.restore(clusters.number_of(name))
+            number = clusters.number_of(name)
+            clusters.accepted.pop(number, None)
+            clusters.rejected.pop(number, None)
             if name in parts:
                 source = clusters.current(clusters.number_of(parts[name]))
-                clusters.merge(source, [clusters.number_of(name)])
+                clusters.merged_into[number] = source
 
     # The next discovery
 
