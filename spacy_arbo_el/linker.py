@@ -45,12 +45,7 @@ from .linking.only import Only
 from .linking.saving import Serializer, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
-from .linking.thresholds import (
-    ThresholdSetting,
-    check_threshold,
-    shown_threshold,
-    threshold_of,
-)
+from .linking.thresholds import ThresholdSetting, check_threshold, shown_threshold, threshold_of
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example

@@ -5,13 +5,7 @@ from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    TypeVar,
-    cast,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -24,14 +18,7 @@ from ..mentions.record import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .decision_log import DecisionLog, Entry, clusters_of
-from .entities import (
-    SUMMARY,
-    EntityOrId,
-    NearestEntity,
-    NewEntity,
-    describe,
-    id_of_entity,
-)
+from .entities import SUMMARY, EntityOrId, NearestEntity, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Rows, Unlinked

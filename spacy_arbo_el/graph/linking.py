@@ -8,16 +8,7 @@ from ..base.compiling import numba_jit
 from ..base.settings import check_choice
 from .bottleneck import minimax_of
 from .contraction import DEAD, contract
-from .edges import (
-    NO_KEY,
-    Forest,
-    Graph,
-    Incoming,
-    check_graph,
-    check_threshold,
-    edge_of,
-    incoming,
-)
+from .edges import NO_KEY, Forest, Graph, Incoming, check_graph, check_threshold, edge_of, incoming
 from .linkage import undirected_of
 
 
