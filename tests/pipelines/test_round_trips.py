@@ -9,8 +9,7 @@ from thinc.api import Adam
 from spacy_arbo_el import load_pipeline, save_pipeline
 
 from ..devices import needs_fork
-from ..linker.conftest import build
-from ..linker.test_ngrams import TYPED
+from ..linker.conftest import NGRAMS_OF_FIELDS, build
 from ..linker.world import DEV, TRAIN, examples, links_of, unlinked_docs
 
 LONG = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
@@ -18,7 +17,7 @@ TEXTS = [*DEV, *TRAIN, LONG, "Nothing here."]
 TINY = {"window": 32, "precision": "float32"}
 SETTINGS = {
     "words": {},
-    "n-grams": TYPED,
+    "n-grams": NGRAMS_OF_FIELDS,
     "two vectors": {
         "model": {
             "mention": {

@@ -9,8 +9,7 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..kb.test_round_trips import ODD, SOME, addable
-from ..linker.conftest import PLAIN, build
-from ..linker.test_ngrams import MODEL
+from ..linker.conftest import NGRAMS, PLAIN, build
 from ..linker.world import annotated
 
 UNREADABLE = [Entity("sony", "ソニーグループ", aliases=["Sony"]), Entity("odd", "🍎", aliases=ODD)]
@@ -20,7 +19,7 @@ UNREADABLE = [Entity("sony", "ソニーグループ", aliases=["Sony"]), Entity(
 def odd_nlp(request, tiny_bert):
     """A pipeline with exemplars, a correction and new entities that the encoder can't read."""
     tower = {"name": str(tiny_bert), "window": 24, "precision": "float32"}
-    model = {"mention": tower} if request.param == "transformer" else MODEL
+    model = {"mention": tower} if request.param == "transformer" else NGRAMS
     nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
     linker = nlp.get_pipe("arbo_linker")
     linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")

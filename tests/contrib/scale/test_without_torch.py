@@ -16,8 +16,7 @@ from spacy_arbo_el.contrib.scale.runs import link_in_shards
 from spacy_arbo_el.contrib.scale.worker import ShardWorker
 from spacy_arbo_el.corpora.read import read_documents
 
-from ...linker.conftest import build
-from ...linker.test_ngrams import TYPED
+from ...linker.conftest import NGRAMS_OF_FIELDS, build
 from .conftest import rows_in
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 def ngram_model(tmp_path_factory):
     fix_random_seed(0)
     folder = tmp_path_factory.mktemp("ngrams") / "model"
-    save_pipeline(build(**TYPED), folder)
+    save_pipeline(build(**NGRAMS_OF_FIELDS), folder)
     return folder
 
 

@@ -10,9 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ....base.errors import ArboError
+from ....discovery.clusters import Clusters
 from ....discovery.entities import NearestEntity
 from ....discovery.new_entities import NewEntities
-from ....discovery.store import Clusters, Unlinked
+from ....discovery.store import Unlinked
 from ....linker import find_linker
 from ....mentions.record import MentionKey
 from ....storage.lines import read_records
@@ -55,7 +56,8 @@ def import_new_entities(nlp: Language, records: Sequence[FoundRecord]) -> bool:
     new = NewEntities(linker.threshold, linker.encoder.fingerprint)
     new.rows.extend(Unlinked(kept, documents, nearest, batch.inputs, batch.encoded))
     numbers = np.array([number for _, number, *_ in members], dtype=np.int64)
-    new.clusters = Clusters(numbers, np.arange(len(ids), dtype=np.int64), ids)
+    own = np.arange(len(ids), dtype=np.int64)
+    new.clusters = Clusters(new.rows, new.history, ids, numbers, own)
     new.documents = len(places)
     linker.new_entities.update(new)
     return True
