@@ -44,7 +44,7 @@ def cluster(
         joins = linkage_joins(graph, ascending[-1])
     else:
         joins = arborescence_joins(graph, incoming(graph, ascending[-1]))
-    labels = labels_at(graph.n_mentions, joins, ascending)
+    labels = labels_at(graph.n_mentions, *joins, ascending)
     for row, place in enumerate(order):
         clusters[place] = number_clusters(labels[row], graph.n_mentions)
     return clusters

@@ -61,7 +61,7 @@ def constrained(
         )
         largest = np.finfo(np.float32).max
         joins = linkage_joins(graph, largest)
-        (parts,) = labels_at(n_decided + len(divided), joins, np.array([largest]))
+        (parts,) = labels_at(n_decided + len(divided), *joins, np.array([largest]))
         label = label.astype(np.int64)
         label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)

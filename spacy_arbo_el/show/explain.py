@@ -137,11 +137,11 @@ class Explainer:
         datastore = self.stages.datastore
         corrections = self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
-        cover = corrections.matches(batch, datastore).get(0)
-        if cover is None:
+        held = corrections.matches(batch, datastore).get(0)
+        if held is None:
             return ""
-        record = datastore.exemplars.records[cover.row]
-        correction = corrections.items[cover.key]
+        record = held.said.record
+        correction = corrections.items[held.said.key]
         ids = [correction.kb_id or "", *correction.rejected]
         given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
         if correction.kb_id != "" and given < 0 and position not in rejected:
