@@ -70,11 +70,7 @@ class Ranking:
 
     @classmethod
     def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
-        """The mentions of several rankings one after the other."""
-        if not parts:
-            return cls(
-                TopK.empty(0), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.float32)
-            )
+        """The mentions of one or more rankings, one after the other."""
         exemplars = concat_tables([part.exemplars for part in parts], -1)
         presence = np.concatenate([part.presence for part in parts])
         return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)

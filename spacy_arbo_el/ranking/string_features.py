@@ -10,9 +10,11 @@ computed when strings are compared: an edit costs as much as the strings that it
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from spacy.util import minibatch
 
 from ..base.arrays import AppendOnly, mix, offsets_of, take_or
 from ..base.words import NEGATING, numbers_among, words_of
@@ -143,7 +145,7 @@ class FeatureReader:
 
         sign: -1 to forget strings that were counted.
         """
-        for block in blocks_of(strings):
+        for block in minibatch(strings, BLOCK):
             counted = count_ngrams(block, *NGRAMS)
             ngrams = self._numbered(counted.keys)[counted.ngrams]
             frequency = self._frequency.rows
@@ -250,11 +252,6 @@ def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield from ((word, other) for other in ordered[place + 1 :])
 
 
-def blocks_of(strings: Sequence[str]) -> list[Sequence[str]]:
-    """Blocks of strings whose n-grams fit in memory."""
-    return [strings[i : i + BLOCK] for i in range(0, len(strings), BLOCK)]
-
-
 # Which values each bounds are of.
 VALUES_OF = {"ngram_bounds": "ngrams", "word_bounds": "words", "letter_bounds": "letters"}
 
@@ -312,7 +309,7 @@ class StringTable:
         counts = np.array([len(strings) for strings in groups], dtype=np.int64)
         self._first[entities] = len(self) + offsets_of(counts)[:-1]
         self._count[entities] = counts
-        for block in blocks_of([string for strings in groups for string in strings]):
+        for block in minibatch(chain.from_iterable(groups), BLOCK):
             self._add(self._reader.read(block, add=True))
         # Last: another thread may compare with them from now on.
         has = np.append(self._has, np.zeros(len(self._count) - len(self._has), dtype=bool))
