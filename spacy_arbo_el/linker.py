@@ -267,11 +267,6 @@ class ArboLinker(TrainablePipe):
         return fits.get("linker")(self, docs, way=way, by=by, folds=folds)
 
     @property
-    def is_uncalibrated(self) -> bool:
-        """Return whether the ranker has weights of the package, not of the user's documents."""
-        return isinstance(self.reranker, FeatureRanker) and self.reranker.weights is None
-
-    @property
     def calibration(self) -> Calibration:
         """The curves from similarity to probability."""
         return self.stages.calibration
@@ -370,13 +365,15 @@ class ArboLinker(TrainablePipe):
 
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
-        has_advice = self.is_uncalibrated and self.coverage is None
+        ranker = self.reranker
+        # It has weights of the package, not of the user's documents.
+        is_uncalibrated = isinstance(ranker, FeatureRanker) and ranker.weights is None
         return DocumentLinker(
             stages or self.stages,
             self.threshold,
             self.cfg["extension"],
             self.cfg["overwrite"],
-            self._nil if has_advice else None,
+            self._nil if is_uncalibrated and self.coverage is None else None,
         )
 
     @property

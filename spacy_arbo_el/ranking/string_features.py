@@ -105,7 +105,8 @@ class FeatureReader:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
         self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        self._words: dict[str, int] = {}
+        # The number of each word.
+        self.words: dict[str, int] = {}
         self._numbers: dict[frozenset[str], int] = {}
         self._n_strings = 0
         # In how many counted strings each n-gram occurs.
@@ -134,7 +135,7 @@ class FeatureReader:
             numbers[is_known].astype(np.int32),
             1 + np.log(counted.counts[is_known].astype(np.float32)),
             offsets_of(np.array([len(group) for group in groups], dtype=np.int64)),
-            np.array([number_in(self._words, word) for word in words], dtype=np.int32),
+            np.array([number_in(self.words, word) for word in words], dtype=np.int32),
             np.array([number_in(self._numbers, numbers_among(g)) for g in groups], dtype=np.int32),
             offsets_of(lengths),
             np.where(negates, -letters, letters).astype(np.int32),
@@ -183,14 +184,9 @@ class FeatureReader:
         weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
         return np.where(frequency > 0, weights, 0).astype(np.float32)
 
-    @property
-    def n_words(self) -> int:
-        """Number of numbered words."""
-        return len(self._words)
-
     def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
         """(w,) int64, the numbers of words, new ones if needed."""
-        numbers = [self._words.setdefault(word, len(self._words)) for word in words]
+        numbers = [self.words.setdefault(word, len(self.words)) for word in words]
         return np.array(numbers, dtype=np.int64)
 
 
@@ -346,7 +342,7 @@ class StringTable:
             nearest,
             entities,
             weights,
-            self._reader.n_words,
+            len(self._reader.words),
             mentions,
             self._features,
             self._first,
