@@ -63,7 +63,8 @@ def pipeline(clusters: int, mentions: int):
         for row in zip(rng.integers(0, 2000, (mentions, 3)), -np.sort(-rng.random((mentions, 3))))
     ]
     new = NewEntities(0.5, linker.encoder.fingerprint)
-    new.put(Unlinked.from_batch(batch, near), groups)
+    mentions = Unlinked(batch.records, batch.documents, near, batch.inputs, batch.encoded)
+    new.put(mentions, groups)
     linker.new_entities = new
     return nlp
 

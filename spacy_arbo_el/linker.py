@@ -42,15 +42,10 @@ from .linking.coverage import (
 from .linking.documents import DocumentLinker, NilCount
 from .linking.feedback import Feedback
 from .linking.only import Only
-from .linking.saving import Serializer, pickled_parts, rebuild
+from .linking.saving import Serializer, rebuild
 from .linking.settings import LiveSettings, name_in_pipeline
 from .linking.stages import LinkingStages, StagePart
-from .linking.thresholds import (
-    ThresholdSetting,
-    check_threshold,
-    shown_threshold,
-    threshold_of,
-)
+from .linking.thresholds import ThresholdSetting, check_threshold, shown_threshold, threshold_of
 from .mentions.annotations import ONLY_NIL, DocLinks, Overwrite, register_extension
 from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
@@ -272,11 +267,6 @@ class ArboLinker(TrainablePipe):
         return fits.get("linker")(self, docs, way=way, by=by, folds=folds)
 
     @property
-    def is_uncalibrated(self) -> bool:
-        """Return whether the ranker has weights of the package, not of the user's documents."""
-        return isinstance(self.reranker, FeatureRanker) and self.reranker.weights is None
-
-    @property
     def calibration(self) -> Calibration:
         """The curves from similarity to probability."""
         return self.stages.calibration
@@ -375,13 +365,15 @@ class ArboLinker(TrainablePipe):
 
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
-        has_advice = self.is_uncalibrated and self.coverage is None
+        ranker = self.reranker
+        # It has weights of the package, not of the user's documents.
+        is_uncalibrated = isinstance(ranker, FeatureRanker) and ranker.weights is None
         return DocumentLinker(
             stages or self.stages,
             self.threshold,
             self.cfg["extension"],
             self.cfg["overwrite"],
-            self._nil if has_advice else None,
+            self._nil if is_uncalibrated and self.coverage is None else None,
         )
 
     @property
@@ -406,16 +398,8 @@ class ArboLinker(TrainablePipe):
         self._new_entities = value
 
     def _acceptance(self) -> Acceptance:
-        """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
-        corrections = self.stages.corrections
-        return Acceptance(
-            self.datastore,
-            corrections.forget_outdated,
-            corrections.is_learned,
-            self._new_entities,
-            require_ready,
-        )
+        return Acceptance(self.datastore, self.stages.corrections, require_ready)
 
     # Training
 
@@ -549,7 +533,8 @@ class ArboLinker(TrainablePipe):
             "scorer": self.scorer,
             **self.cfg,
         }
-        return rebuild, pickled_parts(self, settings)
+        state = self.to_bytes(exclude=["vocab", "model"])
+        return rebuild, (type(self), self.vocab, self.model, self.name, settings, state)
 
     def to_bytes(self, *, exclude: Iterable[str] = SimpleFrozenList()) -> bytes:
         """Serialize.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,17 +20,12 @@ class Acceptance:
     """Moves new entities to a linker's knowledge base and back.
 
     datastore: The knowledge base and the exemplars.
-    forget_outdated: Drops the corrections of mentions (their keys) that contradict an entity (its
-        id in the knowledge base).
-    is_learned: Whether a person has said of a mention (its key) that it is an entity (its id).
-    stored: The new entities of the linker: the same mentions leave them.
+    corrections: What people have said about single mentions, ``Corrections``.
     require_ready: Raises an error where the encoder has no weights.
     """
 
     datastore: Datastore
-    forget_outdated: Callable[[Sequence[MentionKey], str], object]
-    is_learned: Callable[[MentionKey, str], bool]
-    stored: NewEntities
+    corrections: Any
     require_ready: Callable[[], None]
 
     def accept(
@@ -68,11 +64,9 @@ class Acceptance:
                 if is_new:
                     kb.remove(accepted.id)
                 raise
-            self.forget_outdated(mentions.keys, accepted.id)
+            self.corrections.forget_outdated(mentions.keys, accepted.id)
             datastore.changed()
             new_entities.release(new_entity, accepted.id, added=is_new, labels=before)
-        if self.stored is not new_entities:
-            self.stored.leave_out(mentions.keys, accepted.id)
         return accepted
 
     def _encode(self, inputs: SpanInputs) -> np.ndarray:
@@ -83,13 +77,28 @@ class Acceptance:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
             entry = new_entities.take_back(number, acceptances=True)
-            if "kb_id" not in entry:
-                return entry
             if "labels" in entry:
-                _take_back(entry, self.datastore, self.is_learned)
-        if self.stored is not new_entities:
-            self.stored.take_in(entry["mentions"], entry["kb_id"])
+                self._take_back(entry)
         return entry
+
+    def _take_back(self, entry: Entry) -> None:
+        kb_id = entry["kb_id"]
+        store = self.datastore.exemplars
+        for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
+            key = document, start, end
+            row = store.row(key)
+            if row < 0 or store.records[row].kb_ids != (kb_id,):
+                continue
+            # What was learned of a mention since then stays, also where it is the same entity.
+            if self.corrections.is_learned(key, kb_id):
+                continue
+            if labels is None:
+                store.remove([key])
+            else:
+                store.relabel(key, tuple(labels))
+        if entry["added"] and kb_id in self.datastore.kb:
+            self.datastore.kb.remove(kb_id)
+        self.datastore.changed()
 
 
 def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> list[list[str] | None]:
@@ -97,26 +106,6 @@ def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> list[list[st
     rows = map(datastore.exemplars.row, keys)
     records = datastore.exemplars.records
     return [list(records[row].kb_ids) if row >= 0 else None for row in rows]
-
-
-def _take_back(
-    entry: Entry, datastore: Datastore, is_learned: Callable[[MentionKey, str], bool]
-) -> None:
-    kb_id = entry["kb_id"]
-    store = datastore.exemplars
-    for (document, start, end), labels in zip(entry["mentions"], entry["labels"]):
-        key = document, start, end
-        row = store.row(key)
-        # What was learned of a mention since then stays, also where it is the same entity.
-        if row < 0 or store.records[row].kb_ids != (kb_id,) or is_learned(key, kb_id):
-            continue
-        if labels is None:
-            store.remove([key])
-        else:
-            store.relabel(key, tuple(labels))
-    if entry["added"] and kb_id in datastore.kb:
-        datastore.kb.remove(kb_id)
-    datastore.changed()
 
 
 def entity_from(

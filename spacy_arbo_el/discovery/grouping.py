@@ -8,7 +8,6 @@ import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import TopK
 from ..base.calibration import Calibration, similarity_at
 from ..base.settings import check_choice, check_count, check_share
 from ..graph.clusters import METHODS, number_clusters
@@ -54,14 +53,6 @@ class Discovery:
     def min_similarity(self, calibration: Calibration) -> float:
         """The threshold as a similarity."""
         return similarity_at(self.threshold, calibration.same_new_entity)
-
-    def nearest(
-        self, vectors: np.ndarray, similarity: Similarity, documents: np.ndarray | None = None
-    ) -> TopK:
-        """The nearest neighbours of each mention. The parameters are those of ``group``."""
-        if documents is None:
-            return nearest_in_corpus(vectors, self.n_neighbors, similarity)
-        return nearest_in_document(vectors, documents, self.n_neighbors, similarity)
 
     def group(
         self,
@@ -145,7 +136,10 @@ class Discovery:
         labels: np.ndarray | None,
         names: np.ndarray | None,
     ) -> Edges:
-        neighbours = self.nearest(vectors, similarity, documents)
+        if documents is None:
+            neighbours = nearest_in_corpus(vectors, self.n_neighbors, similarity)
+        else:
+            neighbours = nearest_in_document(vectors, documents, self.n_neighbors, similarity)
         if labels is not None:
             neighbours = neighbours.where(labels[neighbours.ids] == labels[:, None])
         valid = neighbours.valid

@@ -1,4 +1,4 @@
-"""Directed minimax clustering of arrays, with NumPy and Numba only.
+"""Directed minimax clustering of arrays, with NumPy, SciPy and Numba only.
 
 ``link`` takes a graph and gives each mention an entity. ``cluster`` clusters the mentions that no
 entity reaches, at many thresholds. ``gold_parents`` gives training its positives.

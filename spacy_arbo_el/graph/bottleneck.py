@@ -14,165 +14,74 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import jit_helper, numba_jit
-from .edges import NO_KEY, Forest, Graph, edge_key, edge_of
-
-# In place of a place in the heap, for mentions that are not in it.
-_UNSEEN = -1
-_REACHED = -2
-
-# Values that are read at the same time are stored side by side, since random access to memory is
-# what takes the time.
-_EDGE = np.dtype([("key", np.int64), ("head", np.int32)], align=True)
-_ITEM = np.dtype([("key", np.int64), ("mention", np.int32)], align=True)
-_NODE = np.dtype(
-    [
-        ("best", np.int64),  # key of the lightest edge into the mention from nodes reached so far
-        ("parent", np.int32),  # source of that edge
-        ("place", np.int32),  # place in the heap
-    ],
-    align=True,
-)
-
-
-@numba_jit()
-def _count(
-    n_entities: int,
-    source: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    threshold: np.float32,
-    first: np.ndarray,
-) -> None:
-    """Count edges from each mention into ``first``, shifted by one.
-
-    ``_outgoing`` then moves every start to its own place.
-    """
-    for edge in range(len(source)):
-        w = weight[edge]
-        if w <= threshold and w < np.inf and source[edge] != target[edge]:
-            first[max(source[edge] - n_entities, -1) + 2] += 1
-    first[1] = 0  # the edges of entities
-    for at in range(2, len(first)):
-        first[at] += first[at - 1]
-
-
-@numba_jit()
-def _outgoing(
-    n_entities: int,
-    source: np.ndarray,
-    target: np.ndarray,
-    weight: np.ndarray,
-    threshold: np.float32,
-    first: np.ndarray,
-    edges: np.ndarray,
-    nodes: np.ndarray,
-) -> None:
-    """Group edges by source, and find each best entity edge."""
-    bits = weight.view(np.int32)
-    for mention in range(len(nodes)):
-        nodes[mention].best = NO_KEY
-        nodes[mention].place = _UNSEEN
-    for edge in range(len(source)):
-        w = weight[edge]
-        if not (w <= threshold and w < np.inf and source[edge] != target[edge]):
-            continue
-        origin = source[edge] - n_entities
-        head = target[edge] - n_entities
-        key = edge_key(bits[edge] if w != 0 else np.int32(0), edge)
-        if origin < 0:
-            if key < nodes[head].best:
-                nodes[head].best = key
-                nodes[head].parent = source[edge]
-        else:
-            edges[first[origin + 1]].key = key
-            edges[first[origin + 1]].head = head
-            first[origin + 1] += 1
+from .edges import NO_KEY, Forest, Graph, edge_of, incoming
 
 
 @jit_helper
-def _rise(heap: np.ndarray, nodes: np.ndarray, at: Any) -> None:
-    item = heap[at]
-    key = item.key
-    mention = item.mention
-    while at > 0:
-        above = (at - 1) >> 1
-        if heap[above].key <= key:
-            break
-        heap[at].key = heap[above].key
-        heap[at].mention = heap[above].mention
-        nodes[heap[at].mention].place = at
-        at = above
-    heap[at].key = key
-    heap[at].mention = mention
-    nodes[mention].place = at
+def _rise(heap: np.ndarray, at: Any, key: Any) -> None:
+    """Put a key at an empty place of a binary heap or above it."""
+    while at > 0 and heap[(at - 1) >> 1] > key:
+        heap[at] = heap[(at - 1) >> 1]
+        at = (at - 1) >> 1
+    heap[at] = key
 
 
 @jit_helper
-def _sink(heap: np.ndarray, nodes: np.ndarray, at: Any, size: int) -> None:
-    item = heap[at]
-    key = item.key
-    mention = item.mention
-    while True:
-        below = 2 * at + 1
-        if below >= size:
-            break
-        if below + 1 < size and heap[below + 1].key < heap[below].key:
+def _sink(heap: np.ndarray, size: int, key: Any) -> None:
+    """Put a key at the top of a binary heap, which is empty, or below it."""
+    at = 0
+    below = 1
+    while below < size:
+        if below + 1 < size and heap[below + 1] < heap[below]:
             below += 1
-        if heap[below].key >= key:
+        if heap[below] >= key:
             break
-        heap[at].key = heap[below].key
-        heap[at].mention = heap[below].mention
-        nodes[heap[at].mention].place = at
+        heap[at] = heap[below]
         at = below
-    heap[at].key = key
-    heap[at].mention = mention
-    nodes[mention].place = at
+        below = 2 * at + 1
+    heap[at] = key
 
 
 @numba_jit()
 def _search(
     n_entities: int,
+    source: np.ndarray,
+    target: np.ndarray,
     first: np.ndarray,
-    edges: np.ndarray,
+    keys: np.ndarray,
     heap: np.ndarray,
-    nodes: np.ndarray,
     parent: np.ndarray,
     edge: np.ndarray,
 ) -> None:
-    """Reach mentions by the lightest edges from those reached. See the module."""
+    """Reach mentions by the lightest edges from those reached. See the module.
+
+    first, keys: The edges out of each node, as ``Incoming``.
+    heap: (edges,) int64, for temporary use.
+    """
+    # The lightest edge into each mention from nodes reached so far.
+    best = np.full(len(parent), NO_KEY, np.int64)
     size = 0
-    for mention in range(len(nodes)):
-        if nodes[mention].best != NO_KEY:
-            heap[size].key = nodes[mention].best
-            heap[size].mention = mention
-            nodes[mention].place = size
+    for i in range(first[n_entities]):
+        mention = target[edge_of(keys[i])] - n_entities
+        if keys[i] < best[mention]:
+            best[mention] = keys[i]
+            _rise(heap, size, keys[i])
             size += 1
-    for at in range(size // 2 - 1, -1, -1):
-        _sink(heap, nodes, at, size)
     while size > 0:
-        mention = heap[0].mention
-        node = nodes[mention]
-        node.place = _REACHED
+        lightest = edge_of(heap[0])
+        head = target[lightest]
         size -= 1
-        if size > 0:
-            heap[0].key = heap[size].key
-            heap[0].mention = heap[size].mention
-            _sink(heap, nodes, 0, size)
-        edge[mention] = edge_of(node.best)
-        parent[mention] = node.parent
-        for i in range(first[mention], first[mention + 1]):
-            key = edges[i].key
-            other = nodes[edges[i].head]
-            if other.place == _REACHED or key >= other.best:
-                continue
-            other.best = key
-            other.parent = n_entities + mention
-            if other.place == _UNSEEN:
-                other.place = size
-                heap[size].mention = edges[i].head
+        _sink(heap, size, heap[size])
+        if edge[head - n_entities] != -1:
+            continue
+        edge[head - n_entities] = lightest
+        parent[head - n_entities] = source[lightest]
+        for i in range(first[head], first[head + 1]):
+            mention = target[edge_of(keys[i])] - n_entities
+            if keys[i] < best[mention] and edge[mention] == -1:
+                best[mention] = keys[i]
+                _rise(heap, size, keys[i])
                 size += 1
-            heap[other.place].key = key
-            _rise(heap, nodes, other.place)
 
 
 def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
@@ -183,14 +92,9 @@ def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
     entity reaches have no parent. O(E log M) time.
     """
     n_entities, n_mentions, source, target, weight = graph
-    # Large arrays are allocated by NumPy, see ``incoming``.
-    first = np.zeros(n_mentions + 2, np.int64)
-    _count(n_entities, source, target, weight, threshold, first)
-    edges = np.recarray(first[-1], _EDGE)
-    nodes = np.recarray(n_mentions, _NODE)
-    _outgoing(n_entities, source, target, weight, threshold, first, edges, nodes)
-    heap = np.recarray(n_mentions, _ITEM)
+    outgoing = incoming(Graph(0, n_entities + n_mentions, target, source, weight), threshold)
+    heap = np.empty(len(outgoing.keys), np.int64)
     parent = np.full(n_mentions, -1, np.int32)
     edge = np.full(n_mentions, -1, np.int64)
-    _search(n_entities, first, edges, heap, nodes, parent, edge)
+    _search(n_entities, source, target, *outgoing, heap, parent, edge)
     return Forest(parent, edge)

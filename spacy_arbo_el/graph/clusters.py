@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import numba_jit
-from .edges import check_choice, check_floats, check_graph, check_threshold, incoming
+from .edges import check_graph, check_threshold, incoming
 from .levels import arborescence_joins, labels_at, linkage_joins
-from .linkage import find
 
 METHODS = ("weak", "arborescence")
 
@@ -32,11 +31,10 @@ def cluster(
 
     The other arguments are those of ``link`` without entities, as are the errors.
     """
-    check_choice("method", method, METHODS)
+    if method not in METHODS:
+        raise ValueError(f"The method must be one of {METHODS}, not {method!r}.")
     graph = check_graph(0, n_mentions, source, target, weight)
-    thresholds = check_floats("thresholds", thresholds, ndim=1)
-    for threshold in thresholds:
-        check_threshold(threshold)
+    thresholds = np.array([check_threshold(one) for one in thresholds], dtype=np.float32)
     clusters = np.empty((len(thresholds), graph.n_mentions), np.int32)
     if not len(thresholds):
         return clusters
@@ -46,26 +44,10 @@ def cluster(
         joins = linkage_joins(graph, ascending[-1])
     else:
         joins = arborescence_joins(graph, incoming(graph, ascending[-1]))
-    labels = labels_at(graph.n_mentions, joins, ascending)
+    labels = labels_at(graph.n_mentions, *joins, ascending)
     for row, place in enumerate(order):
         clusters[place] = number_clusters(labels[row], graph.n_mentions)
     return clusters
-
-
-@numba_jit()
-def weak_labels(n_nodes: int, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Label weakly connected components: (n_nodes,) int32. The label is the smallest node."""
-    label = np.arange(n_nodes).astype(np.int32)
-    for edge in range(len(source)):
-        a = find(label, source[edge])
-        b = find(label, target[edge])
-        if a < b:
-            label[b] = a
-        else:
-            label[a] = b
-    for node in range(n_nodes):  # a label never exceeds its node: one pass flattens
-        label[node] = label[label[node]]
-    return label
 
 
 @numba_jit()

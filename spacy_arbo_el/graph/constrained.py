@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .clusters import number_clusters, weak_labels
+from .clusters import number_clusters
 from .edges import check_graph
 from .levels import labels_at, linkage_joins
 
@@ -27,6 +27,10 @@ def constrained(
     weight: (E,) float32; smaller is more similar.
     RETURNS: (n,) int64, numbered 0, 1, ... in order of their first node.
     """
+    # Most pipelines have no decisions.
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import connected_components
+
     n = len(clusters)
     has = np.flatnonzero(decided >= 0)
     if not len(has):
@@ -34,7 +38,10 @@ def constrained(
     _, number = np.unique(decided[has], return_inverse=True)
     number = number.reshape(-1)
     # Clusters and decisions as the nodes of one graph.
-    label = weak_labels(n + number.max() + 1, clusters[has].astype(np.int32), n + number)[clusters]
+    total = n + int(number.max()) + 1
+    ends = clusters[has], n + number
+    joined = csr_matrix((np.ones(len(has)), ends), shape=(total, total))
+    label = connected_components(joined, directed=False)[1][clusters]
     pairs = np.unique(np.stack([label[has], number], axis=1), axis=0)
     labels, counts = np.unique(pairs[:, 0], return_counts=True)
     divided = np.flatnonzero(np.isin(label, labels[counts > 1]))
@@ -54,7 +61,7 @@ def constrained(
         )
         largest = np.finfo(np.float32).max
         joins = linkage_joins(graph, largest)
-        (parts,) = labels_at(n_decided + len(divided), joins, np.array([largest]))
+        (parts,) = labels_at(n_decided + len(divided), *joins, np.array([largest]))
         label = label.astype(np.int64)
         label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)

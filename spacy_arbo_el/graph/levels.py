@@ -76,9 +76,14 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
 
 
 @numba_jit()
-def _labels_at(
+def labels_at(
     n_nodes: int, a: np.ndarray, b: np.ndarray, level: np.ndarray, thresholds: np.ndarray
 ) -> np.ndarray:
+    """Cluster of each node by smallest node: (T, n_nodes) int32.
+
+    a, b, level: The fields of ``Joins``.
+    thresholds: (T,) float32, ascending.
+    """
     label = np.arange(n_nodes).astype(np.int32)
     labels = np.empty((len(thresholds), n_nodes), np.int32)
     at = 0
@@ -92,11 +97,3 @@ def _labels_at(
             label[node] = label[label[node]]
             labels[row, node] = label[node]
     return labels
-
-
-def labels_at(n_nodes: int, joins: Joins, thresholds: np.ndarray) -> np.ndarray:
-    """Cluster of each node by smallest node: (T, n_nodes) int32.
-
-    thresholds: (T,) float32, ascending.
-    """
-    return _labels_at(n_nodes, *joins, thresholds)

@@ -7,47 +7,22 @@ import numpy as np
 from ..base.compiling import numba_jit
 from .bottleneck import minimax_of
 from .contraction import DEAD, contract
-from .edges import (
-    NO_KEY,
-    Forest,
-    Graph,
-    Incoming,
-    check_choice,
-    check_graph,
-    check_threshold,
-    edge_of,
-    incoming,
-)
+from .edges import NO_KEY, Forest, Graph, Incoming, check_graph, check_threshold, edge_of, incoming
 from .linkage import undirected_of
-
-
-def weights_of(graph: Graph, forest: Forest) -> np.ndarray:
-    """The weight of the edge into each mention: (M,) float32, +inf for none."""
-    weight = np.full(graph.n_mentions, np.inf, np.float32)
-    valid = forest.edge >= 0
-    weight[valid] = graph.weight[forest.edge[valid]]
-    return weight
-
-
-def trace(n_entities: int, parent: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find each mention's root and its path's largest weight.
-
-    n_entities: How many nodes are entities.
-    parent: (M,) int32 node ids, as in ``Forest``.
-    weight: (M,) float32, the weight of the edge from the parent.
-    RETURNS: Roots (M,) int32 as node ids, where a mention without a parent is its own root, and
-        scores (M,) float32, -inf for a mention without a parent.
-    """
-    root = np.full(len(parent), -1, np.int32)
-    score = np.full(len(parent), -np.inf, np.float32)
-    _trace(n_entities, parent, weight, root, score)
-    return root, score
 
 
 @numba_jit()
 def _trace(
     n_entities: int, parent: np.ndarray, weight: np.ndarray, root: np.ndarray, score: np.ndarray
 ) -> None:
+    """Find each mention's root and its path's largest weight.
+
+    parent: (M,) int32 node ids, as in ``Forest``.
+    weight: (M,) float32, the weight of the edge from the parent.
+    root: (M,) int32 of -1, to which the roots are written as node ids; a mention without a parent
+        is its own root.
+    score: (M,) float32, to which the largest weights are written, -inf without a parent.
+    """
     path = np.empty(len(parent), np.int32)
     for mention in range(len(parent)):
         length = 0
@@ -184,11 +159,16 @@ def link(
     Raises ValueError where shapes or dtypes do not fit, a node is out of range, a weight or the
     threshold is NaN, an edge enters an entity, or there is no such method.
     """
-    check_choice("method", method, METHODS)
+    if method not in METHODS:
+        raise ValueError(f"The method must be one of {METHODS}, not {method!r}.")
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     forest = _forest(graph, check_threshold(threshold), method)
-    weights = weights_of(graph, forest)
-    root, score = trace(graph.n_entities, forest.parent, weights)
+    has_parent = forest.edge >= 0
+    weights = np.full(graph.n_mentions, np.inf, np.float32)
+    weights[has_parent] = graph.weight[forest.edge[has_parent]]
+    root = np.full(graph.n_mentions, -1, np.int32)
+    score = np.empty(graph.n_mentions, np.float32)
+    _trace(graph.n_entities, forest.parent, weights, root, score)
     linked = root < graph.n_entities
     return Links(
         entity=np.where(linked, root, np.int32(-1)),

@@ -9,15 +9,12 @@ builds it from a matrix of similarities, without a list of edges.
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..base.compiling import numba_jit
-from .edges import check_choice, check_floats, check_integers
 
-METRICS = ("ip", "l2")
 ENTITY = -1
 NO_PARENT = -2
 
@@ -26,9 +23,9 @@ WORTH_THREADS = 4_000_000
 
 
 def gold_parents(
-    mention_vectors: np.ndarray,
-    entity_similarity: np.ndarray,
-    offsets: np.ndarray,
+    vectors: np.ndarray,
+    similarity: np.ndarray,
+    bounds: np.ndarray,
     *,
     queries: np.ndarray | None = None,
     metric: str = "ip",
@@ -38,20 +35,20 @@ def gold_parents(
     Among equal similarities the entity comes before mentions, an earlier mention before a later.
     Takes O(size² d) time for a cluster, and O(largest size²) memory.
 
-    mention_vectors: (n, d) float32, cluster after cluster.
-    entity_similarity: (n,) float32, the similarity of each mention to its entity; -inf where the
+    vectors: (n, d) float32, cluster after cluster.
+    similarity: (n,) float32, the similarity of each mention to its entity; -inf where the
         entity has no vector. Then the tree hangs from the cluster's first mention.
-    offsets: (c+1,) integers, cluster i is rows offsets[i] to offsets[i+1]-1.
+    bounds: (c+1,) int64, cluster i is rows bounds[i] to bounds[i+1]-1.
     queries: (q,) rows whose parents are wanted, in any order; None for all. The tree of a cluster
         is built only until it contains its queries.
     metric: "ip" for the inner product, or "l2" for minus the squared Euclidean distance; in the
-        unit of ``entity_similarity``.
+        unit of ``similarity``.
     RETURNS: (q,) int64, the row of the parent, -1 for the entity, -2 for none.
 
-    Raises ValueError for arrays that do not fit together, NaN, and unknown metrics.
+    Raises ValueError for NaN.
     """
-    vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
-    rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
+    rows = np.arange(len(vectors)) if queries is None else queries
+    _check(similarity, np.arange(len(vectors)))
     wanted = np.zeros(len(vectors), np.bool_)
     wanted[rows] = True
     parent = np.full(len(vectors), NO_PARENT, np.int64)
@@ -60,7 +57,7 @@ def gold_parents(
         begin = bounds[cluster]
         end = bounds[cluster + 1]
         pairs = pairwise_similarity(vectors[begin:end], metric)
-        _check_vectors(np.diagonal(pairs), np.arange(begin, end))
+        _check(np.diagonal(pairs), np.arange(begin, end))
         parents = _spanning_tree(pairs, similarity[begin:end], wanted[begin:end])
         parent[begin:end] = np.where(parents >= 0, parents + begin, parents)
 
@@ -70,16 +67,16 @@ def gold_parents(
 
 
 def gold_parents_1nn(
-    mention_vectors: np.ndarray,
-    entity_similarity: np.ndarray,
-    offsets: np.ndarray,
+    vectors: np.ndarray,
+    similarity: np.ndarray,
+    bounds: np.ndarray,
     *,
     queries: np.ndarray | None = None,
     metric: str = "ip",
 ) -> np.ndarray:
     """``gold_parents`` among entity, query and nearest gold mention (1-NN, §3.2)."""
-    vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
-    rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
+    rows = np.arange(len(vectors)) if queries is None else queries
+    _check(similarity, np.arange(len(vectors)))
     neighbour = np.full(len(rows), -1, np.int64)
     nearest = np.full(len(rows), -np.inf, np.float32)
     cluster_of = _cluster_of(rows, bounds)
@@ -90,7 +87,7 @@ def gold_parents_1nn(
             continue
         at = np.flatnonzero(cluster_of == cluster)
         scores = similarity_between(vectors[rows[at]], vectors[begin:end], metric)
-        _check_vectors(scores.sum(axis=0), np.arange(begin, end))
+        _check(scores.sum(axis=0), np.arange(begin, end))
         scores[np.arange(len(at)), rows[at] - begin] = -np.inf
         best = scores.argmax(axis=1)
         neighbour[at] = begin + best
@@ -99,9 +96,9 @@ def gold_parents_1nn(
 
 
 def gold_parents_1rand(
-    mention_vectors: np.ndarray,
-    entity_similarity: np.ndarray,
-    offsets: np.ndarray,
+    vectors: np.ndarray,
+    similarity: np.ndarray,
+    bounds: np.ndarray,
     *,
     rng: np.random.Generator,
     queries: np.ndarray | None = None,
@@ -112,8 +109,8 @@ def gold_parents_1rand(
 
     rng: Draws the mention, uniformly from the others of the query's cluster.
     """
-    vectors, similarity, bounds = _check(mention_vectors, entity_similarity, offsets, metric)
-    rows = np.arange(len(vectors)) if queries is None else _check_queries(queries, bounds)
+    rows = np.arange(len(vectors)) if queries is None else queries
+    _check(similarity, np.arange(len(vectors)))
     cluster = _cluster_of(rows, bounds)
     begin = bounds[cluster]
     size = np.diff(bounds)[cluster]
@@ -122,7 +119,7 @@ def gold_parents_1rand(
     others += others >= rows - begin
     neighbour = np.where(size > 1, begin + others, -1)
     drawn = _paired(vectors[rows], vectors[neighbour], metric)
-    _check_vectors(drawn, rows)
+    _check(drawn, rows)
     drawn = np.where(neighbour >= 0, drawn, np.float32(-np.inf))
     return _parents_of_three(rows, neighbour, drawn, similarity)
 
@@ -192,44 +189,11 @@ def _paired(left: np.ndarray, right: np.ndarray, metric: str) -> np.ndarray:
     return -np.square(left - right).sum(1)
 
 
-def _check(
-    vectors: Any, entity_similarity: Any, offsets: Any, metric: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    check_choice("metric", metric, METRICS)
-    vectors = check_floats("mention_vectors", vectors, ndim=2)
-    entity_similarity = check_floats("entity_similarity", entity_similarity)
-    offsets = check_integers("offsets", offsets).astype(np.int64, copy=False)
-    if len(entity_similarity) != len(vectors):
-        raise ValueError(
-            f"There are {len(vectors)} mention_vectors, but {len(entity_similarity)} "
-            "entity_similarity: give one per mention, -inf where the entity has no vector."
-        )
-    steps = np.diff(offsets)
-    if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(vectors) or (steps < 0).any():
-        raise ValueError(
-            f"offsets must rise from 0 to the number of mentions, {len(vectors)}, but is "
-            f"{offsets.tolist() if len(offsets) < 9 else offsets}."
-        )
-    if np.isnan(entity_similarity).any():
-        row = int(np.argmax(np.isnan(entity_similarity)))
-        raise ValueError(f"entity_similarity of mention {row} is NaN.")
-    return vectors, entity_similarity, offsets
-
-
-def _check_vectors(similarity: np.ndarray, rows: np.ndarray) -> None:
-    """Raise an error for NaN in vectors, seen in similarities. There are fewer of these."""
+def _check(similarity: np.ndarray, rows: np.ndarray) -> None:
+    """Raise an error for NaN, in vectors too: it is seen in their similarities, which are fewer."""
     if np.isnan(similarity).any():
         row = rows[np.argmax(np.isnan(similarity))]
-        raise ValueError(f"The mention_vectors of row {row} hold NaN. Encode that mention again.")
-
-
-def _check_queries(queries: Any, offsets: np.ndarray) -> np.ndarray:
-    queries = check_integers("queries", queries).astype(np.int64, copy=False)
-    wrong = (queries < 0) | (queries >= offsets[-1])
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        raise ValueError(f"queries[{at}] is {queries[at]}, but must be 0 to {offsets[-1] - 1}.")
-    return queries
+        raise ValueError(f"A similarity of mention {row} is NaN. Encode that mention again.")
 
 
 def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:

@@ -262,8 +262,8 @@ class CorpusLinker:
             documents = mentions.documents[taken[added]]
             # Those of most discoveries are all new: their vectors need not be copied.
             new = left if len(added) == len(left) else left.take(added)
-            put = replace(new, documents=documents)
-            new_entities.put(Unlinked.from_batch(put, nearest), groups[added], known)
+            put = Unlinked(new.records, documents, nearest, new.inputs, new.encoded)
+            new_entities.put(put, groups[added], known)
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:

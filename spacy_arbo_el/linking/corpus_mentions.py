@@ -10,7 +10,6 @@ from ..base.arrays import TopK, offsets_of, ragged_ranges
 from ..mentions.record import MentionRecord
 from ..ranking.decisions import MAX_CONSIDERED
 from ..ranking.ranking import RankedMentions
-from ..retrieval.neighbours import Neighbours
 
 
 @dataclass(frozen=True)
@@ -124,17 +123,10 @@ def numbered(documents: np.ndarray) -> np.ndarray:
 def _reordered(ranked: RankedMentions, rows: np.ndarray) -> RankedMentions:
     """Reorder mentions that have no mutual neighbours yet."""
     batch = ranked.batch.take(rows)
-    neighbours = ranked.neighbours
     return RankedMentions(
         # Whole documents move: they are numbered anew.
         replace(batch, documents=numbered(batch.documents)),
-        Neighbours(
-            neighbours.entities.take(rows),
-            neighbours.exemplars.take(rows),
-            TopK.empty(len(rows)),
-            neighbours.exemplar_entities[rows],
-            neighbours.metric,
-        ),
+        ranked.neighbours.take(rows),
         ranked.ranking.take(rows),
         ranked.corrected[rows],
     )

@@ -14,15 +14,12 @@ from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
-from .reach import NO_ENTITY, Held, Reach, Said
+from .reach import NO_ENTITY, CorrectionKey, Held, Reach, Said
 
 # Log-odds of what a person has said; a probability of 1 in double precision.
 CERTAIN_LOGIT = 40.0
 # The least log-odds of an entity that was given in another passage that says the same.
 LIKELY_LOGIT = float(log_odds(0.95))
-
-# What identifies a corrected mention: its key and its label.
-CorrectionKey = tuple[str, int, int, str]
 
 
 class Correction(NamedTuple):
@@ -37,18 +34,6 @@ class Correction(NamedTuple):
     kb_id: str | None
     rejected: tuple[str, ...] = ()
     before: tuple[str, ...] | None = None
-
-
-class Cover(NamedTuple):
-    """A correction that holds for a mention of a batch.
-
-    key: That of the correction. row: The exemplar of the corrected mention.
-    is_certain: As in ``Held``.
-    """
-
-    key: CorrectionKey
-    row: int
-    is_certain: bool
 
 
 class _GivenEntity(NamedTuple):
@@ -168,8 +153,8 @@ class Corrections:
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
         given: list[_GivenEntity] = []
-        for mention, cover in matches.items():
-            correction = self.items[cover.key]
+        for mention, (said, is_certain) in matches.items():
+            correction = self.items[said.key]
             positions = datastore.kb.entities.positions_of(
                 [correction.kb_id or "", *correction.rejected]
             )
@@ -181,8 +166,8 @@ class Corrections:
                     own = ranking.candidates.scores[mention]
                     own = own[ranking.candidates.ids[mention] == position]
                     logit = float(own.max(initial=LIKELY_LOGIT))
-                    logit = CERTAIN_LOGIT if cover.is_certain else logit
-                    given.append(_GivenEntity(mention, cover.row, position, logit))
+                    logit = CERTAIN_LOGIT if is_certain else logit
+                    given.append(_GivenEntity(mention, said.row, position, logit))
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
                 keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
@@ -196,7 +181,7 @@ class Corrections:
 
     def matches(
         self, batch: MentionBatch, datastore: Datastore, kept: KeptResults | None = None
-    ) -> dict[int, Cover]:
+    ) -> dict[int, Held]:
         """The correction that holds for each mention that one holds for."""
         if not self.items:
             return {}
@@ -206,15 +191,13 @@ class Corrections:
         ids = [self.items[key].kb_id or "" for key in keys]
         entities = datastore.kb.entities.positions_of(ids).tolist()
         said = [
-            Said(replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY)
+            Said(replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY, row)
             for key, row, kb_id, entity in zip(keys, rows, ids, entities)
         ]
         if self._fingerprint != datastore.encoder.fingerprint:
             self._passages = KeptResults()
             self._fingerprint = datastore.encoder.fingerprint
-        reach = Reach(said, datastore, self._passages, kept)
-        held: dict[int, Held] = reach.over(batch.records)
-        return {m: Cover(keys[n], rows[n], is_certain) for m, (n, is_certain) in held.items()}
+        return Reach(said, datastore, self._passages, kept).over(batch.records)
 
 
 def _with_given_exemplars(
@@ -223,7 +206,8 @@ def _with_given_exemplars(
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
     width = max(exemplars.width, 1)
-    ids, scores = (array.copy() for array in _arrays(exemplars.resized(width)))
+    ids = exemplars.resized(width).ids.copy()
+    scores = exemplars.resized(width).scores.copy()
     entities = owners.resized(width).ids.copy()
     for mention, row, position, _ in given:
         ids[mention, 0] = row
@@ -235,7 +219,8 @@ def _with_given_exemplars(
 def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
-    ids, scores = (array.copy() for array in _arrays(ranking.candidates.resized(width)))
+    ids = ranking.candidates.resized(width).ids.copy()
+    scores = ranking.candidates.resized(width).scores.copy()
     presence = ranking.presence.copy()
     for mention, row, position, logit in given:
         ids[mention, 0] = position
@@ -243,7 +228,3 @@ def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranki
         exemplars[mention, 0] = row
         presence[mention] = logit
     return Ranking(TopK(ids, scores), exemplars, presence)
-
-
-def _arrays(table: TopK) -> tuple[np.ndarray, np.ndarray]:
-    return table.ids, table.scores

@@ -21,7 +21,7 @@ from ..base.calibration import probability
 from ..base.coverage import ShareEstimate, estimate_share, shift_between
 from ..base.errors import ArboError, Errors
 from ..mentions.record import MentionRecord
-from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
+from ..ranking.ranking import RankedMentions, Ranking
 
 # A share of all mentions, shares by label, "estimate", or None for that of the ranker's fit.
 CoverageSetting = float | Mapping[str, float] | str | None
@@ -51,11 +51,6 @@ def _share(value: Any) -> float:
     if not is_number or not 0.0 < value < 1.0:
         raise ArboError(Errors.E403.format(value=value))
     return float(value)
-
-
-def coverage_of_fit(reranker: Reranker, context: RankingContext) -> float | None:
-    """The coverage that a reranker's presence is for. None where its scores come without one."""
-    return reranker.coverage_in(context) if isinstance(reranker, TellsPresence) else None
 
 
 def with_coverage(

@@ -14,8 +14,8 @@ from ..mentions.getters import find_mentions
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionKey, keys_of
 from ..retrieval.datastore import Datastore
-from .corrections import Correction, CorrectionKey, Corrections
-from .reach import NO_ENTITY, Reach, Said
+from .corrections import Correction, Corrections
+from .reach import NO_ENTITY, CorrectionKey, Reach, Said
 
 # Documents that are read at a time.
 BATCH = 64

@@ -8,7 +8,6 @@ import numpy as np
 from ..base.errors import ArboError, Errors
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
-from ..retrieval.neighbours import AllowedEntities
 
 
 @dataclass(frozen=True)
@@ -50,23 +49,12 @@ class Only:
             typed = np.zeros_like(mask)
             for name in self.types:
                 typed[entities.of_types([name])] = True
-            mask &= typed & ~self._without_type(datastore)
+            # An entity without a type is of any, but none of these.
+            typed[entities.of_types([])] = False
+            mask &= typed
         return mask
-
-    def within(
-        self, allowed: AllowedEntities | None, count: int, datastore: Datastore
-    ) -> AllowedEntities:
-        """Of the entities that ``count`` mentions may have, those that are among these."""
-        return AllowedEntities.all_but(~self.mask(datastore), count, allowed)
 
     def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
         """A ranking without other candidates."""
         ids = ranking.candidates.ids
         return ranking.where((ids >= 0) & self.mask(datastore)[ids])
-
-    @staticmethod
-    def _without_type(datastore: Datastore) -> np.ndarray:
-        entities = datastore.kb.entities
-        mask = np.zeros(entities.positions, dtype=bool)
-        mask[entities.of_types([])] = True
-        return mask

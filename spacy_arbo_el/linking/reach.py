@@ -23,26 +23,35 @@ MOST_OTHERS = 64
 # No entity of the knowledge base.
 NO_ENTITY = -1
 
+# What identifies a corrected mention: its key and its label.
+CorrectionKey = tuple[str, int, int, str]
+
 
 class Said(NamedTuple):
     """What somebody has said about one mention.
 
     record: The mention. Its label is that of the correction.
     entity: The position of its entity, ``NO_ENTITY`` where it has none or some were rejected.
+    row: Its exemplar, -1 before it is corrected.
     """
 
     record: MentionRecord
     entity: int
+    row: int = -1
+
+    @property
+    def key(self) -> CorrectionKey:
+        """What identifies the correction."""
+        return (*self.record.key, self.record.label)
 
 
 class Held(NamedTuple):
     """A correction that holds for a mention.
 
-    number: Which one.
     is_certain: Whether the mention is the corrected one, or its passage is the same.
     """
 
-    number: int
+    said: Said
     is_certain: bool
 
 
@@ -68,8 +77,8 @@ class Reach:
     def over(self, records: Sequence[MentionRecord]) -> dict[int, Held]:
         """The correction that holds for each of some mentions, by the number of the mention."""
         by_form: dict[str, list[int]] = {}
-        for number, (record, _) in enumerate(self.said):
-            by_form.setdefault(form_of(record), []).append(number)
+        for number, said in enumerate(self.said):
+            by_form.setdefault(form_of(said.record), []).append(number)
         found: dict[int, Held] = {}
         pairs: list[tuple[int, int]] = []
         for mention, record in enumerate(records):
@@ -77,7 +86,7 @@ class Reach:
             certain = [n for n in same if self.said[n].record.key == record.key]
             certain = certain or [n for n in same if _words(self.said[n].record) == _words(record)]
             if certain:
-                found[mention] = Held(certain[-1], True)
+                found[mention] = Held(self.said[certain[-1]], True)
             else:
                 pairs += [(mention, number) for number in same]
         if pairs:
@@ -108,7 +117,8 @@ class Reach:
             if said.entity != NO_ENTITY and contexts.is_better_for_others(said, record):
                 continue
             best[mention] = max(best.get(mention, (-np.inf, number)), (cosine, number))
-        found.update((mention, Held(number, False)) for mention, (_, number) in best.items())
+        for mention, (_, number) in best.items():
+            found[mention] = Held(self.said[number], False)
 
     def _contexts(
         self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]

@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    NamedTuple,
-    Protocol,
-)
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import srsly
 from spacy import util
@@ -24,14 +19,12 @@ from thinc.api import Model
 from ..base.devices import device_of_vectors
 from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
-from ..encoders.dual import TOWERS, DualEncoder
+from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..retrieval.exemplars import ExemplarStore
 from ..storage.files import Checksum
 from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
-from .settings import LiveSettings
-from .stages import LinkingStages
 
 if TYPE_CHECKING:
     from ..encoders.shim import EncoderShim
@@ -48,21 +41,6 @@ ENCODER_SETTINGS = (
 )
 
 
-class Serializable(Protocol):
-    """The state of a linker.
-
-    cfg: Settings that may change at run time. They are saved in the pipeline's config alone.
-    """
-
-    name: str
-    vocab: Vocab
-    model: Model
-    encoder: DualEncoder
-    stages: LinkingStages
-    new_entities: NewEntities
-    cfg: LiveSettings
-
-
 class _Part(NamedTuple):
     """A part of the state with functions that give its bytes and that take them."""
 
@@ -75,10 +53,10 @@ class _Part(NamedTuple):
 class Serializer:
     """Writes and reads the state of a linker.
 
-    linker: The linker.
+    linker: An ``ArboLinker``, which stands above this module.
     """
 
-    linker: Serializable
+    linker: Any
 
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
         """Serialize all parts but the excluded, with checksums."""
@@ -216,15 +194,6 @@ def _dump_vocab(vocab: Vocab, exclude: Iterable[str]) -> bytes:
         return vocab.to_bytes(exclude=exclude)
 
 
-def pickled_parts(linker: Any, settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Parts from which ``rebuild`` makes the same linker in another process.
-
-    settings: The keyword arguments of its constructor.
-    """
-    state = linker.to_bytes(exclude=["vocab", "model"])
-    return type(linker), linker.vocab, linker.model, linker.name, settings, state
-
-
 def rebuild(
     kind: type,
     vocab: Vocab,
@@ -233,7 +202,11 @@ def rebuild(
     settings: dict[str, Any],
     state: bytes,
 ) -> Any:
-    """A linker in another process, from its ``pickled_parts``."""
+    """The same linker in another process.
+
+    settings: The keyword arguments of its constructor.
+    state: What ``to_bytes`` gave without vocab and model.
+    """
     linker = kind(vocab, model, name, **settings)
     return linker.from_bytes(state, exclude=["vocab", "model"])
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spacy.language import Language
-from thinc.api import Config
 
 
 class LiveSettings(dict[str, Any]):
@@ -18,8 +17,8 @@ class LiveSettings(dict[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]):
         super().__init__(values)
-        self._find_config: Callable[[], Config | None] = lambda: None
-        self._find_nlp: Callable[[], Language | None] = lambda: None
+        self._component: Callable[[], Any] = lambda: None
+        self._nlp: Callable[[], Language | None] = lambda: None
 
     def belong_to(self, component: Any, nlp: Language) -> None:
         """Write changes to the config of a pipeline.
@@ -27,21 +26,20 @@ class LiveSettings(dict[str, Any]):
         component: The component whose settings these are.
         nlp: The pipeline that it is made for. It need not be in there yet.
         """
-        of_component = weakref.ref(component)
-        of_nlp = weakref.ref(nlp)
-        self._find_config = lambda: _find_config(of_component(), of_nlp())
-        self._find_nlp = of_nlp
+        self._component = weakref.ref(component)
+        self._nlp = weakref.ref(nlp)
 
     @property
     def nlp(self) -> Language | None:
         """The pipeline that the component was made for, while it exists."""
-        return self._find_nlp()
+        return self._nlp()
 
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
-        config = self._find_config()
-        if config is not None:
-            config[name] = copy.deepcopy(value)
+        nlp = self.nlp
+        own = None if nlp is None else name_in_pipeline(self._component(), nlp)
+        if nlp is not None and own is not None:
+            nlp.get_pipe_config(own)[name] = copy.deepcopy(value)
 
     def update(self, *values: Any, **named: Any) -> None:
         for name, value in dict(*values, **named).items():
@@ -63,10 +61,3 @@ def name_in_pipeline(component: Any, nlp: Language) -> str | None:
     RETURNS: None where the pipeline does not have it.
     """
     return next((name for name, other in nlp.components if other is component), None)
-
-
-def _find_config(component: Any, nlp: Language | None) -> Config | None:
-    if nlp is None:
-        return None
-    name = name_in_pipeline(component, nlp)
-    return None if name is None else nlp.get_pipe_config(name)

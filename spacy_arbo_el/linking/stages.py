@@ -15,19 +15,17 @@ from ..discovery.same_names import number_names
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults, SpanInputs
 from ..kb.entity import NIL
-from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionBatch, MentionRecord
 from ..ranking.decisions import Decisions, Inference, Step
-from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker
+from ..ranking.ranking import RankedMentions, Ranking, RankingContext, Reranker, TellsPresence
 from ..retrieval.datastore import Datastore
-from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .corrections import CERTAIN_LOGIT, Corrections
-from .coverage import ESTIMATE, CoverageSetting, coverage_of_fit, with_coverage
+from .coverage import ESTIMATE, CoverageSetting, with_coverage
 from .only import Only
-from .thresholds import LabelThresholds, least_threshold, thresholds_for
+from .thresholds import LabelThresholds, least_threshold, threshold_for
 
 T = TypeVar("T")
 # How many candidates of a mention have their title in its link.
@@ -114,7 +112,8 @@ class LinkingStages:
         with self.datastore.reading() as retriever:
             allowed = allowed or self.datastore.allowed_entities(batch)
             if self.only is not None:
-                allowed = self.only.within(allowed, len(batch), self.datastore)
+                others = ~self.only.mask(self.datastore)
+                allowed = AllowedEntities.all_but(others, len(batch), allowed)
             neighbours = retriever.neighbours(
                 batch,
                 self.datastore.settings.n_candidates,
@@ -131,9 +130,8 @@ class LinkingStages:
         """The ranked candidates of mentions, with corrections applied."""
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
-            found = batch, neighbours, ranking
             neighbours, ranking, corrected = self.corrections.apply(
-                *found, self.datastore, self.kept
+                batch, neighbours, ranking, self.datastore, self.kept
             )
             if self.only is not None:
                 ranking = self.only.restrict(ranking, self.datastore)
@@ -145,13 +143,16 @@ class LinkingStages:
         if coverage is None or coverage == ESTIMATE or not len(ranked.batch):
             return ranked
         fitted = self.fitted_coverage
-        arguments = ranked.batch.records, ranked.corrected, coverage, fitted
-        return replace(ranked, ranking=with_coverage(ranked.ranking, *arguments))
+        ranking = with_coverage(
+            ranked.ranking, ranked.batch.records, ranked.corrected, coverage, fitted
+        )
+        return replace(ranked, ranking=ranking)
 
     @property
     def coverage_of_fit(self) -> float | None:
         """The coverage that the reranker was fitted for; None where it tells no presence."""
-        return coverage_of_fit(self.reranker, self.context)
+        reranker = self.reranker
+        return reranker.coverage_in(self.context) if isinstance(reranker, TellsPresence) else None
 
     @property
     def fitted_coverage(self) -> float:
@@ -171,18 +172,13 @@ class LinkingStages:
         least = least_logit(least_threshold(threshold))
         if not isinstance(threshold, LabelThresholds):
             return self.inference.decide(ranked, self.calibration, least)
-        needed = self._logits_needed(ranked.batch, threshold)
+        labels = [record.label for record in ranked.batch.records]
+        needed = np.array([least_logit(threshold_for(threshold, label)) for label in labels])
         likely = ranked.ranking.candidates.scores >= needed[:, None]
         ranked = replace(ranked, ranking=ranked.ranking.where(likely))
         decisions = self.inference.decide(ranked, self.calibration, least)
         # A mention may have come to its entity by way of another one, of a label with less.
         return decisions.where(decisions.logits >= needed)
-
-    def _logits_needed(self, batch: MentionBatch, threshold: LabelThresholds) -> np.ndarray:
-        """The log-odds that the link of each mention must have: (m,) float64."""
-        labels = [record.label for record in batch.records]
-        logits = [least_logit(one) for one in thresholds_for(threshold, labels).tolist()]
-        return np.array(logits, dtype=np.float64)
 
     def group_unlinked(self, batch: MentionBatch, decisions: Decisions) -> np.ndarray:
         """Group unlinked mentions into new entities: (m,) int64, -1 for linked ones.
@@ -207,10 +203,21 @@ class LinkingStages:
         return groups
 
     def link_texts(self, candidates: TopK, decisions: Decisions) -> "LinkTexts":
-        """Ids, entities and exemplars that mentions' links refer to."""
-        kb = self.datastore.kb
-        exemplars = self.datastore.exemplars
-        return LinkTexts.read(candidates, decisions, kb, exemplars)
+        """Look up all that mentions' links refer to.
+
+        candidates: Positions in the KB, (m, c).
+        decisions: Of the same m mentions.
+        """
+        entities = self.datastore.kb.entities
+        steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
+        on_paths = [ref for kind, ref in steps if kind == "entity"]
+        named = np.array([*on_paths, *candidates.first(N_TITLED).ids.flat], dtype=np.int64)
+        known = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
+        positions = np.unique(known)
+        ids = dict(zip(positions.tolist(), entities.ids_of(positions).tolist()))
+        records = self.datastore.exemplars.records
+        exemplars = {row: records[row] for kind, row in steps if kind == "exemplar"}
+        return LinkTexts(ids, entities.titles_at(np.unique(named).tolist()), exemplars)
 
     # The stages in turn
 
@@ -301,29 +308,6 @@ class LinkTexts:
     titles: dict[int, str]
     exemplars: dict[int, MentionRecord]
 
-    @classmethod
-    def read(
-        cls, candidates: TopK, decisions: Decisions, kb: ArboKB, exemplars: ExemplarStore
-    ) -> "LinkTexts":
-        """Look up all that links refer to.
-
-        candidates: Positions in the KB, (m, c).
-        decisions: Of the same m mentions.
-        """
-        steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
-        entities = [ref for kind, ref in steps if kind == "entity"]
-        named = np.array([*entities, *candidates.first(N_TITLED).ids.flat], dtype=np.int64)
-        known = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
-        positions = np.unique(known)
-        ids = dict(zip(positions.tolist(), kb.entities.ids_of(positions).tolist()))
-        rows = [ref for kind, ref in steps if kind == "exemplar"]
-        records = {row: exemplars.records[row] for row in rows}
-        return cls(ids, kb.entities.titles_at(np.unique(named).tolist()), records)
-
-    def ids_of(self, positions: np.ndarray) -> list[list[str]]:
-        """The ids of positions (m, c); "" for -1."""
-        return [[self.ids.get(p, "") for p in row] for row in positions.tolist()]
-
 
 def make_links(
     mentions: range,
@@ -344,7 +328,7 @@ def make_links(
     part = slice(mentions.start, mentions.stop)
     entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
-    ranked_ids = texts.ids_of(entities)
+    ranked_ids = [[texts.ids.get(p, "") for p in row] for row in entities.tolist()]
     linked_ids = [texts.ids.get(p, "") for p in decisions.entities[part].tolist()]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
     probabilities = probability(ranking.candidates.scores).astype(np.float64)

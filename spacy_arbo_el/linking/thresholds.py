@@ -1,6 +1,6 @@
 """The probability that a link must have, one for all mentions or by label."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -59,11 +59,6 @@ def least_threshold(threshold: float) -> float:
     """The lowest threshold of all labels."""
     own = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
     return min(float(threshold), *own) if own else float(threshold)
-
-
-def thresholds_for(threshold: float, labels: Sequence[str]) -> np.ndarray:
-    """The threshold of each mention: (m,) float64."""
-    return np.array([threshold_for(threshold, label) for label in labels], dtype=np.float64)
 
 
 def shown_threshold(threshold: float) -> str:

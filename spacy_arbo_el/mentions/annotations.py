@@ -200,16 +200,8 @@ class Link:
 
     def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
-        return {
-            "kb_id": self.kb_id,
-            "score": self.score,
-            "ids": list(self.ids),
-            "scores": list(self.scores),
-            "evidence": [list(step) for step in self.evidence],
-            "cluster": self.cluster,
-            "titles": list(self.titles),
-            "presence": self.presence,
-        }
+        lists = {name: list(getattr(self, name)) for name in ("ids", "scores", "titles")}
+        return {**vars(self), **lists, "evidence": [list(step) for step in self.evidence]}
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "Link":

@@ -24,7 +24,6 @@ class Explanation:
     titles: Titles of entities by id.
     expected: The entity that was asked about, "" for none.
     reason: Why the mention is not linked to ``expected``.
-    reranked: What a cross-encoder has changed; empty where the same candidate came first before.
     compared: The first candidate, and what it is compared with: ``expected``, or the second. Empty
         where candidates are not ranked by features.
     contributions: How much each feature of the ranker puts the first before the other, in log-odds.
@@ -41,7 +40,6 @@ class Explanation:
     titles: Mapping[str, str] = field(default_factory=dict)
     expected: str = ""
     reason: str = ""
-    reranked: str = ""
     compared: tuple[str, ...] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
     context: str = ""
@@ -92,8 +90,6 @@ class Explanation:
             yield f"  {self.compared[0]} before {self.compared[1]} by: {parts}"
         if self.context:
             yield f"  {self.context}"
-        if self.reranked:
-            yield f"  {self.reranked}"
         if self.reason:
             yield f"{self.expected}: {self.reason}"
 

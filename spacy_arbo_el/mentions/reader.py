@@ -145,7 +145,7 @@ class MentionReader:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
         given = texts_as_written(groups)
-        texts = given if self.settings.normalizer is None else self._normalized(given)
+        texts = self._normalized(given)
         inputs = self.inputs_of(texts)
         rest = iter(texts.normalized)
         if not inputs.readable.all():
@@ -169,13 +169,13 @@ class MentionReader:
 
         spans: For each document its spans; documents without are left out.
         """
-        given = texts_as_written([group for group in spans if group])
-        return given if self.settings.normalizer is None else self._normalized(given)
+        return self._normalized(texts_as_written([group for group in spans if group]))
 
     def _normalized(self, given: ReadTexts) -> ReadTexts:
         """Normalize mentions, but for those whose own spelling alone is a name of an entity."""
         normalizer = self.settings.normalizer
-        assert normalizer is not None, "callers have one"
+        if normalizer is None:
+            return given
         pairs = [normalized(normalizer, *pair) for pair in zip(given.texts, given.offsets)]
         read = ReadTexts([text for text, _ in pairs], [moved for _, moved in pairs])
         kept = self._named_as_written(given.normalized, read.normalized)

@@ -139,19 +139,6 @@ def joined(title: str, description: str) -> str:
     return f"{title}. {description}" if description else title
 
 
-def read_contexts(
-    records: Sequence[MentionRecord],
-    candidates: CandidateFeatures,
-    datastore: Datastore,
-    kept: KeptResults | None = None,
-) -> CandidateFeatures:
-    """Return candidates of mentions with the features of their contexts.
-
-    kept: Keeps the vectors of contexts for the next call; None to keep none.
-    """
-    return candidates.with_contexts(fits_of(records, candidates, datastore, kept))
-
-
 def fits_of(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
@@ -163,7 +150,7 @@ def fits_of(
     Only the candidates that are worth it are looked at, and of a mention only if one of these has a
     description.
 
-    kept: As in ``read_contexts``.
+    kept: Keeps the vectors of contexts for the next call; None to keep none.
     """
     found = ContextFits.none(candidates.entities.shape)
     mentions, columns = np.nonzero(candidates.worth_describing())

@@ -75,7 +75,7 @@ class StringIndex:
         self._names = StringTable(self._reader)
         self._counted: dict[int, list[str]] = {}
         self._interchanged = InterchangedWords(self._reader)
-        self._surface_forms = StringTable(self._reader)
+        self.surface_forms = StringTable(self._reader)
         # The entities that have a surface form, and how often.
         self._owners: dict[str, dict[int, int]] = {}
         self._loading = ForkableLock()
@@ -113,7 +113,7 @@ class StringIndex:
         counted = [Counter(form.lower() for form in forms) for forms in groups]
         distinct = [list(counts) for counts in counted]
         for entity, counts in zip(entities.tolist(), counted):
-            old = self._surface_forms.of(entity)
+            old = self.surface_forms.of(entity)
             if old:
                 self._reader.count(old, -1)
             for form in old:
@@ -122,13 +122,13 @@ class StringIndex:
                     del self._owners[form]
             for form, count in counts.items():
                 self._owners.setdefault(form, {})[entity] = count
-        self._surface_forms.replace(entities, distinct)
+        self.surface_forms.replace(entities, distinct)
         self._reader.count([form for forms in distinct for form in forms])
 
     @property
     def garbage(self) -> float:
         """Share of stored strings that no entity uses any more."""
-        return max(self._names.garbage, self._surface_forms.garbage)
+        return max(self._names.garbage, self.surface_forms.garbage)
 
     def with_surface_form(self, string: str) -> Mapping[int, int]:
         """Entities with exactly this surface form, and how often. Case does not count."""
@@ -140,7 +140,7 @@ class StringIndex:
         strings: The surface forms of m mentions.
         entities: (m, c) int64, -1 for none.
         """
-        tables = self._names_with(entities), self._surface_forms
+        tables = self.names_with(entities), self.surface_forms
         # First: it numbers words that mentions may have.
         interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
@@ -148,20 +148,9 @@ class StringIndex:
         views = [table.compared(mentions, entities, weights, interchanged)[0] for table in tables]
         return StringSimilarity(*np.stack(views, axis=1))
 
-    def load_names(self, entities: np.ndarray) -> None:
-        """Read the names of entities that are not known.
-
-        positions: In any shape, -1 for none.
-        """
-        self._names_with(entities)
-
-    def surface_forms_of(self, entity: int) -> list[str]:
-        """The surface forms of an entity in lower case, each once."""
-        return self._surface_forms.of(entity)
-
     def names_of(self, entity: int) -> list[str]:
         """The names of an entity for comparison, in lower case, each once."""
-        return self._names_with(np.array([entity])).of(entity)
+        return self.names_with(np.array([entity])).of(entity)
 
     def nearest_names(self, strings: Sequence[str], entities: np.ndarray) -> np.ndarray:
         """Each candidate's name most similar to a mention. Names are compared by n-grams.
@@ -169,12 +158,12 @@ class StringIndex:
         strings, entities: As in ``similarity``.
         RETURNS: (m, c) int64, its number in ``names_of``; 0 where none is similar.
         """
-        table = self._names_with(entities)
+        table = self.names_with(entities)
         interchanged = self._interchanged.table()
         mentions = self._reader.read([string.lower() for string in strings])
         return table.compared(mentions, entities, self._reader.weights(), interchanged)[1]
 
-    def _names_with(self, entities: np.ndarray) -> StringTable:
+    def names_with(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""
         wanted = np.unique(entities[entities >= 0])
         if self._names.has(wanted).all():
@@ -297,7 +286,7 @@ class EntityStrings:
         entities: Positions in any shape, -1 for none.
         RETURNS: bool in the same shape, False for none.
         """
-        self.index.load_names(entities)
+        self.index.names_with(entities)
         return take_or(self._has_only_id, entities, False)
 
     def exact(
@@ -410,7 +399,7 @@ class EntityStrings:
                 has_name = entity.names not in ([], [entity.id])
                 self._has_only_id[position] = self.has_exemplar[position] and not has_name
                 if self._has_only_id[position]:
-                    groups[row] += self.index.surface_forms_of(position)
+                    groups[row] += self.index.surface_forms.of(position)
         return groups
 
 

@@ -80,17 +80,10 @@ class RankerWeights:
         """How probable candidates are."""
         temperature, *weights = self.curve.astype(np.float64)
         scores = temperature * self.scores(candidates) + candidates.frequency_prior()
-        presence = self.evidence(candidates, scores) @ weights[:-1] + weights[-1]
+        evidence = self.trees.beside(evidence_of(candidates, scores))
+        presence = evidence @ weights[:-1] + weights[-1]
         presence = np.where(candidates.valid.any(axis=1), presence, -MOST)
         return Assessment(log_softmax(scores, candidates.valid), presence)
-
-    def evidence(self, candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray:
-        """The evidence that each mention's best candidate is right.
-
-        scores: See ``evidence_of``.
-        RETURNS: (m, len(SIGNS) + 1) float64, the trees' value last.
-        """
-        return self.trees.beside(evidence_of(candidates, scores))
 
     def logits(self, candidates: CandidateFeatures) -> np.ndarray:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""

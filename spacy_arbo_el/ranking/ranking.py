@@ -70,11 +70,7 @@ class Ranking:
 
     @classmethod
     def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
-        """The mentions of several rankings one after the other."""
-        if not parts:
-            return cls(
-                TopK.empty(0), np.zeros((0, 0), dtype=np.int64), np.zeros(0, dtype=np.float32)
-            )
+        """The mentions of one or more rankings, one after the other."""
         exemplars = concat_tables([part.exemplars for part in parts], -1)
         presence = np.concatenate([part.presence for part in parts])
         return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)
@@ -267,20 +263,6 @@ class TellsPresence(Protocol):
         None where the reranker has no weights.
         """
         ...
-
-
-@runtime_checkable
-class RanksAnew(Protocol):
-    """A reranker that ranks anew what another one has ranked.
-
-    ranker: The other one.
-    """
-
-    ranker: Reranker
-
-    def __call__(
-        self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext
-    ) -> Ranking: ...
 
 
 @registry.misc("spacy-arbo-el.BestEvidence.v1")

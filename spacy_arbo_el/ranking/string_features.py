@@ -10,9 +10,11 @@ computed when strings are compared: an edit costs as much as the strings that it
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from spacy.util import minibatch
 
 from ..base.arrays import AppendOnly, mix, offsets_of, take_or
 from ..base.words import NEGATING, numbers_among, words_of
@@ -103,7 +105,8 @@ class FeatureReader:
         # The keys of n-grams, ascending, and their numbers. One attribute, since other threads read
         # mentions while one adds strings.
         self._known = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        self._words: dict[str, int] = {}
+        # The number of each word.
+        self.words: dict[str, int] = {}
         self._numbers: dict[frozenset[str], int] = {}
         self._n_strings = 0
         # In how many counted strings each n-gram occurs.
@@ -123,13 +126,16 @@ class FeatureReader:
         lengths = np.array([len(word) for word in words], dtype=np.int64)
         letters = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), "<i4")
         negates = np.repeat(np.array([word in NEGATING for word in words], dtype=bool), lengths)
-        number_in = _numbered_in if add else _number_in
+
+        def number_in(numbers: dict[T, int], value: T) -> int:
+            return numbers.setdefault(value, len(numbers)) if add else numbers.get(value, -1)
+
         return StringFeatures(
             offsets_of(is_known)[counted.bounds],
             numbers[is_known].astype(np.int32),
             1 + np.log(counted.counts[is_known].astype(np.float32)),
             offsets_of(np.array([len(group) for group in groups], dtype=np.int64)),
-            np.array([number_in(self._words, word) for word in words], dtype=np.int32),
+            np.array([number_in(self.words, word) for word in words], dtype=np.int32),
             np.array([number_in(self._numbers, numbers_among(g)) for g in groups], dtype=np.int32),
             offsets_of(lengths),
             np.where(negates, -letters, letters).astype(np.int32),
@@ -140,7 +146,7 @@ class FeatureReader:
 
         sign: -1 to forget strings that were counted.
         """
-        for block in blocks_of(strings):
+        for block in minibatch(strings, BLOCK):
             counted = count_ngrams(block, *NGRAMS)
             ngrams = self._numbered(counted.keys)[counted.ngrams]
             frequency = self._frequency.rows
@@ -178,14 +184,10 @@ class FeatureReader:
         weights = np.log((1 + self._n_strings) / (1 + frequency)) + 1
         return np.where(frequency > 0, weights, 0).astype(np.float32)
 
-    @property
-    def n_words(self) -> int:
-        """Number of numbered words."""
-        return len(self._words)
-
     def numbers_of_words(self, words: Sequence[str]) -> np.ndarray:
         """(w,) int64, the numbers of words, new ones if needed."""
-        return np.array([_numbered_in(self._words, word) for word in words], dtype=np.int64)
+        numbers = [self.words.setdefault(word, len(self.words)) for word in words]
+        return np.array(numbers, dtype=np.int64)
 
 
 class InterchangedWords:
@@ -246,21 +248,6 @@ def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield from ((word, other) for other in ordered[place + 1 :])
 
 
-def blocks_of(strings: Sequence[str]) -> list[Sequence[str]]:
-    """Blocks of strings whose n-grams fit in memory."""
-    return [strings[i : i + BLOCK] for i in range(0, len(strings), BLOCK)]
-
-
-def _numbered_in(numbers: dict[T, int], value: T) -> int:
-    """Number of a value, a new one if needed."""
-    return numbers.setdefault(value, len(numbers))
-
-
-def _number_in(numbers: dict[T, int], value: T) -> int:
-    """Number of a value, -1 for none."""
-    return numbers.get(value, -1)
-
-
 # Which values each bounds are of.
 VALUES_OF = {"ngram_bounds": "ngrams", "word_bounds": "words", "letter_bounds": "letters"}
 
@@ -318,7 +305,7 @@ class StringTable:
         counts = np.array([len(strings) for strings in groups], dtype=np.int64)
         self._first[entities] = len(self) + offsets_of(counts)[:-1]
         self._count[entities] = counts
-        for block in blocks_of([string for strings in groups for string in strings]):
+        for block in minibatch(chain.from_iterable(groups), BLOCK):
             self._add(self._reader.read(block, add=True))
         # Last: another thread may compare with them from now on.
         has = np.append(self._has, np.zeros(len(self._count) - len(self._has), dtype=bool))
@@ -355,7 +342,7 @@ class StringTable:
             nearest,
             entities,
             weights,
-            self._reader.n_words,
+            len(self._reader.words),
             mentions,
             self._features,
             self._first,

@@ -88,12 +88,10 @@ class Trees:
                 raise ValueError(f"{name} has numbers that are not finite")
         trees = cls(**arrays)
         inner = np.flatnonzero(trees.columns >= 0)
+        following = np.concatenate([trees.below[inner], trees.above[inner]])
         # A node that leads to later ones only can't lead back to itself.
-        for following in (trees.below[inner], trees.above[inner]):
-            if (following <= inner).any() or (following >= size).any():
-                raise ValueError("a node leads to one that does not come after it")
-        if (trees.roots < 0).any() or (trees.roots >= size).any():
-            raise ValueError("a root is no node")
-        if (trees.columns < -1).any() or (trees.columns >= n_columns).any():
-            raise ValueError("a node asks for evidence that there is not")
+        is_wrong = (following <= np.tile(inner, 2)).any() or (following >= size).any()
+        is_wrong = is_wrong or ((trees.roots < 0) | (trees.roots >= size)).any()
+        if is_wrong or ((trees.columns < -1) | (trees.columns >= n_columns)).any():
+            raise ValueError("the nodes are no trees over such evidence")
         return trees

@@ -13,11 +13,11 @@ from ..kb.entity import NIL
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import threshold_for
-from ..mentions.annotations import Link, named
+from ..mentions.annotations import Link
 from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span, place_of
 from ..ranking.feature_ranker import Comparison, FeatureRanker
-from ..ranking.ranking import RankedMentions, RanksAnew
+from ..ranking.ranking import RankedMentions
 
 # Characters of a description's sentence that are shown.
 LONGEST_SENTENCE = 80
@@ -69,7 +69,6 @@ class Explainer:
             titles,
             expected,
             reason,
-            self._reranked(linked.ranked, row),
             *self._compared(linked.ranked, row, link, expected),
             self._coverage(),
         )
@@ -83,20 +82,6 @@ class Explainer:
             return f"coverage {fitted:.2f}, that of the reranker's fit"
         shown = f"{setting:.2f}" if isinstance(setting, float) else setting
         return f"coverage {shown}; that of the reranker's fit is {fitted:.2f}"
-
-    def _reranked(self, ranked: RankedMentions, row: int) -> str:
-        reranker = self.stages.reranker
-        if not isinstance(reranker, RanksAnew):
-            return ""
-        rows = np.array([row])
-        pair = ranked.batch.take(rows), ranked.neighbours.take(rows)
-        rankings = (one(*pair, self.stages.context) for one in (reranker.ranker, reranker))
-        before, after = (int(one.candidates.resized(1).ids[0, 0]) for one in rankings)
-        if before == after:
-            return ""
-        kb = self.stages.datastore.kb
-        names = [named(entity.id, entity.title) for entity in map(kb.entities.at, (after, before))]
-        return f"the cross-encoder put {names[0]} before {names[1]}, which was first without it"
 
     def _compared(
         self, ranked: RankedMentions, row: int, link: Link, expected: str
@@ -152,11 +137,11 @@ class Explainer:
         datastore = self.stages.datastore
         corrections = self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
-        cover = corrections.matches(batch, datastore).get(0)
-        if cover is None:
+        held = corrections.matches(batch, datastore).get(0)
+        if held is None:
             return ""
-        record = datastore.exemplars.records[cover.row]
-        correction = corrections.items[cover.key]
+        record = held.said.record
+        correction = corrections.items[held.said.key]
         ids = [correction.kb_id or "", *correction.rejected]
         given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
         if correction.kb_id != "" and given < 0 and position not in rejected:

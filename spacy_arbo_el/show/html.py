@@ -10,6 +10,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from spacy import displacy
 from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
 
 from ..base.display import shown_probability
 from ..base.errors import ArboError, Errors
@@ -52,7 +53,7 @@ def to_displacy(
         check_template(kb_url_template)
     title = doc.user_data.get("title")
     spans = find_mentions(doc, get_spans or EntSpans())
-    ents = [_entity(span, kb_url_template, extension) for span in without_overlap(spans)]
+    ents = [_entity(span, kb_url_template, extension) for span in filter_spans(spans)]
     return {
         "text": doc.text,
         "ents": ents,
@@ -142,15 +143,6 @@ def direction_of(doc: Doc) -> str:
         if kind in ("L", "R", "AL"):
             return "ltr" if kind == "L" else "rtl"
     return str(doc.vocab.writing_system.get("direction", "ltr"))
-
-
-def without_overlap(spans: Iterable[Span]) -> list[Span]:
-    """Drop spans that begin before the previous one ends."""
-    kept: list[Span] = []
-    for span in spans:
-        if not kept or span.start_char >= kept[-1].end_char:
-            kept.append(span)
-    return kept
 
 
 def escaped(text: object) -> str:

@@ -22,8 +22,7 @@ from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from .. import commands
-from ..linker.conftest import build
-from ..linker.test_ngrams import MODEL
+from ..linker.conftest import NGRAMS, build
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse
 
 ROOT = Path(__file__).parents[2]
@@ -146,7 +145,7 @@ def test_invalid_input_is_a_message_without_a_traceback(folder):
 
 @pytest.mark.slow
 def test_spacy_package_builds_a_wheel_that_links(folder, monkeypatch):
-    build(model=MODEL).to_disk(folder / "packed")
+    build(model=NGRAMS).to_disk(folder / "packed")
     package(folder / "packed", folder, name="arbo_test", version="0.0.1", create_wheel=True)
     (wheel,) = (folder / "xx_arbo_test-0.0.1" / "dist").glob("*.whl")
     # A wheel is installed by unpacking it.

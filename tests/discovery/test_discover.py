@@ -13,7 +13,6 @@ from spacy.tokens import DocBin
 
 from spacy_arbo_el import edit_pipeline
 from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
-from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.record import text_fingerprint
@@ -129,6 +128,7 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     assert len(set(clusters[:3])) == len(set(clusters[3:])) == 1 and clusters[0] != clusters[3]
     assert linked[0].ents[0].kb_id_ == "planet"
     assert "nothing" in fail("link", tmp_path / "model", "nothing", "-o", "x.spacy")
+    assert ".html is not" in fail("link", tmp_path / "model", "nothing", "-o", "x.html")
 
 
 def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
@@ -192,18 +192,6 @@ def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, saved, tmp_pat
     assert set(discover(saved, kept, kept)) == {first, second}
     assert len(discover(saved, kept, tmp_path / "other", "--replace")) == 2
     assert not spacy.load(tmp_path / "other").get_pipe("arbo_linker").new_entities.log
-
-
-def test_arbo_link_writes_jsonl_and_refuses_other_files(saved, tmp_path):
-    output = tmp_path / "o.jsonl"
-    invoke("link", saved / "model", saved / "c.spacy", "-o", output)
-    lines = [json.loads(line) for line in output.read_text().splitlines()]
-    assert len(lines) == len(NEW) and [line["text"] for line in lines][0].startswith("The Zorblat")
-    (mention,) = lines[0]["mentions"]
-    assert mention["kb_id"] == "NIL" and mention["cluster"].startswith("NEW-")
-    assert [text.mentions[0].start for text in JsonlReader().read(output)][:2] == [4, 8]
-    wrong = fail("link", saved / "model", saved / "c.spacy", "-o", tmp_path / "o.html")
-    assert ".html is not" in wrong
 
 
 @pytest.mark.slow

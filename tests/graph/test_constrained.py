@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.graph.clusters import number_clusters, weak_labels
+from spacy_arbo_el.graph.clusters import cluster
 from spacy_arbo_el.graph.constrained import constrained
 
 
@@ -18,10 +18,6 @@ def graphs(draw):
     )
     decided = draw(st.lists(st.sampled_from([-1, -1, -1, 0, 5, 9]), min_size=n, max_size=n))
     return n, source, target, weight.astype(np.float32), np.array(decided)
-
-
-def components(n, source, target):
-    return number_clusters(weak_labels(n, source.astype("i4"), target.astype("i4")), n)
 
 
 def literal(clusters, decided, source, target, weight):
@@ -53,7 +49,7 @@ def literal(clusters, decided, source, target, weight):
 @given(graphs())
 def test_constrained_equals_a_literal_procedure(graph):
     n, source, target, weight, decided = graph
-    clusters = components(n, source, target)
+    (clusters,) = cluster(n, source, target, weight, [np.inf])
     found = constrained(clusters, decided, source, target, weight)
     sets = {frozenset(np.flatnonzero(found == c).tolist()) for c in range(found.max() + 1)}
     assert sets == literal(clusters, decided, source, target, weight)

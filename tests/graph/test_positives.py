@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 
 from spacy_arbo_el import graph
 
-from ..cases import cases
-
 
 def similarities(vectors, metric):
     if metric == "ip":
@@ -131,13 +129,9 @@ def test_gold_parents_of_many_clusters_in_threads_equal_those_of_single_clusters
         assert np.where(alone >= 0, alone + begin, alone).tolist() == whole[part].tolist()
 
 
-@pytest.mark.parametrize("change, message", cases("wrong_clusters"))
-def test_gold_parents_errors_say_what_is_wrong(change, message):
-    given = {
-        "mention_vectors": np.eye(3, 2, dtype=np.float32),
-        "entity_similarity": np.ones(3),
-        "offsets": np.array([0, 3]),
-    }
-    given.update({k: np.array(v) if k != "metric" else v for k, v in change.items()})
-    with pytest.raises(ValueError, match=message):
-        graph.gold_parents(**given)
+@pytest.mark.parametrize("vectors, similarity", [([1, np.nan, 0], 1), ([1, 1, 0], np.nan)])
+def test_nan_is_an_error_that_names_the_mention(vectors, similarity):
+    vectors = np.array(vectors, np.float32)[:, None]
+    similarity = np.array([1, similarity, 1], np.float32)
+    with pytest.raises(ValueError, match="mention 1 is NaN"):
+        graph.gold_parents(vectors, similarity, np.array([0, 3]))

@@ -32,6 +32,19 @@ PLAIN = {
 
 # Vectors of words, which cost next to nothing.
 HASHED = {"mention": {"@architectures": "test.HashedEncoder.v1", "context": 0.5}}
+# The encoder of n-grams, small.
+NGRAMS = {
+    "@architectures": "spacy-arbo-el.NgramEncoder.v1",
+    "width": 32,
+    "vectors": 32,
+    "rows": 2048,
+    "hidden": 32,
+}
+FIELDS = {"@misc": "spacy-arbo-el.Fields.v1"}
+NGRAMS_OF_FIELDS = {
+    "model": NGRAMS,
+    "retriever": {"@misc": "spacy-arbo-el.Retriever.v1", "verbalization": FIELDS},
+}
 
 
 def build(entities=ENTITIES, train=TRAIN, key="", model=HASHED, factory="arbo_linker", **config):

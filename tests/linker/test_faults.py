@@ -5,13 +5,11 @@ from dataclasses import replace
 
 import pytest
 import spacy
-from spacy import displacy
 from spacy.tokens import Span
 from spacy.training import Example
 
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.show.html import to_displacy
 
 from .conftest import build
 from .world import DEV, TRAIN, annotated, examples, without_links
@@ -73,17 +71,6 @@ def test_spans_in_doc_spans_are_linked():
     assert [span.kb_id_ for span in doc.spans["other"]] == [""]
     assert doc.spans["sc"][1]._.arbo.kb_id == "metal"
     assert not doc.ents
-
-
-def test_nil_is_not_drawn_as_a_link():
-    nlp = build([], train=[])
-    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
-    template = "https://example.org/{}"
-    theirs = displacy.render(doc, style="ent", options={"kb_url_template": template})
-    assert "NIL" in theirs, "spaCy draws it: if this fails, the helper is no longer needed"
-    drawn = to_displacy(doc, kb_url_template=template)
-    html = displacy.render(drawn, style="ent", manual=True)
-    assert "<a " not in html and "NIL" not in html and "new-1" in html
 
 
 def test_score_counts_missed_mentions_as_missed(shared_nlp):

@@ -13,8 +13,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..devices import needs_fork
 from ..kb.test_round_trips import ODD, SOME, addable
-from ..linker.conftest import PLAIN, build
-from ..linker.test_ngrams import MODEL, TYPED
+from ..linker.conftest import NGRAMS, NGRAMS_OF_FIELDS, PLAIN, build
 from ..linker.world import DEV, TRAIN, annotated, examples, links_of, unlinked_docs
 
 LONG = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
@@ -22,7 +21,7 @@ TEXTS = [*DEV, *TRAIN, LONG, "Nothing here."]
 TINY = {"window": 32, "precision": "float32"}
 SETTINGS = {
     "words": {},
-    "n-grams": TYPED,
+    "n-grams": NGRAMS_OF_FIELDS,
     "two vectors": {
         "model": {
             "mention": {
@@ -93,7 +92,7 @@ UNREADABLE = [Entity("sony", "ソニーグループ", aliases=["Sony"]), Entity(
 def odd_nlp(request, tiny_bert):
     """A pipeline with exemplars, a correction and new entities that the encoder can't read."""
     tower = {"name": str(tiny_bert), "window": 24, "precision": "float32"}
-    model = {"mention": tower} if request.param == "transformer" else MODEL
+    model = {"mention": tower} if request.param == "transformer" else NGRAMS
     nlp = build(UNREADABLE, ["They saw [☢|odd] and [Sony|sony]."], model=model, threshold=0.99)
     linker = nlp.get_pipe("arbo_linker")
     linker.feedback.learn(annotated(nlp, "They saw [ጎንደር|x].").ents[0], "odd")

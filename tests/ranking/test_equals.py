@@ -7,11 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures
-from spacy_arbo_el.ranking.ranker_weights import (
-    Assessment,
-    equal_to_best,
-    share_among_equals,
-)
+from spacy_arbo_el.ranking.ranker_weights import Assessment, equal_to_best, share_among_equals
 
 # Features that tell the best candidate from others, with values that do not and that do.
 TELLING = {

@@ -82,12 +82,12 @@ STUMP = Trees(
 @pytest.mark.parametrize(
     "name, array, problem",
     [
-        ("below", np.array([0, 0, 0]), "does not come after"),
-        ("above", np.array([3, 0, 0]), "does not come after"),
-        ("roots", np.array([3]), "root"),
-        ("roots", np.array([-1]), "root"),
-        ("columns", np.array([3, -1, -1]), "evidence"),
-        ("columns", np.array([-2, -1, -1]), "evidence"),
+        ("below", np.array([0, 0, 0]), "no trees"),
+        ("above", np.array([3, 0, 0]), "no trees"),
+        ("roots", np.array([3]), "no trees"),
+        ("roots", np.array([-1]), "no trees"),
+        ("columns", np.array([3, -1, -1]), "no trees"),
+        ("columns", np.array([-2, -1, -1]), "no trees"),
         ("values", np.array([0.0, np.nan, 1.0]), "finite"),
         ("limits", np.array([0.5]), "shape"),
         ("below", np.array([1.0, 0.0, 0.0]), "type"),

@@ -94,7 +94,8 @@ def find_abbreviations(text: str) -> dict[str, str]:
     defined: dict[str, str] = {}
     implied: dict[str, str] = {}
     for short, find in _possible_definitions(text):
-        if short in defined or not _is_short_form(short):
+        is_short = _SHORT_FORM.fullmatch(short) and _capitals(short)
+        if short in defined or not is_short:
             continue
         long_form = find()
         if long_form is not None:
@@ -102,10 +103,6 @@ def find_abbreviations(text: str) -> dict[str, str]:
             for other, implied_form in _implied(short, long_form.text):
                 implied.setdefault(other, implied_form)
     return {**implied, **defined}
-
-
-def _is_short_form(short: str) -> bool:
-    return _SHORT_FORM.fullmatch(short) is not None and any(map(str.isupper, short))
 
 
 def _capitals(short: str) -> int:

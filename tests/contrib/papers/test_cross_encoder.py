@@ -332,23 +332,3 @@ def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     assert links(found) == links(expected) and scores(found) == scores(expected)
     reranker = find_linker(nlp).reranker
     assert find_linker(again).reranker.to_bytes() == reranker.to_bytes()
-
-
-# Fitting and explaining
-
-
-def test_explain_names_the_cross_encoder_where_it_turned_a_link(nlp):
-    linker = find_linker(nlp)
-    named = []
-    for text in TRAIN:
-        doc = annotated(nlp, text)
-        after, before = ranked(nlp, [text])
-        turned = after.candidates.ids[:, 0] != before.candidates.ids[:, 0]
-        for span, is_turned, old in zip(doc.ents, turned, before.candidates.ids[:, 0].tolist()):
-            explanation = linker.explain(span)
-            assert ("cross-encoder" in str(explanation)) == is_turned
-            assert ("cross-encoder" in explanation._repr_html_()) == is_turned
-            if is_turned:
-                assert linker.kb.entities.ids_of(np.array([old]))[0] in explanation.reranked
-            named.append(is_turned)
-    assert any(named) and not all(named)

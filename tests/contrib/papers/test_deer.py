@@ -23,8 +23,7 @@ from spacy_arbo_el.retrieval.similarity import Cosine, Dot
 from spacy_arbo_el.training.cache import EmbeddingCache
 from spacy_arbo_el.training.table import GoldTable
 
-from ...linker.conftest import build, learned_scalars
-from ...linker.test_ngrams import MODEL
+from ...linker.conftest import NGRAMS, build, learned_scalars
 from ...linker.world import TRAIN, examples
 
 # Entities with several names, some of them shared.
@@ -149,7 +148,7 @@ def rounds_objective():
 @pytest.fixture
 def nlp():
     fix_random_seed(0)
-    return build(model=MODEL, objective=rounds_objective())
+    return build(model=NGRAMS, objective=rounds_objective())
 
 
 def kept_by(linker):
