@@ -1,6 +1,6 @@
 """The new entities of a corpus. Stored, edited, saved, and updated from later discoveries."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .clusters import Clusters
 from .decision_log import DecisionLog, Entry, clusters_of
-from .entities import SUMMARY, EntityOrId, NearestEntity, NewEntity, describe, id_of_entity
+from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Rows, Unlinked
@@ -175,14 +175,6 @@ class NewEntities:
         with self._changing() as clusters:
             clusters.extend(mentions.keys, groups, known or {})
             self.rows.extend(mentions)
-
-    @locked
-    def put_nearest(
-        self, keys: Sequence[MentionKey], nearest: Sequence[list[NearestEntity]]
-    ) -> None:
-        """Replace the nearest entities of stored mentions, best first."""
-        for row, near in zip(map(self.rows.row, keys), nearest):
-            self.rows.nearest[row] = near
 
     # Deciding
 
