@@ -73,7 +73,10 @@ class Errors(metaclass=Coded):
         "{where} has no knowledge base that this version can read (format version {found}). "
         "Upgrade spacy_arbo_el, or build the knowledge base again from its entities."
     )
-    E010 = "The folder {path} is incomplete: {missing} missing. Save it again."
+    E010 = (
+        "The folder {path} is incomplete: {missing} missing. Save it again, or build it again from "
+        "its entities."
+    )
     E012 = "The entity id {id!r} contains '|', which separates ids. Use another character."
     E013 = (
         "Can't read the knowledge base in {where} ({problem}). It is damaged, truncated, or in "
@@ -145,7 +148,7 @@ class Errors(metaclass=Coded):
     E053 = "{path} was saved without {name!r}. Load it with exclude=[{name!r}], or save it again."
     E054 = (
         "The knowledge base in {path} isn't the one that the pipeline was saved with, or an older "
-        "copy. Put it back, or load the pipeline without it and call linker.set_kb."
+        "copy. Put it back, or load the pipeline with exclude=['kb'] and call linker.set_kb."
     )
     E055 = (
         "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
@@ -204,7 +207,10 @@ class Errors(metaclass=Coded):
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
     E124 = "Leave out --id-key: the format {format!r} says itself which field has the ids."
-    E120 = "Name the format of {path} with --format, one of: {formats}. It does not show itself."
+    E120 = (
+        "Neither the name nor the beginning of {path} says its format. Name it with --format, one "
+        "of: {formats}."
+    )
     E112 = (
         "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
         "by packages, or with @corpus_formats in a file given by --code."
@@ -293,8 +299,8 @@ class Errors(metaclass=Coded):
     )
     E404 = (
         "The reranker {reranker} does not tell how probable it is that the list has an entity at "
-        "all, so coverage must be null. With FeatureRanker.v1 it can be set once arbo fit has "
-        "run."
+        "all, so coverage must be null. FeatureRanker.v1 does, with another encoder than the "
+        "bundled one once arbo fit has run."
     )
     E405 = (
         "Coverage can't be estimated from {count} mentions: it takes at least {least}. Give more "

@@ -41,8 +41,7 @@ def train_command(
     from ..runs.evaluation import EVAL_ENTITIES
     from ..runs.loop import train
 
-    if verbose:
-        util.logger.setLevel(logging.DEBUG)
+    util.logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     overrides = config_overrides(ctx)
     with user_errors(only_coded=True):
         with show_validation_error(config):

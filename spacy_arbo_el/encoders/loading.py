@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub
 import torch
+from huggingface_hub import constants
 from safetensors import SafetensorError
 from thinc.util import get_torch_default_device
 from transformers import (
@@ -15,10 +17,37 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import ArboError, Errors, code_of
 from ..base.memory import release_mapped
 from .sources import resolve_name
 from .word_pieces import MARKERS
+
+# Seconds to wait for the hub, before a name is looked up there, with many tries.
+HUB_TIMEOUT = 5.0
+
+
+def from_hub(name: str) -> str:
+    """Choose what ``from_pretrained`` loads for a hub name. It does not wait for an answer that
+    cannot come.
+
+    Where the hub does not answer, it is the folder of an earlier download. Raises ValueError if
+    there is none.
+    """
+    if constants.HF_HUB_OFFLINE or _hub_answers():
+        return name
+    config = huggingface_hub.try_to_load_from_cache(name, "config.json")
+    if isinstance(config, str):
+        return str(Path(config).parent)
+    problem = "there is no such folder, and the Hugging Face hub does not answer"
+    raise ArboError(Errors.E201.format(name=name, problem=problem))
+
+
+def _hub_answers() -> bool:
+    try:
+        huggingface_hub.utils.get_session().head(constants.ENDPOINT, timeout=HUB_TIMEOUT)
+    except Exception:  # of requests or of httpx, by the version of the hub's client
+        return False
+    return True
 
 
 def load_pretrained(
@@ -34,12 +63,16 @@ def load_pretrained(
     if Path(source).exists() and not (Path(source) / "config.json").exists():
         raise ArboError(Errors.E201.format(name=name, problem="the folder has no config.json"))
     try:
+        if not Path(source).exists():
+            source = from_hub(source)
         # spacy-transformers' function reads the file of a slow tokenizer too, which a folder with
         # tokenizer.json alone does not have.
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
         transformer = _model_class(config).from_pretrained(source, config=config)
     except (OSError, ValueError, SafetensorError) as error:
+        if code_of(error):
+            raise
         problem = str(error).splitlines()[0]
         raise ArboError(Errors.E201.format(name=name, problem=problem)) from None
     transformer.to(get_torch_default_device())
@@ -64,6 +97,9 @@ def _model_class(config: PretrainedConfig) -> Any:
 
 
 def release_weights(weights: torch.Tensor) -> None:
-    """Return unread and unchanged weights on a CPU to the file that they were mapped from."""
+    """Return weights that are not read any more to the file that they were mapped from.
+
+    Those that are on a GPU, or that were changed since, stay.
+    """
     if weights.device.type == "cpu":
         release_mapped(weights.data_ptr(), weights.nbytes)

@@ -141,7 +141,7 @@ def mention_windows(
 def share_context(
     left: np.ndarray, right: np.ndarray, spare: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Divide a window's context, (n,) word pieces, of which some are spare, between both sides."""
+    """Divide the word pieces of a context, (n,) on each side; ``spare`` (n,) of both are kept."""
     kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
     return np.minimum(left, spare - kept_right), kept_right
 

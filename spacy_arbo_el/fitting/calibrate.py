@@ -170,6 +170,7 @@ def fit_in_parts(
         found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
         done()
         if found is None:
+            done()
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds
         part_of = numbers[found.batch.documents] % folds

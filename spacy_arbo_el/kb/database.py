@@ -265,17 +265,17 @@ _COUNTS = ("generation", "entities", "positions")
 _TABLES = ("entity", "name", "type", "changed")
 
 
-def check_database(database: Database, where: object) -> None:
+def check_database(database: Database, where: object, most_bytes: int = CHECKED) -> None:
     """Raise ValueError for a database of another version, of something else, or damaged.
 
-    Those of more than ``CHECKED`` bytes are not read in full for that; ``verify`` does so.
+    most_bytes: Larger ones are not read in full for that; ``verify`` does so.
     """
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
         found = f"{database.get('version')!r:.20} in {DATABASE}"
         raise ArboError(Errors.E008.format(where=where, found=found))
     problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
-    if not problems and database.size() <= CHECKED:
+    if not problems and database.size() <= most_bytes:
         problems = list(damages_of(database))
     if problems:
         raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems[:5])))

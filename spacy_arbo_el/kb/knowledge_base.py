@@ -28,11 +28,11 @@ from .folder import (
     Storage,
     check_complete,
     check_new,
+    database_of_bytes,
     find,
     lock,
     open_source,
     remove_leftovers,
-    restore,
 )
 from .importers.common import ImportReport, Records, entities_from
 from .lookup import same_name, similar_names
@@ -326,7 +326,7 @@ class ArboKB(KnowledgeBase):
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
-        database, vectors = restore(bytes_data)
+        database, vectors = database_of_bytes(bytes_data)
         with self.guard.writing():
             self.close()
             return self._use(database, vectors=vectors)

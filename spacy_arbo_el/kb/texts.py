@@ -151,7 +151,7 @@ def items_at(entities: EntityStore, positions: list[int]) -> Iterator[tuple[int,
 def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
 ) -> Iterator[dict[int, Text]]:
-    """Texts of rows that ``has`` (rows,) bool no vector, by their keys, each once, in parts."""
+    """Texts of rows without a vector by their keys, each once, in parts. has: (rows,) bool."""
     wanted = rows.live & ~has
     left = set(rows.keys[wanted].tolist())
     positions = np.unique(rows.owners[wanted]).tolist()

@@ -145,7 +145,7 @@ class NoText:
 def _one_text(entity: Entity, rest: str) -> list[Text]:
     """The title, if it is a name, with the rest of a text.
 
-    An unnamed entity without a description has none: its type would be the text of all of it.
+    An unnamed entity without a description has none: all those of a type would have one text.
     """
     if not entity.is_unnamed:
         return [(compatible(entity.title), rest)]

@@ -10,7 +10,7 @@ from ..encoders.protocol import Text
 
 # Fewer texts or mentions are encoded without a message.
 MIN_LOGGED = 1000
-TITLE = "Encoding names (once, where a folder of the knowledge base keeps their vectors)"
+TITLE = "Encoding the knowledge base (once, where a folder keeps its vectors)"
 # Texts per step of the progress bar.
 TEXTS_PER_STEP = 512
 

@@ -108,16 +108,17 @@ class SharedLock:
     @contextmanager
     def reading_after(self, write: Callable[[], T]) -> Iterator[T]:
         """Call a function as the writer, and read without a gap; an outer block writes on alone."""
-        with self.writing():
-            result = write()
-            is_outermost = self._depth == 1
-            if is_outermost:
-                # It is a reader before it gives up writing.
-                self._readers[threading.get_ident()] = 1
+        is_reader = False
         try:
+            with self.writing():
+                result = write()
+                is_reader = self._depth == 1
+                if is_reader:
+                    # It is a reader before it gives up writing. Nobody else has the lock.
+                    self._readers[threading.get_ident()] = 1
             yield result
         finally:
-            if is_outermost:
+            if is_reader:
                 self._end_reading()
 
     def _end_reading(self) -> None:

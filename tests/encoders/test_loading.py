@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -104,6 +105,34 @@ def test_damaged_weights_and_configs_raise_errors(damage, tmp_path):
         weights.write_bytes(data[: int(damage * len(data)) if damage < 1 else damage])
     with pytest.raises(ValueError, match="Can't load the encoder"):
         load_pretrained(str(folder), "eager")
+
+
+@pytest.fixture
+def unreachable_hub(monkeypatch):
+    """A hub that does not answer. RETURNS: How long each request to it waits."""
+    waits = []
+
+    def head(url, timeout):
+        waits.append(timeout)
+        raise OSError("no network")
+
+    hub = SimpleNamespace(head=head)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.utils.get_session", lambda: hub)
+    return waits
+
+
+def test_name_without_a_hub_fails_after_one_short_request(unreachable_hub):
+    with pytest.raises(ValueError, match="'nobody/nothing': .*hub does not answer"):
+        load_pretrained("nobody/nothing", "eager")
+    assert len(unreachable_hub) == 1 and unreachable_hub[0] <= 5
+
+
+def test_name_that_was_downloaded_before_needs_no_hub(unreachable_hub, monkeypatch, tiny_bert):
+    config = str(tiny_bert / "config.json")
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: config)
+    tokenizer, transformer = load_pretrained("somebody/tiny", "eager")
+    assert len(tokenizer) == transformer.get_input_embeddings().num_embeddings
 
 
 LINKING = """

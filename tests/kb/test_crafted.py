@@ -13,7 +13,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.folder import restore
+from spacy_arbo_el.kb.folder import database_of_bytes
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.store import COLUMNS, checksum
 from spacy_arbo_el.kb.texts import TextRows, file_of
@@ -103,11 +103,11 @@ def test_bytes_with_another_schema_are_refused():
     kb = ArboKB(Vocab(), [Entity("a", "A")])
     kb.database.rows("CREATE TRIGGER t AFTER INSERT ON entity BEGIN DELETE FROM name; END")
     with pytest.raises(ValueError, match="other tables, triggers or views"):
-        restore(kb.to_bytes())
+        database_of_bytes(kb.to_bytes())
     kb = ArboKB(Vocab(), [Entity("a", "A")])
     kb.database.set(entities="0 UNION SELECT 1")
     with pytest.raises(ValueError, match="entities is '0 UNION"):
-        restore(kb.to_bytes())
+        database_of_bytes(kb.to_bytes())
 
 
 LINKED = [

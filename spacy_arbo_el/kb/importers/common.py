@@ -141,8 +141,8 @@ class ImportReport:
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
     places: The first errors of lines that are left out.
-    merged, lost: How many merged ids of the knowledge base that this one replaces lead to an entity
-        of this one, and how many do not.
+    merged, lost: How many merged ids of the knowledge base that this one replaces are kept, and how
+        many are not: they lead nowhere, or an entity has them as its own.
     """
 
     def __init__(self) -> None:
