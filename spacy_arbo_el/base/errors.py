@@ -552,7 +552,7 @@ class Warnings(metaclass=Coded):
     )
     W530 = (
         "The learning rate of '{name}' is {rate:g}. Above {limit:g}, training ruins a pretrained "
-        "encoder. Set training.optimizer.learn_rate to about 1e-4."
+        "encoder. Set training.optimizer.learn_rate to about 1e-4, as arbo init-config does."
     )
     W540 = (
         "The encoder cannot read some mentions: their script or symbols are not in its "

@@ -1,11 +1,7 @@
 """The whole component with an encoder that reads documents in passages."""
 
-import warnings
-
 import numpy as np
 import pytest
-
-from spacy_arbo_el.kb.entity import Entity
 
 from ...linker.conftest import build
 from ...linker.world import DEV, TRAIN, annotated, links_of, unlinked_docs
@@ -45,22 +41,3 @@ def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages(nl
     assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
     exemplars = nlp.get_pipe("arbo_linker").exemplars
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
-
-
-PARTS = {
-    "@misc": "spacy-arbo-el.Retriever.v1",
-    "verbalization": {"@misc": "spacy-arbo-el.Parts.v1", "types": True},
-}
-
-
-def test_descriptions_that_are_missing_are_a_warning():
-    match = "they are encoded by their names alone"
-    with pytest.warns(UserWarning, match=match):
-        build([Entity("planet", "Mercury"), Entity("b", "Amazon")], TRAIN[:1], retriever=PARTS)
-    titles = {"@misc": "spacy-arbo-el.Parts.v1", "description": False}
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", f".*{match}")
-        # Types are parts too, and titles alone lack nothing.
-        build([Entity("planet", "Mercury", "", [], ["STAR"])], TRAIN[:1], retriever=PARTS)
-        alone = {**PARTS, "verbalization": titles}
-        build([Entity("planet", "Mercury")], TRAIN[:1], retriever=alone)
