@@ -15,8 +15,7 @@ ROOT = Path(spacy_arbo_el.__file__).parent
 # Files and calls. Where 8-bit layers are not fast, ``encoders/quantized.py`` is one file less.
 DOCUMENT, CALLS = 51, 1_700
 TO_DISK = 31
-# New entities are folded over their log.
-FROM_DISK = 43
+FROM_DISK = 40
 
 
 def entered(call):
