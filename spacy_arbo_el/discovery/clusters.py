@@ -83,8 +83,8 @@ class Clusters:
             number = self.named(entry["id"])
             off = self.number_of(entry["off"])
             # Those that came to the part later too.
-            stayed = self._rows_in(entry["stayed"], number)
-            late = np.setdiff1d(self._at_home(off, number), stayed)
+            late = np.flatnonzero((self.home == off) & (self.numbers == number))
+            late = np.setdiff1d(late, self._rows_in(entry["stayed"], number))
             moved = np.union1d(self._rows_in(entry["mentions"], number), late)
             self._move(number, moved, off, self._founded(moved))
         elif action == "reject":
@@ -222,7 +222,8 @@ class Clusters:
             former = self._former(number, rest)
             moves = rest if former else chosen
         off = former[0] if former else self._found(min(self.rows.keys_of(moves)), number)
-        stayed = self._keys(np.setdiff1d(self._at_home(off, number), moves))
+        own = np.flatnonzero((self.home == off) & (self.numbers == number))
+        stayed = self._keys(np.setdiff1d(own, moves))
         about = {"mentions": self._keys(moves), "stayed": stayed}
         self.decide("split", id=self.ids[number], off=self.ids[off], **about)
         return off if moves is chosen else number
@@ -303,13 +304,6 @@ class Clusters:
         names = [name for name in self._founded(rows) if name in self]
         numbers = [self.number_of(name) for name in names if self.named(name) == number]
         return sorted(one for one in numbers if one != number)
-
-    def _at_home(self, off: int, number: int) -> np.ndarray:
-        """The mentions in a cluster whose home is another, or was split off from that."""
-        origin = self.origin.copy()
-        origin[off] = off
-        is_part = find_all(origin) == off
-        return np.flatnonzero(is_part[self.home] & (self.numbers == number))
 
     def _founded(self, rows: np.ndarray) -> set[str]:
         return {new_entity_id(key) for key in self.rows.keys_of(rows)}

@@ -231,17 +231,6 @@ def test_undoing_leaves_mentions_that_came_since():
     assert members(entities) == {b: [1, 7], c: [2, 8], a: [0]}
 
 
-def test_mentions_that_came_to_a_part_of_a_part_stay_there_until_it_is_undone():
-    entities = of_groups([0, 0, 0])
-    part = entities.split(entities.ids[0], [1, 2])
-    inner = entities.split(part.id, [1])
-    entities.put(mentions([7]), np.array([0]), {0: entities.clusters.number_of(inner.id)})
-    again = NewEntities.from_bytes(entities.to_bytes())
-    assert members(again) == members(entities) and members(again)[inner.id] == [2, 7]
-    again.undo()
-    assert members(again)[part.id] == [1, 2, 7] and again.resolve(inner.id) == part.id
-
-
 def test_accepted_mentions_are_known_when_they_come_again():
     entities = of_groups([0, 1])
     a, b = entities.ids
@@ -406,9 +395,6 @@ class Edits(RuleBasedStateMachine):
     def entities_equal_the_sets(self):
         sets = {name: set(numbers) for name, numbers in members(self.entities).items()}
         assert sets == self.sets and len(self.entities) == len(self.sets)
-        numbers = self.entities.clusters.numbers.tolist()
-        self.entities.clusters.fold()
-        assert self.entities.clusters.numbers.tolist() == numbers, "folded anew"
 
 
 Edits.TestCase.settings = settings(stateful_step_count=15)
