@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArboError, Errors
-from ..graph.linkage import find_all
+from ..graph.linkage import find, find_all
 from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
@@ -57,7 +57,7 @@ class Clusters:
         """Move mentions from their homes by the decisions that stand."""
         # The cluster that the id of each cluster leads to.
         self._leads = self.origin.copy()
-        self.numbers = self._roots()[self.home]
+        self.numbers = find_all(self._leads)[self.home]
         self.accepted: dict[int, str] = {}
         self.rejected: set[int] = set()
         for entry in self.log.standing():
@@ -99,12 +99,10 @@ class Clusters:
 
     def _move(self, number: int, rows: np.ndarray, to: int, founded: set[str]) -> None:
         """Move mentions from one cluster to another, and the ids that are ``founded`` by them."""
-        leads = self._roots()
+        leads = find_all(self._leads)
         for other in np.flatnonzero(leads == number).tolist():
-            if other != number and self.ids[other] in founded:
-                self._leads[other] = to
-            elif other != number and self._leads[other] != self.origin[other]:
-                self._leads[other] = number
+            if other != number:
+                self._leads[other] = to if self.ids[other] in founded else number
         self._leads[to] = to
         self.numbers[rows] = to
 
@@ -121,15 +119,7 @@ class Clusters:
 
     def named(self, cluster_id: str) -> int:
         """Number of the cluster that an id leads to now."""
-        number = self.number_of(cluster_id)
-        while self._leads[number] != number:
-            number = int(self._leads[number])
-        return number
-
-    def _roots(self) -> np.ndarray:
-        """(c,) int64, the number of the cluster that each id leads to now."""
-        # Of a copy: it shortens ways, and those by an origin must stay.
-        return find_all(self._leads.copy())
+        return int(find(self._leads, self.number_of(cluster_id)))
 
     def id_now(self, cluster_id: str) -> str:
         """What an id leads to.
@@ -180,7 +170,7 @@ class Clusters:
         numbers = {**known, **{group: self._found(first[group]) for group in new}}
         added = [numbers[group] for group in groups.tolist()]
         # A mention that is where it was goes back where it was when a decision is undone.
-        now = self._roots()
+        now = find_all(self._leads)
         former = (self.former.get(key, number) for key, number in zip(keys, added))
         homes = [one if now[one] == number else number for one, number in zip(former, added)]
         self.numbers = np.append(self.numbers, np.array(added, dtype=np.int64))
