@@ -21,11 +21,13 @@ class Acceptance:
 
     datastore: The knowledge base and the exemplars.
     corrections: What people have said about single mentions, ``Corrections``.
+    stored: The new entities of the linker: the same mentions leave them.
     require_ready: Raises an error where the encoder has no weights.
     """
 
     datastore: Datastore
     corrections: Any
+    stored: NewEntities
     require_ready: Callable[[], None]
 
     def accept(
@@ -67,6 +69,8 @@ class Acceptance:
             self.corrections.forget_outdated(mentions.keys, accepted.id)
             datastore.changed()
             new_entities.release(new_entity, accepted.id, added=is_new, labels=before)
+        if self.stored is not new_entities:
+            self.stored.leave_out(mentions.keys, accepted.id)
         return accepted
 
     def _encode(self, inputs: SpanInputs) -> np.ndarray:
@@ -77,8 +81,12 @@ class Acceptance:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
             entry = new_entities.take_back(number, acceptances=True)
+            if "kb_id" not in entry:
+                return entry
             if "labels" in entry:
                 self._take_back(entry)
+        if self.stored is not new_entities:
+            self.stored.take_in(entry["mentions"], entry["kb_id"])
         return entry
 
     def _take_back(self, entry: Entry) -> None:

@@ -224,6 +224,26 @@ class NewEntities:
         with self._changing() as clusters:
             clusters.accept(self._named(entity), kb_id, **more)
 
+    def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
+        """Mark mentions as accepted into the knowledge base elsewhere.
+
+        A new entity that loses all its mentions by this has become that entity too.
+        """
+        with self._changing() as clusters:
+            clusters.leave_out(set(keys), kb_id)
+
+    def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
+        """Undo the last ``leave_out`` of mentions, if any.
+
+        keys: The keys of the mentions.
+        kb_id: The entity that they had become.
+        """
+        with self._changing() as clusters:
+            wanted = {tuple(key) for key in keys}
+            for entry in reversed(self.history.standing()):
+                if entry.get("kb_id") == kb_id and wanted & set(map(tuple, entry["mentions"])):
+                    return clusters.undo(entry)
+
     def accept(self, entity: EntityOrId, kb_id: str | None = None, **about: Any) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
 

@@ -159,8 +159,7 @@ def test_bad_edits_change_nothing():
 def test_mentions_that_were_accepted_elsewhere_are_removed():
     entities = of_groups([0, 0, 1])
     a, b = entities.ids
-    with entities._changing() as clusters:
-        clusters.leave_out({("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)}, "E4")
+    entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
     assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
     (entry,) = entities.log
     assert (entry["action"], entry["kb_id"], len(entry["ids"])) == ("leave_out", "E4", 2)
