@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
@@ -16,12 +17,12 @@ from ..kb.entity import Entity
 from ..mentions.record import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
-from .clusters import Clusters
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
-from .store import Rows, Unlinked
+from .store import Clusters, Rows, Unlinked
+from .verdicts import Verdicts
 
 if TYPE_CHECKING:
     import pandas
@@ -62,8 +63,8 @@ class NewEntities:
         self.acceptance: Callable[[], Any] | None = None
         self.lock = ForkableLock()
         self.rows = Rows()
+        self.clusters = Clusters()
         self.history = DecisionLog()
-        self.clusters = Clusters(self.rows, self.history)
         self._by_size: dict[int, np.ndarray] | None = None
 
     # Reading
@@ -136,7 +137,7 @@ class NewEntities:
         RETURNS: Its present id, the id of the entity of the knowledge base that it was accepted
             as, or "" where it was rejected. KeyError where there never was a new entity of this id.
         """
-        return self.clusters.id_now(entity_id)
+        return self.clusters.id_now(self.clusters.number_of(entity_id))
 
     @locked
     def id_of(self, key: MentionKey) -> str:
@@ -144,7 +145,7 @@ class NewEntities:
         row = self.rows.row(key)
         if row < 0:
             return ""
-        number = int(self.clusters.numbers[row])
+        number = self.clusters.current(int(self.clusters.of_mention[row]))
         return self.clusters.ids[number] if self.clusters.is_open(number) else ""
 
     @locked
@@ -172,8 +173,8 @@ class NewEntities:
         groups: (m,) int64, equal for the mentions of one new entity.
         known: The numbers of groups that are clusters already.
         """
-        with self._changing() as clusters:
-            clusters.extend(mentions.keys, groups, known or {})
+        with self._changing():
+            self.clusters.extend(mentions.keys, groups, known or {})
             self.rows.extend(mentions)
 
     # Deciding
@@ -184,9 +185,8 @@ class NewEntities:
         stays = self._named(into)
         gone = [number for number in map(self._named, others) if number != stays]
         if gone:
-            with self._changing() as clusters:
-                names = [clusters.ids[number] for number in dict.fromkeys(gone)]
-                clusters.decide("merge", id=clusters.ids[stays], others=names)
+            with self._changing() as verdicts:
+                verdicts.merge(stays, list(dict.fromkeys(gone)))
         return self._describe(stays)
 
     @locked
@@ -207,30 +207,30 @@ class NewEntities:
                 raise ArboError(Errors.E704.format(**about, member=member))
         if not 0 < len(chosen) < len(rows):
             raise ArboError(Errors.E705.format(**about))
-        with self._changing() as clusters:
-            new = clusters.split(number, rows[chosen])
+        with self._changing() as verdicts:
+            new = verdicts.split(number, rows, rows[chosen])
         return self._describe(new)
 
     def reject(self, entity: EntityOrId) -> None:
         """Mark a new entity as no entity. Mentions that join it later are not new either."""
-        with self._changing() as clusters:
-            clusters.decide("reject", id=clusters.ids[self._named(entity)])
+        with self._changing() as verdicts:
+            verdicts.reject(self._named(entity))
 
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
         """Mark a new entity as accepted into the knowledge base.
 
         more: What the log records beside it.
         """
-        with self._changing() as clusters:
-            clusters.accept(self._named(entity), kb_id, **more)
+        with self._changing() as verdicts:
+            verdicts.accept(self._named(entity), kb_id, **more)
 
     def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
         """Mark mentions as accepted into the knowledge base elsewhere.
 
         A new entity that loses all its mentions by this has become that entity too.
         """
-        with self._changing() as clusters:
-            clusters.leave_out(set(keys), kb_id)
+        with self._changing() as verdicts:
+            verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
         """Undo the last ``leave_out`` of mentions, if any.
@@ -238,11 +238,11 @@ class NewEntities:
         keys: The keys of the mentions.
         kb_id: The entity that they had become.
         """
-        with self._changing() as clusters:
+        with self._changing() as verdicts:
             wanted = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):
                 if entry.get("kb_id") == kb_id and wanted & set(map(tuple, entry["mentions"])):
-                    return clusters.undo(entry)
+                    return verdicts.undo(entry)
 
     def accept(self, entity: EntityOrId, kb_id: str | None = None, **about: Any) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
@@ -281,12 +281,12 @@ class NewEntities:
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.
         """
-        with self._changing() as clusters:
+        with self._changing() as verdicts:
             entry = self.history.decision(number)
             if "kb_id" in entry and not acceptances:
                 about = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
                 raise ArboError(Errors.E717.format(**about))
-            clusters.undo(entry)
+            verdicts.undo(entry)
             return entry
 
     # The next discovery
@@ -294,7 +294,7 @@ class NewEntities:
     @locked
     def decided(self) -> Decided:
         """Decisions that the next discovery must keep."""
-        return self.clusters.decided()
+        return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
     def continued(self) -> "NewEntities":
@@ -303,16 +303,13 @@ class NewEntities:
         Only mentions that are no new entities any more are there already.
         """
         new = NewEntities(self.threshold, self.fingerprint)
+        clusters = deepcopy(self.clusters)
         new.acceptance = self.acceptance
-        clusters = self.clusters
-        closed = np.flatnonzero(clusters.closed()[clusters.numbers])
-        new.rows.extend(self.rows.take(closed))
+        closed = clusters.closed()[clusters.numbers]
+        clusters.of_mention = clusters.of_mention[closed]
+        new.rows.extend(self.rows.take(np.flatnonzero(closed)))
+        new.clusters = clusters
         new.history = DecisionLog(list(self.log))
-        new.clusters = Clusters(
-            new.rows, new.history, clusters.ids, clusters.home[closed], clusters.origin
-        )
-        keys = (record.key for record in self.rows.records)
-        new.clusters.former = dict(zip(keys, clusters.home.tolist()))
         return new
 
     def update(self, later: "NewEntities") -> None:
@@ -323,10 +320,10 @@ class NewEntities:
         """
         # The copy is this thread's own: no thread ever waits for the locks of two.
         taken = NewEntities.from_bytes(later.to_bytes())
-        with self._changing() as clusters:
+        with self._changing() as verdicts:
             if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
                 raise ArboError(Errors.E719)
-            clusters.carry_to(taken.clusters)
+            verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
             self.rows = taken.rows
             self.clusters = taken.clusters
             self.history = taken.history
@@ -335,11 +332,11 @@ class NewEntities:
             self.documents += taken.documents
 
     @contextmanager
-    def _changing(self) -> Iterator[Clusters]:
+    def _changing(self) -> Iterator[Verdicts]:
         """Take part in a change of the new entities. They are grouped anew after it."""
         with self.lock:
             try:
-                yield self.clusters
+                yield Verdicts(self.rows, self.clusters, self.history)
             finally:
                 self._by_size = None
 
@@ -351,7 +348,7 @@ class NewEntities:
         return self._by_size
 
     def _number(self, entity_id: str) -> int:
-        number = self.clusters.named(entity_id)
+        number = self.clusters.current(self.clusters.number_of(entity_id))
         if number not in self._groups():
             raise KeyError(Errors.E703.format(id=entity_id))
         return number
@@ -392,16 +389,16 @@ class NewEntities:
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return pack(self.clusters, settings)
+        return pack(self.rows.all(), self.clusters, settings)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
-        clusters, settings = unpack(data)
+        mentions, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
         self.documents = settings["documents"]
-        self.history = clusters.log
-        self.rows = clusters.rows
+        self.history = DecisionLog(settings["log"])
+        self.rows.extend(mentions)
         self.clusters = clusters
         return self
 

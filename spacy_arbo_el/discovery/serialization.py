@@ -14,10 +14,9 @@ from ..base.errors import ArboError, Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
-from .clusters import Clusters
-from .decision_log import DecisionLog
+from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import NearestEntity
-from .store import Rows, Unlinked
+from .store import Clusters, Unlinked
 
 FORMAT = 3
 # Attributes of ``NewEntities`` beside its mentions and clusters.
@@ -39,23 +38,24 @@ class Saved(TypedDict):
     records: list[list[Any]]
     nearest: list[list[tuple[StrictStr, StrictStr, Share]]]
     ids: list[StrictStr]
+    accepted: list[tuple[StrictInt, StrictStr]]
+    rejected: list[StrictInt]
     log: list[dict[StrictStr, Value]]
     threshold: Share
     fingerprint: StrictStr
     documents: Annotated[StrictInt, Field(ge=0)]
 
 
-def pack(clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
+def pack(mentions: Unlinked, clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
     """New entities as bytes.
 
     settings: The attributes of ``SETTINGS``.
     """
-    mentions = clusters.rows.all()
     arrays = {
         "vectors": mentions.vectors,
         "documents": mentions.documents,
-        "home": clusters.home,
-        "origin": clusters.origin,
+        "of_mention": clusters.of_mention,
+        "merged_into": clusters.merged_into,
         **mentions.inputs.to_dict(),
     }
     return srsly.msgpack_dumps(
@@ -65,12 +65,14 @@ def pack(clusters: Clusters, settings: Mapping[str, Any]) -> bytes:
             "records": [record.values for record in mentions.records],
             "nearest": [[list(entity) for entity in row] for row in mentions.nearest],
             "ids": clusters.ids,
+            "accepted": list(clusters.accepted.items()),
+            "rejected": list(clusters.rejected),
             **settings,
         }
     )
 
 
-def unpack(data: bytes) -> tuple[Clusters, dict[str, Any]]:
+def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
     """Unpack the result of ``pack``. ValueError where the bytes are something else."""
     collects_garbage = gc.isenabled()
     try:
@@ -84,16 +86,17 @@ def unpack(data: bytes) -> tuple[Clusters, dict[str, Any]]:
             SpanInputs.from_dict(arrays),
             arrays["vectors"],
         )
+        clusters = Clusters(
+            arrays["of_mention"],
+            arrays["merged_into"],
+            msg["ids"],
+            dict(msg["accepted"]),
+            dict.fromkeys(msg["rejected"]),
+        )
         check_mentions(mentions)
-        check_clusters(msg["ids"], arrays["home"], arrays["origin"], len(mentions))
-        for number, entry in enumerate(msg["log"]):
-            if entry.get("n") != number or not are_texts([entry.get("action"), entry.get("at")]):
-                raise ValueError("the log has something else than entries")
-        rows = Rows()
-        rows.extend(mentions)
-        log = DecisionLog(msg["log"])
-        clusters = Clusters(rows, log, msg["ids"], arrays["home"], arrays["origin"])
-        return clusters, {name: msg[name] for name in SETTINGS}
+        check_clusters(clusters, len(mentions))
+        check_log(msg["log"], clusters)
+        return mentions, clusters, {name: msg[name] for name in SETTINGS}
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
         raise ArboError(Errors.E708.format(problem=error)) from error
@@ -120,22 +123,36 @@ def check_mentions(mentions: Unlinked) -> None:
         check_vectors(mentions.vectors, count)
 
 
-def check_clusters(ids: list[str], home: np.ndarray, origin: np.ndarray, count: int) -> None:
-    """Raise ValueError for numbers that lead to no cluster, or in a circle.
+def check_clusters(clusters: Clusters, count: int) -> None:
+    """Raise ValueError for dangling cluster numbers or circular merges.
 
     count: The number of mentions.
     """
-    total = len(ids)
-    _check_numbers("home", home, count)
-    _check_numbers("origin", origin, total)
-    for numbers in (home, origin):
+    total = len(clusters.ids)
+    _check_numbers("of_mention", clusters.of_mention, count)
+    _check_numbers("merged_into", clusters.merged_into, total)
+    decided = np.array([*clusters.accepted, *clusters.rejected], dtype=np.int64)
+    for numbers in (clusters.of_mention, clusters.merged_into, decided):
         if len(numbers) and (numbers.min() < 0 or numbers.max() >= total):
             raise ValueError("a number leads to no cluster")
-    # A cluster comes after what it was split off from.
-    if (origin > np.arange(total)).any():
-        raise ValueError("clusters are split off from later ones")
-    if len(set(ids)) < total:
+    if len(set(clusters.ids)) < total:
         raise ValueError("the ids are not distinct")
+    roots = clusters.merged_into
+    for _ in range(total.bit_length() + 1):
+        roots = roots[roots]
+    # Following the numbers of a circle never ends.
+    if not np.array_equal(clusters.merged_into[roots], roots):
+        raise ValueError("clusters are merged in a circle")
+
+
+def check_log(log: list[Entry], clusters: Clusters) -> None:
+    """Raise ValueError for entries without a number, or on a new entity that is not there."""
+    for number, entry in enumerate(log):
+        if entry.get("n") != number or not are_texts([entry.get("action"), entry.get("at")]):
+            raise ValueError("the log has something else than entries")
+    names = [name for entry in DecisionLog(log).standing() for name in clusters_of(entry)]
+    if not all(name in clusters for name in names):
+        raise ValueError("a decision is on no new entity")
 
 
 def _check_numbers(name: str, array: np.ndarray, count: int) -> None:

@@ -1,13 +1,16 @@
 """Storage of unlinked mentions and their clusters, by number."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs
+from ..graph.linkage import find, find_all
 from ..mentions.record import MentionKey, MentionRecord
-from .entities import NearestEntity
+from .entities import NearestEntity, new_entity_id
 
 
 @dataclass(frozen=True)
@@ -105,3 +108,141 @@ class Rows:
         """Encode all mentions anew."""
         if len(self):
             self.vectors = encode(self.inputs)
+
+
+_NO_NUMBERS = partial(np.zeros, 0, dtype=np.int64)
+
+
+@dataclass
+class Clusters:
+    """The clusters of ``n`` mentions. A cluster has a number and an id, both for good.
+
+    of_mention: (n,) int64, the number of each mention's cluster.
+    merged_into: (c,) int64, for each cluster the number of the one it was merged into, or its own.
+    ids: The id of each cluster.
+    accepted: The entity of the knowledge base that a cluster has become, by the cluster's number.
+    rejected: The numbers of clusters that are no entity.
+    """
+
+    of_mention: np.ndarray = field(default_factory=_NO_NUMBERS)
+    merged_into: np.ndarray = field(default_factory=_NO_NUMBERS)
+    ids: list[str] = field(default_factory=list)
+    accepted: dict[int, str] = field(default_factory=dict)
+    rejected: dict[int, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._numbers = {name: number for number, name in enumerate(self.ids)}
+
+    # Reading
+
+    def __contains__(self, cluster_id: str) -> bool:
+        return cluster_id in self._numbers
+
+    def current(self, number: int) -> int:
+        """Number of the cluster that a cluster was merged into."""
+        return int(find(self.merged_into, number))
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """(n,) int64, the cluster that each mention is now in."""
+        return find_all(self.merged_into)[self.of_mention]
+
+    def number_of(self, cluster_id: str) -> int:
+        """The number that a cluster's id belongs to. KeyError where there never was one."""
+        if cluster_id not in self._numbers:
+            raise KeyError(Errors.E703.format(id=cluster_id))
+        return self._numbers[cluster_id]
+
+    def id_now(self, number: int) -> str:
+        """Present id of a cluster.
+
+        RETURNS: Its present id, the id of the entity that it was accepted as, or "" where it was
+            rejected.
+        """
+        number = self.current(number)
+        if number in self.accepted:
+            return self.accepted[number]
+        return "" if number in self.rejected else self.ids[number]
+
+    def is_open(self, number: int) -> bool:
+        """Return whether a cluster is a new entity that is neither accepted nor rejected."""
+        return number not in self.accepted and number not in self.rejected
+
+    def closed(self) -> np.ndarray:
+        """(c,) bool, the clusters that were accepted or rejected."""
+        closed = np.zeros(len(self.merged_into), dtype=bool)
+        closed[[*self.accepted, *self.rejected]] = True
+        return closed
+
+    def by_size(self) -> dict[int, np.ndarray]:
+        """Mentions of each new entity by number. The largest comes first."""
+        cluster = self.numbers
+        order = np.argsort(cluster, kind="stable")
+        bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
+        first = order[bounds[:-1]]
+        numbers = cluster[order[bounds[:-1]]]
+        by = np.lexsort((first, -np.diff(bounds)))
+        by = by[~self.closed()[numbers[by]]]
+        places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())
+        return {number: order[start:end] for number, start, end in places}
+
+    # Adding
+
+    def assign_ids(self, keys: Sequence[MentionKey]) -> None:
+        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
+        for key in keys:
+            cluster_id = new_entity_id(key)
+            if cluster_id in self._numbers:
+                # Its first mention has started another cluster before and has left it since.
+                cluster_id = f"{cluster_id}-{len(self.ids)}"
+            self.add_id(cluster_id)
+
+    def add_id(self, cluster_id: str) -> None:
+        """Give an unused id to the first cluster without one."""
+        self._numbers[cluster_id] = len(self.ids)
+        self.ids.append(cluster_id)
+
+    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: dict[int, int]) -> None:
+        """Add mentions in groups. A new cluster is named by the first of its keys in their order.
+
+        keys: The key of each of m mentions.
+        groups: (m,) int64, equal for the mentions of one cluster.
+        known: The numbers of groups that are clusters already.
+        """
+        first: dict[int, MentionKey] = {}
+        for group, key in zip(groups.tolist(), keys):
+            if group not in known and not (group in first and first[group] < key):
+                first[group] = key
+        new = sorted(first, key=first.__getitem__)
+        start = len(self.ids)
+        numbers = {**known, **dict(zip(new, range(start, start + len(new))))}
+        self.merged_into = np.append(self.merged_into, np.arange(start, start + len(new)))
+        self.assign_ids([first[group] for group in new])
+        added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
+        self.of_mention = np.append(self.of_mention, added)
+
+    def add(self, key: MentionKey) -> int:
+        """Add an empty cluster, named by its first mention's key. RETURNS: Its number."""
+        number = len(self.ids)
+        self.merged_into = np.append(self.merged_into, number)
+        self.assign_ids([key])
+        return number
+
+    # Editing
+
+    def move(self, number: int, mentions: np.ndarray, to: int, founded: set[str]) -> None:
+        """Move mentions from one cluster to another.
+
+        Ids that lead to the first lead to the other one, where the mention that they are named by
+        is among those that move.
+
+        mentions: (k,) int64.
+        founded: The ids that are named by these mentions.
+        """
+        others = find_all(self.merged_into)
+        self.of_mention[others[self.of_mention] == number] = number
+        for other in np.flatnonzero(others == number).tolist():
+            if other != number:
+                self.merged_into[other] = to if self.ids[other] in founded else number
+        self.merged_into[to] = to
+        self.of_mention[mentions] = to

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from ..base.compiling import numba_jit
-from ..base.settings import check_choice
 from .edges import check_graph, check_threshold, incoming
 from .levels import arborescence_joins, labels_at, linkage_joins
 
@@ -32,7 +31,8 @@ def cluster(
 
     The other arguments are those of ``link`` without entities, as are the errors.
     """
-    check_choice("method", method, METHODS)
+    if method not in METHODS:
+        raise ValueError(f"The method must be one of {METHODS}, not {method!r}.")
     graph = check_graph(0, n_mentions, source, target, weight)
     thresholds = np.array([check_threshold(one) for one in thresholds], dtype=np.float32)
     clusters = np.empty((len(thresholds), graph.n_mentions), np.int32)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.compiling import numba_jit
-from ..base.settings import check_choice
 from .bottleneck import minimax_of
 from .contraction import DEAD, contract
 from .edges import NO_KEY, Forest, Graph, Incoming, check_graph, check_threshold, edge_of, incoming
@@ -160,7 +159,8 @@ def link(
     Raises ValueError where shapes or dtypes do not fit, a node is out of range, a weight or the
     threshold is NaN, an edge enters an entity, or there is no such method.
     """
-    check_choice("method", method, METHODS)
+    if method not in METHODS:
+        raise ValueError(f"The method must be one of {METHODS}, not {method!r}.")
     graph = check_graph(n_entities, n_mentions, source, target, weight)
     forest = _forest(graph, check_threshold(threshold), method)
     has_parent = forest.edge >= 0

@@ -146,4 +146,4 @@ def test_the_graph_package_needs_arrays_alone():
     absolute |= {node.module for node in relative if not node.level}
     assert not {name.split(".")[0] for name in absolute} & {"spacy", "torch", "thinc", "faiss"}
     above = {node.module for node in relative if node.level == 2}
-    assert above <= {"base.arrays", "base.compiling", "base.errors", "base.settings"}
+    assert above <= {"base.arrays", "base.compiling", "base.errors"}

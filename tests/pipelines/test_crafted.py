@@ -289,8 +289,8 @@ def use(linker, nlp):
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        *(("origin", values) for values in ([1, 0], [0, 2**40], [0, -1])),
-        *(("home", values) for values in ([0, 1, 9], [0, 1, -9])),
+        *(("merged_into", values) for values in ([1, 0], [0, 2**40], [0, -1])),
+        *(("of_mention", values) for values in ([0, 1, 9], [0, 1, -9])),
     ],
 )
 def test_new_entities_that_would_crash_the_process(world, name, values):

@@ -234,7 +234,7 @@ class Review:
         """The entity that a mention became, "" for none."""
         row = self.new.rows.row(key)
         clusters = self.new.clusters
-        number = int(clusters.numbers[row]) if row >= 0 else -1
+        number = clusters.current(int(clusters.of_mention[row])) if row >= 0 else -1
         return clusters.accepted.get(number, "")
 
     def closed(self) -> set[MentionKey]:
