@@ -1,6 +1,6 @@
 """The new entities of a corpus. Stored, edited, saved, and updated from later discoveries."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import wraps
