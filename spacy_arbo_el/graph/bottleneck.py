@@ -92,7 +92,8 @@ def minimax_of(graph: Graph, threshold: np.float32) -> Forest:
     entity reaches have no parent. O(E log M) time.
     """
     n_entities, n_mentions, source, target, weight = graph
-    outgoing = incoming(Graph(0, n_entities + n_mentions, target, source, weight), threshold)
+    turned = Graph(0, n_entities + n_mentions, target, source, weight)
+    outgoing = incoming(turned, threshold, is_sorted=False)
     heap = np.empty(len(outgoing.keys), np.int64)
     parent = np.full(n_mentions, -1, np.int32)
     edge = np.full(n_mentions, -1, np.int64)

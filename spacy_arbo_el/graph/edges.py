@@ -48,13 +48,17 @@ def check_graph(n_entities: int, n_mentions: int, source: Any, target: Any, weig
     target = np.asarray(target)
     weight = np.ascontiguousarray(weight, dtype=np.float32)
     n_nodes = n_entities + n_mentions
+    if min(n_entities, n_mentions) < 0:
+        raise ValueError("A graph has at least 0 entities and mentions.")
     if n_nodes > MAX_NODES or weight.size > MAX_EDGES:
         raise ValueError(
             f"A graph has at most {MAX_NODES} nodes and {MAX_EDGES} edges. Number only the "
             "entities that an edge starts from, use fewer neighbours, or split the mentions."
         )
     shapes = {source.shape, target.shape, weight.shape}
-    if len(shapes) > 1 or weight.ndim != 1 or source.dtype.kind + target.dtype.kind != "ii":
+    # An empty list has numbers of no kind.
+    is_whole = all(one.dtype.kind in "iu" or not one.size for one in (source, target))
+    if len(shapes) > 1 or weight.ndim != 1 or not is_whole:
         raise ValueError("source, target and weight must have one number per edge, ids whole ones.")
     edge = _first_fault(n_entities, n_nodes, source, target, weight)
     if edge >= 0:
@@ -163,10 +167,12 @@ def _sort_groups(first: np.ndarray, keys: np.ndarray) -> None:
             keys[j + 1] = key
 
 
-def incoming(graph: Graph, threshold: np.float32) -> Incoming:
+def incoming(graph: Graph, threshold: np.float32, is_sorted: bool = True) -> Incoming:
     """Group the edges that are used by target, and sort each group.
 
     O(E log k) for k edges into a mention.
+
+    is_sorted: Whether groups are sorted; otherwise their edges are in the order of the graph's.
     """
     keys = edge_keys(graph, threshold)
     # Large arrays are allocated by NumPy, not Numba: NumPy asks for huge pages, and random access
@@ -174,5 +180,6 @@ def incoming(graph: Graph, threshold: np.float32) -> Incoming:
     first = np.zeros(graph.n_mentions + 2, np.int64)
     grouped = np.empty(len(keys), np.int64)
     _group(graph.target[keys & EDGE_MASK] - graph.n_entities, keys, first, grouped)
-    _sort_groups(first[:-1], grouped)
+    if is_sorted:
+        _sort_groups(first[:-1], grouped)
     return Incoming(first[:-1], grouped)

@@ -14,6 +14,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..base.compiling import numba_jit
+from ..base.settings import check_choice
 
 ENTITY = -1
 NO_PARENT = -2
@@ -47,6 +48,7 @@ def gold_parents(
 
     Raises ValueError for NaN.
     """
+    check_choice("metric", metric, ("ip", "l2"))
     rows = np.arange(len(vectors)) if queries is None else queries
     _check(similarity, np.arange(len(vectors)))
     wanted = np.zeros(len(vectors), np.bool_)

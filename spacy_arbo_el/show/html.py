@@ -46,7 +46,7 @@ def to_displacy(
 
     doc: A linked Doc.
     kb_url_template: Address of an entity, http or https; ``{}`` stands for its id.
-    get_spans: Which spans to draw; ``doc.ents`` by default.
+    get_spans: Which spans to draw; ``doc.ents`` by default. Of those that overlap, the longest.
     extension: The attribute that carries the links.
     """
     if kb_url_template is not None:

@@ -9,6 +9,7 @@ import os
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -62,6 +63,24 @@ class MappedArrays:
         return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
 
 
+class FilePlaces(Sequence[range]):
+    """``CorpusMentions.places`` from a file.
+
+    bounds: (d, 2) int64, the first mention of each document and the one behind its last.
+    """
+
+    def __init__(self, bounds: np.ndarray) -> None:
+        self._bounds = bounds
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    def __getitem__(self, document: Any) -> Any:
+        if isinstance(document, slice):
+            return [range(*bounds) for bounds in self._bounds[document].tolist()]
+        return range(*self._bounds[document].tolist())
+
+
 def write_mentions(folder: Path, read: ReadParts) -> None:
     """Write all parts' mentions. ``CorpusMentions.joined`` says how they are joined.
 
@@ -79,7 +98,7 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
 def read_mentions(folder: Path) -> CorpusMentions:
     """Map the result of ``write_mentions``."""
     arrays = MappedArrays(folder)
-    places = [range(*bounds) for bounds in arrays["places"].tolist()]
+    places = FilePlaces(arrays["places"])
     records = _records(folder, arrays["record_starts"], arrays["record_stops"])
     mentions = mentions_of(arrays.__getitem__, records, arrays["numbers"], len(places))
     return CorpusMentions(places, arrays["documents"], *mentions)
@@ -222,10 +241,35 @@ def of_prepared(metric: str, normalize: bool) -> Similarity:
     return Cosine() if normalize else Dot()
 
 
+class FileIds(Sequence[str]):
+    """One id per mention.
+
+    ids: (n,) text, each id once.
+    numbers: (m,) int64, which of them a mention has, -1 for "".
+    """
+
+    def __init__(self, ids: np.ndarray, numbers: np.ndarray) -> None:
+        self._ids = ids
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, mention: Any) -> Any:
+        if isinstance(mention, slice):
+            return [self[row] for row in range(*mention.indices(len(self)))]
+        number = int(self._numbers[mention])
+        return str(self._ids[number]) if number >= 0 else ""
+
+
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
     decisions = decided.decisions
     count = len(decided.decisions.entities)
+    number_of: dict[str, int] = {"": -1}
+    for id_ in decided.cluster_ids:
+        number_of.setdefault(id_, len(number_of) - 1)
+    numbers = np.fromiter((number_of[id_] for id_ in decided.cluster_ids), np.int64, count)
     starts = range(0, count, PATHS)
     blocks = [_steps(decisions.paths[start : start + PATHS]) for start in starts] or [_steps([])]
     lengths, kinds, refs, logits = (np.concatenate(arrays) for arrays in zip(*blocks))
@@ -233,7 +277,8 @@ def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
         for name, array in {
             "entities": decisions.entities,
             "logits": decisions.logits,
-            "cluster_ids": np.array(decided.cluster_ids, dtype=str),
+            "cluster_numbers": numbers,
+            "cluster_ids": np.array(list(number_of)[1:], dtype=str),
             "step_bounds": offsets_of(lengths),
             "step_kinds": kinds,
             "step_refs": refs,
@@ -267,6 +312,6 @@ def read_decisions(folder: Path) -> CorpusDecisions:
 
     paths = Paths(lambda mention: list(steps(mention)), len(entities))
     decisions = Decisions(entities, arrays["logits"], paths)
-    ids = arrays["cluster_ids"].tolist()
+    ids = FileIds(arrays["cluster_ids"], arrays["cluster_numbers"])
     coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
     return CorpusDecisions(decisions, ids, coverage)
