@@ -201,7 +201,8 @@ def span_in(nlp: Language, member: dict[str, Any]) -> Span:
 def in_text(nlp: Language, parts: Sequence[str], document: str, label: str) -> Span:
     """A mention in a document of at most three words.
 
-    parts: The text before it, its own, and the text after it."""
+    parts: The text before it, its own, and the text after it.
+    """
     words = [part for part in parts if part]
     doc = Doc(nlp.vocab, words, [False] * len(words))
     doc.user_data["doc_id"] = document
