@@ -14,7 +14,6 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from ..base.compiling import numba_jit
-from ..base.settings import check_choice
 
 ENTITY = -1
 NO_PARENT = -2
@@ -48,7 +47,8 @@ def gold_parents(
 
     Raises ValueError for NaN.
     """
-    check_choice("metric", metric, ("ip", "l2"))
+    if metric not in ("ip", "l2"):
+        raise ValueError(f"metric must be 'ip' or 'l2', not {metric!r}.")
     rows = np.arange(len(vectors)) if queries is None else queries
     _check(similarity, np.arange(len(vectors)))
     wanted = np.zeros(len(vectors), np.bool_)
