@@ -11,25 +11,21 @@ import gc
 import sys
 from pathlib import Path
 
+from memory import resident_megabytes
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 
-def resident_megabytes() -> float:
-    """The resident memory of this process."""
-    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Rss:")) / 1024
-
-
 def print_memory(kb: str | None) -> None:
     """Load one step after the other."""
-    last = 0.0
+    last = 0
 
     def note(what: str) -> None:
         nonlocal last
         gc.collect()
         now = resident_megabytes()
-        print(f"{what:<55} {now - last:5.0f} MB  (so far {now:.0f})", flush=True)
+        print(f"{what:<55} {now - last:5} MB  (so far {now})", flush=True)
         last = now
 
     note("Python")

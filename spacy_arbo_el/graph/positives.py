@@ -47,10 +47,7 @@ def gold_parents(
 
     Raises ValueError for NaN.
     """
-    if metric not in ("ip", "l2"):
-        raise ValueError(f"metric must be 'ip' or 'l2', not {metric!r}.")
-    rows = np.arange(len(vectors)) if queries is None else queries
-    _check(similarity, np.arange(len(vectors)))
+    rows = _checked_rows(vectors, similarity, queries, metric)
     wanted = np.zeros(len(vectors), np.bool_)
     wanted[rows] = True
     parent = np.full(len(vectors), NO_PARENT, np.int64)
@@ -77,8 +74,7 @@ def gold_parents_1nn(
     metric: str = "ip",
 ) -> np.ndarray:
     """``gold_parents`` among entity, query and nearest gold mention (1-NN, §3.2)."""
-    rows = np.arange(len(vectors)) if queries is None else queries
-    _check(similarity, np.arange(len(vectors)))
+    rows = _checked_rows(vectors, similarity, queries, metric)
     neighbour = np.full(len(rows), -1, np.int64)
     nearest = np.full(len(rows), -np.inf, np.float32)
     cluster_of = _cluster_of(rows, bounds)
@@ -111,8 +107,7 @@ def gold_parents_1rand(
 
     rng: Draws the mention, uniformly from the others of the query's cluster.
     """
-    rows = np.arange(len(vectors)) if queries is None else queries
-    _check(similarity, np.arange(len(vectors)))
+    rows = _checked_rows(vectors, similarity, queries, metric)
     cluster = _cluster_of(rows, bounds)
     begin = bounds[cluster]
     size = np.diff(bounds)[cluster]
@@ -159,6 +154,17 @@ def _parents_of_three(
     unknown = (own == -np.inf) & (other == -np.inf)
     by_mention = (neighbour >= 0) & (((own < similarity) & (own < other)) | unknown)
     return np.where(by_mention, neighbour, by_entity)
+
+
+def _checked_rows(
+    vectors: np.ndarray, similarity: np.ndarray, queries: np.ndarray | None, metric: str
+) -> np.ndarray:
+    """The rows whose parents are wanted. The arguments are those of ``gold_parents``."""
+    if metric not in ("ip", "l2"):
+        raise ValueError(f"metric must be 'ip' or 'l2', not {metric!r}.")
+    every = np.arange(len(vectors))
+    _check(similarity, every)
+    return every if queries is None else queries
 
 
 def pairwise_similarity(vectors: np.ndarray, metric: str) -> np.ndarray:

@@ -59,7 +59,7 @@ class Pages:
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
         about = {"explained": partial(part, "explanation"), "version_of": version_of}
         self.env.globals.update(**parts, **made, **named, **about, counted=counted)
-        self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS)
+        self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS, gold=GOLD)
         self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
     @pass_context
