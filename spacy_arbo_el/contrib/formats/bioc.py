@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
@@ -49,10 +50,7 @@ class BiocReader:
     offsets: str = ""
     id_key: str = ""
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their name or their beginning."""
-        return certainty(name, start, (".xml", ".bioc"), START)
+    sniff = staticmethod(partial(certainty, suffixes=(".xml", ".bioc"), pattern=START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

@@ -26,6 +26,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from urllib.parse import unquote
 
 from ...corpora.annotated import LABEL, AnnotatedText, split_ids, unique
@@ -65,10 +66,7 @@ class AidaReader:
     Raises ValueError with file, line and problem at an invalid line.
     """
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their first line."""
-        return certainty(name, start, pattern=AIDA_START)
+    sniff = staticmethod(partial(certainty, pattern=AIDA_START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
@@ -132,10 +130,7 @@ class ConlluReader:
     are left out whole. Raises ValueError with file, line and problem at an invalid line.
     """
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their name or their first comment."""
-        return certainty(name, start, (".conllu",), CONLLU_START)
+    sniff = staticmethod(partial(certainty, suffixes=(".conllu",), pattern=CONLLU_START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

@@ -63,10 +63,7 @@ class LabelStudioReader:
     offsets: str = ""
     id_key: str = ""
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by the keys of the first task."""
-        return certainty(name, start, pattern=START)
+    sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...kb.entity import Entity
@@ -43,10 +44,7 @@ class OboReader:
     encoding: str = "utf8"
     skip_bad: bool = False
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their name, or by the version of the format in the first line."""
-        return certainty(name, start, (".obo",), START)
+    sniff = staticmethod(partial(certainty, suffixes=(".obo",), pattern=START))
 
     def __post_init__(self) -> None:
         wrong = [scope for scope in self.scopes if scope not in SCOPES]

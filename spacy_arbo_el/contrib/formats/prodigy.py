@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ...corpora.annotated import AnnotatedText, split_ids
@@ -45,10 +46,7 @@ class ProdigyReader:
     offsets: str = ""
     id_key: str = ""
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by the keys of the first object."""
-        return certainty(name, start, pattern=START)
+    sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

@@ -12,6 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import About, Problem, Source, placed
@@ -50,10 +51,7 @@ class PubTatorReader:
 
     offsets: str = ""
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their name or the line of a title."""
-        return certainty(name, start, (".pubtator",), START)
+    sniff = staticmethod(partial(certainty, suffixes=(".pubtator",), pattern=START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

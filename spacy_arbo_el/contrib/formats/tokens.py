@@ -27,10 +27,8 @@ class LineProblem(Exception):
 class Growing:
     """A text that grows by tokens, with its mentions.
 
-    mentions: The mentions so far.
     pieces: How many mentions in several pieces were left out.
     unread: Names of fields that may have the id of a mention without one.
-    length: The number of characters so far.
     """
 
     parts: list[str] = field(default_factory=list)

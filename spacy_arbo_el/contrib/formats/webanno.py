@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
@@ -50,10 +51,7 @@ class WebAnnoReader:
 
     reads_folders: ClassVar[bool] = True
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their first line."""
-        return certainty(name, start, pattern=START)
+    sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -47,10 +48,7 @@ class WikidataReader:
     types: tuple[str, ...] = ()
     type_names: bool = False
 
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Know files by their beginning."""
-        return certainty(name, start, pattern=START)
+    sniff = staticmethod(partial(certainty, pattern=START))
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the items. report: Gets the number of items left out."""
