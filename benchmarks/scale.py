@@ -45,11 +45,11 @@ from spacy_arbo_el.contrib.scale.one_graph import (
     reduce_mentions,
     reduce_shards,
 )
-from spacy_arbo_el.contrib.scale.output import rows_of
 from spacy_arbo_el.contrib.scale.runs import link_in_shards
 from spacy_arbo_el.contrib.scale.shards import Shard, read_shards, write_shards
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.discovery.new_entities import NewEntities
+from spacy_arbo_el.show.frames import rows_of
 from spacy_arbo_el.storage.files import write_file
 
 

@@ -144,10 +144,7 @@ def ray_settings(
 
 
 def make_job(model: Path, data: Path, output: Path, **settings: Any) -> "Job":
-    """The job of an output folder.
-
-    settings: The settings of ``Job``.
-    """
+    """The job of an output folder."""
     check_model(model)
     check_data(data)
     check_finder(settings["find"])

@@ -7,23 +7,24 @@ their values, reads only these.
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...base.arrays import offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
-from ...ranking.decisions import Decisions, Paths, Step
+from ...mentions.record import MentionRecord
+from ...ranking.decisions import Decisions, Step
 from ...retrieval.index.approximate import read_index
 from ...retrieval.index.exact import faiss
 from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
 from ...storage.files import write_array, write_file
 from ...storage.folders import FolderKind, replacing_folder
-from .part_files import PackedRecords, arrays_of, mentions_of, pack_records
+from .part_files import OnAccess, arrays_of, mentions_of, pack_records, packed_records
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]
@@ -52,33 +53,9 @@ _TABLES = frozenset(
 )
 
 
-class MappedArrays:
-    """The arrays of a folder, mapped. Changes would stay in memory."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        path = self._folder / f"{name}.npy"
-        return np.asarray(np.load(path, mmap_mode="c", allow_pickle=False))
-
-
-class FilePlaces(Sequence[range]):
-    """``CorpusMentions.places`` from a file.
-
-    bounds: (d, 2) int64, the first mention of each document and the one behind its last.
-    """
-
-    def __init__(self, bounds: np.ndarray) -> None:
-        self._bounds = bounds
-
-    def __len__(self) -> int:
-        return len(self._bounds)
-
-    def __getitem__(self, document: Any) -> Any:
-        if isinstance(document, slice):
-            return [range(*bounds) for bounds in self._bounds[document].tolist()]
-        return range(*self._bounds[document].tolist())
+def mapped_array(folder: Path, name: str) -> np.ndarray:
+    """An array of a folder, mapped. Changes would stay in memory."""
+    return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False))
 
 
 def write_mentions(folder: Path, read: ReadParts) -> None:
@@ -87,7 +64,6 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
     One part is in memory at a time, and some numbers for each mention. A folder that is there is
     replaced in one step.
 
-    folder: Where the files are put.
     read: Gives the parts; it is called twice.
     """
     with replacing_folder(folder, FOLDER) as new:
@@ -97,24 +73,25 @@ def write_mentions(folder: Path, read: ReadParts) -> None:
 
 def read_mentions(folder: Path) -> CorpusMentions:
     """Map the result of ``write_mentions``."""
-    arrays = MappedArrays(folder)
-    places = FilePlaces(arrays["places"])
-    records = _records(folder, arrays["record_starts"], arrays["record_stops"])
-    mentions = mentions_of(arrays.__getitem__, records, arrays["numbers"], len(places))
-    return CorpusMentions(places, arrays["documents"], *mentions)
+    mapped = partial(mapped_array, folder)
+    # The first mention of each document and the one behind its last.
+    bounds = mapped("places")
+    places = OnAccess(lambda document: range(*bounds[document].tolist()), len(bounds))
+    records = _records(folder, mapped("record_starts"), mapped("record_stops"))
+    mentions = mentions_of(mapped, records, mapped("numbers"), len(places))
+    return CorpusMentions(places, mapped("documents"), *mentions)
 
 
-def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> PackedRecords:
+def _records(folder: Path, starts: np.ndarray, stops: np.ndarray) -> OnAccess[MentionRecord]:
     # An empty file cannot be mapped.
     data = np.memmap(folder / RECORDS, mode="r") if len(starts) else np.zeros(0, dtype=np.uint8)
-    return PackedRecords(np.asarray(data), starts, stops)
+    return packed_records(np.asarray(data), starts, stops)
 
 
 class _Layout:
     """Places of the mentions of each part.
 
     folder: Where the files are put. The records are written here.
-    parts: All parts.
     """
 
     def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
@@ -241,27 +218,6 @@ def of_prepared(metric: str, normalize: bool) -> Similarity:
     return Cosine() if normalize else Dot()
 
 
-class FileIds(Sequence[str]):
-    """One id per mention.
-
-    ids: (n,) text, each id once.
-    numbers: (m,) int64, which of them a mention has, -1 for "".
-    """
-
-    def __init__(self, ids: np.ndarray, numbers: np.ndarray) -> None:
-        self._ids = ids
-        self._numbers = numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, mention: Any) -> Any:
-        if isinstance(mention, slice):
-            return [self[row] for row in range(*mention.indices(len(self)))]
-        number = int(self._numbers[mention])
-        return str(self._ids[number]) if number >= 0 else ""
-
-
 def write_decisions(folder: Path, decided: CorpusDecisions) -> None:
     """Write decisions on a corpus's mentions, all or none of them."""
     decisions = decided.decisions
@@ -301,17 +257,21 @@ def _steps(paths: Sequence[list[Step]]) -> tuple[np.ndarray, ...]:
 
 def read_decisions(folder: Path) -> CorpusDecisions:
     """Map the result of ``write_decisions``."""
-    arrays = MappedArrays(folder)
-    entities = arrays["entities"]
-    bounds = arrays["step_bounds"]
-    kinds, refs, logits = (arrays[f"step_{name}"] for name in ("kinds", "refs", "logits"))
+    mapped = partial(mapped_array, folder)
+    entities = mapped("entities")
+    bounds = mapped("step_bounds")
+    kinds, refs, logits = (mapped(f"step_{name}") for name in ("kinds", "refs", "logits"))
+    ids = mapped("cluster_ids")
+    numbers = mapped("cluster_numbers")
 
-    def steps(mention: int) -> Iterator[Step]:
-        for step in range(int(bounds[mention]), int(bounds[mention + 1])):
-            yield Step(KINDS[kinds[step]], int(refs[step]), float(logits[step]))
+    def path(mention: int) -> list[Step]:
+        steps = range(int(bounds[mention]), int(bounds[mention + 1]))
+        return [Step(KINDS[kinds[step]], int(refs[step]), float(logits[step])) for step in steps]
 
-    paths = Paths(lambda mention: list(steps(mention)), len(entities))
-    decisions = Decisions(entities, arrays["logits"], paths)
-    ids = FileIds(arrays["cluster_ids"], arrays["cluster_numbers"])
+    def cluster_id(mention: int) -> str:
+        number = int(numbers[mention])
+        return str(ids[number]) if number >= 0 else ""
+
+    decisions = Decisions(entities, mapped("logits"), OnAccess(path, len(entities)))
     coverage = json.loads((folder / COVERAGE).read_text(encoding="utf8"))
-    return CorpusDecisions(decisions, ids, coverage)
+    return CorpusDecisions(decisions, OnAccess(cluster_id, len(numbers)), coverage)

@@ -9,22 +9,25 @@ summary.json                the counts of all shards, once all are done
 new_entities                what one graph over all documents has grouped, see ``one_graph.py``
 """
 
+import io
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spacy.tokens import Doc, DocBin
+
 from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
-from ...show.frames import LINKS
+from ...mentions.getters import SpanGetter
+from ...show.frames import LINK_WITH_EVIDENCE, LINKS, LinkColumns, rows_of
 from ...storage.files import write_file
 from ...storage.lines import PathLike
 from .errors import ScaleMessages
 from .identity import fingerprint, model_folder, versions
 from .map_files import begin
-from .output import FORMATS, json_lines
 from .shards import SIZE, Shard, cut
 
 SUMMARY = "summary.json"
@@ -36,16 +39,48 @@ FILES = (".spacy", ".jsonl", ".csv", ".json", ".tsv", ".txt", ".parquet")
 PLACES = ("model", "corpus", "output")
 
 
+def to_parquet(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    pa = import_pyarrow()
+    types = {"start": pa.int64(), "end": pa.int64(), "score": pa.float64()}
+    types["presence"] = pa.float64()
+    types["evidence"] = pa.list_(pa.string())
+    schema = pa.schema([(name, types.get(name, pa.string())) for name in LINK_WITH_EVIDENCE])
+    rows = list(rows_of(docs, get_spans, extension))
+    buffer = io.BytesIO()
+    pa.parquet.write_table(pa.Table.from_pylist(rows, schema=schema), buffer)
+    return buffer.getvalue()
+
+
+def to_jsonl(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    return json_lines(rows_of(docs, get_spans, extension))
+
+
+def to_docbin(docs: Sequence[Doc], get_spans: SpanGetter, extension: str) -> bytes:
+    return DocBin(docs=docs, store_user_data=True).to_bytes()
+
+
+# From linked documents to the bytes of a file, by format.
+FORMATS: dict[str, Callable[[Sequence[Doc], SpanGetter, str], bytes]] = {
+    "parquet": to_parquet,
+    "jsonl": to_jsonl,
+    "spacy": to_docbin,
+}
+
+
+def json_lines(rows: Iterable[LinkColumns]) -> bytes:
+    """Rows as JSON, one per line."""
+    lines: list[str] = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
+    return "".join(lines).encode("utf8")
+
+
 @dataclass(frozen=True)
 class ShardReport:
     """The outcome of a shard.
 
-    shard: Its number.
     worker: The host and process that linked it.
     documents: Documents that were linked, those without mentions included.
     mentions, linked, nil: Mentions in them, and how many are linked or NIL.
     errors: Documents and files that could not be read or linked.
-    seconds: The time it took.
     """
 
     shard: int
@@ -64,7 +99,6 @@ class Job:
 
     model: The folder of the pipeline.
     corpus: The documents: a file or a folder.
-    output: The output folder.
     pipeline: The fingerprint of the pipeline's folder.
     one_graph: Whether all documents are linked in one graph, instead of each for itself.
     format: Of the links, one of ``FORMATS``.
@@ -97,8 +131,6 @@ class Job:
         """A job for the pipeline as it is now.
 
         model: The folder of the pipeline, or the name of an installed package.
-        corpus: The documents: a file or a folder.
-        output: The output folder.
         settings: one_graph, format, find, overrides and size.
         """
         folder = model_folder(Path(model))

@@ -104,15 +104,11 @@ def do_once(
     It runs here, or on one worker of Ray.
     """
     alone = None if ray is None else replace(ray, workers=1)
-    do_files(partial(_Once, function), job, [Shard(0, ())], lambda shard: output, alone)
+    do_files(partial(_once, function), job, [Shard(0, ())], lambda shard: output, alone)
 
 
-class _Once:
-    def __init__(self, function: Callable[[J], None], job: J) -> None:
-        self.work = partial(function, job)
-
-    def __call__(self, shard: Shard) -> None:
-        self.work()
+def _once(function: Callable[[J], None], job: J) -> Worker:
+    return lambda shard: function(job)
 
 
 def cluster(ray: RaySettings | None) -> AbstractContextManager[None]:

@@ -76,16 +76,11 @@ def connected(settings: RaySettings) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    own: dict[str, Any] = {}
     if settings.address == LOCAL:
-        ray.init(
-            address=LOCAL,
-            num_cpus=settings.workers * settings.cpus,
-            object_store_memory=LOCAL_STORE,
-            include_dashboard=False,
-            log_to_driver=False,
-        )
-    else:
-        ray.init(address=settings.address, log_to_driver=False)
+        cpus = settings.workers * settings.cpus
+        own = {"num_cpus": cpus, "object_store_memory": LOCAL_STORE, "include_dashboard": False}
+    ray.init(address=settings.address, log_to_driver=False, **own)
     try:
         yield
     finally:

@@ -99,10 +99,7 @@ def neighbours_file(job: Job, shard: Shard) -> Path:
 
 
 class MentionWorker:
-    """The mentions of shards with their candidates.
-
-    job: The documents and the settings.
-    """
+    """The mentions of shards with their candidates."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -157,10 +154,7 @@ class Arranged:
 
 
 def arrange_mentions(job: Job) -> None:
-    """Join the mentions of all shards and index them. They are brought into one order.
-
-    job: The documents and the settings. The mentions of all its shards are gathered.
-    """
+    """Join the gathered mentions of all shards and index them. They are brought into one order."""
     shards = read_shards(job.folder / SHARDS)
     documents: list[int] = []
 
@@ -184,9 +178,9 @@ def arrange_mentions(job: Job) -> None:
 
 
 class SearchWorker:
-    """The neighbours of the mentions of shards among all mentions. It needs no pipeline.
+    """The neighbours of the mentions of shards among all, which are arranged.
 
-    job: The documents and the settings. Its mentions are arranged.
+    It needs no pipeline.
     """
 
     def __init__(self, job: Job) -> None:
@@ -204,9 +198,9 @@ class SearchWorker:
 
 
 def reduce_mentions(job: Job) -> None:
-    """Decide on all shards' mentions in one graph. Decisions and new entities are written.
+    """Decide on all shards' mentions in one graph, once the neighbours of all are found.
 
-    job: The documents and the settings. The neighbours of the mentions of all its shards are found.
+    Decisions and new entities are written.
     """
     pipeline = PipelineWorker(job)
     mentions = read_mentions(job.folder / CORPUS)
@@ -234,10 +228,7 @@ def _neighbours(job: Job, arranged: Arranged, mentions: CorpusMentions) -> TopK:
 
 
 class WritingWorker:
-    """Writes links onto the documents of shards. It makes them from the decisions.
-
-    job: The documents and the settings. Its mentions are reduced.
-    """
+    """Writes links onto the documents of shards. It makes them from the decisions."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

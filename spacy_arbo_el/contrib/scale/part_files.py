@@ -1,7 +1,7 @@
 """The mentions of a part of a corpus as bytes, and as arrays by name."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import srsly
@@ -14,6 +14,7 @@ from ...ranking.ranking import RankedMentions, Ranking
 from ...retrieval.neighbours import Neighbours
 from ...storage.files import pack_arrays, unpack_arrays
 
+T = TypeVar("T")
 INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
@@ -31,7 +32,7 @@ def part_from_bytes(data: bytes) -> CorpusPart:
     arrays = unpack_arrays(data)
     bounds = arrays["record_bounds"]
     counts = arrays["counts"].tolist()
-    records = list(PackedRecords(arrays["records"], bounds[:-1], bounds[1:]))
+    records = list(packed_records(arrays["records"], bounds[:-1], bounds[1:]))
     numbers = arrays["documents"], len(counts)
     return CorpusPart(*mentions_of(arrays.__getitem__, records, *numbers), counts)
 
@@ -100,30 +101,33 @@ def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarr
     return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
 
 
-class PackedRecords(Sequence[MentionRecord]):
-    """Records that are unpacked one by one on access.
+class OnAccess(Sequence[T]):
+    """A sequence of so many items, each of which is made from its number on access."""
+
+    def __init__(self, make: Callable[[int], T], count: int) -> None:
+        self._make = make
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return [self._make(number) for number in range(*which.indices(self._count))]
+        return self._make(range(self._count)[which])
+
+
+def packed_records(
+    data: np.ndarray, starts: np.ndarray, stops: np.ndarray
+) -> OnAccess[MentionRecord]:
+    """Records that are unpacked one by one.
 
     data: (bytes,) uint8, mapped or in memory.
     starts, stops: (m,) int64, where each begins and ends.
     """
 
-    def __init__(self, data: np.ndarray, starts: np.ndarray, stops: np.ndarray) -> None:
-        self._data = data
-        self._starts = starts
-        self._stops = stops
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, which: int) -> MentionRecord: ...
-
-    @overload
-    def __getitem__(self, which: slice) -> list[MentionRecord]: ...
-
-    def __getitem__(self, which: int | slice) -> MentionRecord | list[MentionRecord]:
-        if isinstance(which, slice):
-            return [self[row] for row in range(*which.indices(len(self)))]
-        data = self._data[int(self._starts[which]) : int(self._stops[which])]
-        values: Any = srsly.msgpack_loads(data.tobytes())
+    def unpack(row: int) -> MentionRecord:
+        values: Any = srsly.msgpack_loads(data[int(starts[row]) : int(stops[row])].tobytes())
         return MentionRecord.from_values(values)
+
+    return OnAccess(unpack, len(starts))

@@ -28,7 +28,6 @@ def link_in_shards(
 
     Yields what became of each shard. ``summary.json`` is written once all shards are done.
 
-    job: The documents and the settings.
     part: Which shards, such as "3/16"; "" for all. One graph has no parts.
     ray: The cluster to do it on; None for this process.
     """

@@ -27,7 +27,6 @@ SIZE = 256
 class Shard:
     """Some documents of a corpus.
 
-    number: Its number in the corpus, from 0.
     files: The file that the documents are in, relative to the corpus; several where each file is
         one document.
     start: The number of the first record of the file, from 0: a line of JSONL, a row of Parquet, a
@@ -66,8 +65,6 @@ def cut(corpus: Path, size: int = SIZE) -> Iterator[Shard]:
 
     Files are cut one by one, in order of their names. A ``.csv`` file is one shard, since it must
     be read as a whole. Files that are one document each, ``.txt``, are put together.
-
-    size: Documents of a shard.
     """
     number = 0
     singles: tuple[str, ...] = ()

@@ -16,8 +16,7 @@ from ...linking.corpus import BATCH
 from ...pipelines import load_pipeline
 from ...show.frames import linked_mentions
 from .identity import check_same, fingerprint, versions
-from .job import Job, ShardReport
-from .output import FORMATS
+from .job import FORMATS, Job, ShardReport
 from .shards import Shard, read_shard
 
 # Takes a document that cannot be linked, and why.
@@ -28,8 +27,6 @@ class PipelineWorker:
     """A pipeline that finds and links mentions per document.
 
     Raises ValueError where the pipeline or the packages are not those of the driver.
-
-    job: The documents and the settings.
     """
 
     def __init__(self, job: Job) -> None:
@@ -89,8 +86,6 @@ class ShardWorker:
     """Reads, links and writes shards, each document for itself.
 
     The words of a shard are forgotten after it, so that memory does not grow with the documents.
-
-    job: The documents and the settings.
     """
 
     def __init__(self, job: Job) -> None:

@@ -14,27 +14,31 @@ from spacy_arbo_el.contrib.scale.corpus_files import (
     write_mentions,
 )
 from spacy_arbo_el.contrib.scale.job import Job
-from spacy_arbo_el.contrib.scale.output import rows_of
 from spacy_arbo_el.contrib.scale.part_files import arrays_of, part_from_bytes, part_to_bytes
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import mention_search
+from spacy_arbo_el.show.frames import rows_of
 
 from ...linking.test_coverage import NAMES, pipeline
 from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
 
 
+def linked(nlp, corpus):
+    """The links of one process as rows."""
+    linker = find_linker(nlp)
+    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
+    return ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+
+
 @pytest.fixture(scope="module")
 def in_one_graph(model, corpus):
     """The links of ``link_corpus`` as rows, and the new entities of ``discover``."""
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp)
-    linker.threshold = GRAPH_THRESHOLD
-    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
-    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    nlp = load_pipeline(model, config=above(GRAPH_THRESHOLD))
+    rows = linked(nlp, corpus)
     assert {bool(row["new_entity"]) for row in rows} == {False, True}
-    new_entities = linker.corpus.discover(list(read_documents(corpus, nlp)))
+    new_entities = find_linker(nlp).corpus.discover(list(read_documents(corpus, nlp)))
     return rows, [one.to_dict() for one in new_entities]
 
 
@@ -61,21 +65,14 @@ def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text("\n".join(lines), encoding="utf8")
     nlp.to_disk(tmp_path / "model")
-    linker = find_linker(nlp)
-    plain = linker.corpus.link(list(read_documents(corpus, nlp)))
-    linker.coverage = "estimate"
-    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
-    rows = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
-    assert rows != ordered(rows_of(plain, linker.mentions.getter, "arbo"))
-    job = Job.of(
-        tmp_path / "model",
-        corpus,
-        tmp_path / "out",
-        one_graph=True,
-        format="jsonl",
-        size=3,
-        overrides={"components.arbo_linker.coverage": "estimate"},
-    )
+    plain = linked(nlp, corpus)
+    find_linker(nlp).coverage = "estimate"
+    rows = linked(nlp, corpus)
+    assert rows != plain
+    settings = {"one_graph": True, "format": "jsonl", "size": 3}
+    overrides = {"components.arbo_linker.coverage": "estimate"}
+    out = tmp_path / "out"
+    job = Job.of(tmp_path / "model", corpus, out, overrides=overrides, **settings)
     list(link_in_shards(job))
     assert rows_in(job.folder) == rows
 
@@ -124,25 +121,9 @@ def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
     assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
 
 
-def test_mentions_of_a_part_survive_their_bytes(model, corpus):
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp).corpus
-    docs = list(read_documents(corpus, nlp))
-    for part in (linker.gather_part(docs), linker.gather_part([])):
-        copy = part_from_bytes(part_to_bytes(part))
-        assert part_to_bytes(copy) == part_to_bytes(part) and copy.counts == part.counts
-        assert list(copy.ranked.batch.records) == list(part.ranked.batch.records)
-        assert np.array_equal(copy.candidates.scores, part.candidates.scores)
-        assert copy.ranked.batch.n_documents == part.ranked.batch.n_documents
-
-
 def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):
     monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp)
-    linker.threshold = GRAPH_THRESHOLD
-    docs = linker.corpus.link(list(read_documents(corpus, nlp)))
-    expected = ordered(rows_of(docs, linker.mentions.getter, "arbo"))
+    expected = linked(load_pipeline(model, config=above(GRAPH_THRESHOLD)), corpus)
     job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
     assert rows_in(job.folder) == expected
@@ -157,7 +138,7 @@ def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
     texts[5].user_data["doc_id"] = "a"
     by_linker = linker.corpus
     parts = [by_linker.gather_part(texts[start : start + 5]) for start in range(0, 24, 5)]
-    parts.insert(2, by_linker.gather_part([]))
+    parts.insert(2, part_from_bytes(part_to_bytes(by_linker.gather_part([]))))
     expected = CorpusMentions.joined(parts)
     write_mentions(tmp_path / "corpus", lambda: parts)
     mentions = read_mentions(tmp_path / "corpus")
@@ -188,17 +169,3 @@ def test_a_corpus_without_mentions_is_written_too(model, tmp_path):
     write_decisions(tmp_path / "decided", decided)
     assert len(read_decisions(tmp_path / "decided").decisions.entities) == 0
     assert not len(new_entities)
-
-
-def test_decisions_in_files_are_those_in_memory(model, corpus, tmp_path):
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp)
-    docs = list(read_documents(corpus, nlp))
-    decided, _ = linker.corpus.decide(linker.corpus.gather(lambda: docs), GRAPH_THRESHOLD)
-    write_decisions(tmp_path / "decided", decided)
-    found = read_decisions(tmp_path / "decided")
-    assert list(found.cluster_ids) == list(decided.cluster_ids) and any(found.cluster_ids)
-    assert list(found.decisions.paths) == list(decided.decisions.paths)
-    assert any(len(path) > 2 for path in found.decisions.paths)
-    assert (found.decisions.entities == decided.decisions.entities).all()
-    assert (found.decisions.logits == decided.decisions.logits).all()

@@ -87,17 +87,8 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
     arguments = ["scale", "link", model, corpus, "--output", tmp_path / "ray", "--format", "jsonl"]
-    arguments += [
-        "--one-graph",
-        "--shard",
-        3,
-        "--components.arbo_linker.threshold",
-        GRAPH_THRESHOLD,
-        "--ray",
-        "local",
-        "--workers",
-        2,
-    ]
+    arguments += ["--one-graph", "--shard", 3, "--ray", "local", "--workers", 2]
+    arguments += ["--components.arbo_linker.threshold", GRAPH_THRESHOLD]
     assert f"{N_DOCUMENTS} documents" in run(*arguments)
     parallel = make_job("ray", one_graph=True, overrides=above(GRAPH_THRESHOLD))
     rows = rows_in(job.folder)
