@@ -16,13 +16,10 @@ from ..base.spellings import folded
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Text
-from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..kb.loaders import load_kb
 from ..kb.respelling import respelled
-from ..kb.texts import keys_of
 from ..kb.vector_cache import VectorCache
-from ..kb.vectors import NAMES
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
 from ..storage.locks import Revision, RevisionCache
@@ -312,24 +309,6 @@ class Datastore:
         encoder = self.encoder
         lasting = not encoder.is_trained
         return self.kb.vectors.caches.of(kind, encoder.text_fingerprint, lasting=lasting)
-
-    def encode_ahead(
-        self, entities: Iterable[Entity], encode: Callable[[list[Text]], Sequence[np.ndarray]]
-    ) -> None:
-        """Encode the texts of entities before they are added.
-
-        The refresh after they were added takes these vectors.
-
-        encode: Texts to raw vectors, one for each.
-        """
-        texts = dict.fromkeys(t for one in entities for t in self.settings.verbalization(one))
-        new = dict(zip(keys_of(texts), texts))
-        cache = self.vector_cache(NAMES)
-        keys = np.array(list(new), dtype=np.int64)
-        missing = keys[~cache.has(keys)]
-        if len(missing):
-            vectors = encode([new[key] for key in missing.tolist()])
-            cache.put(missing, np.stack(list(vectors)))
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return encode_texts(self.encoder, texts)

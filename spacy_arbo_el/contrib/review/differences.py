@@ -27,18 +27,13 @@ CHANGED = "changed"
 APPEARED = "appeared"
 WENT = "went"
 COLUMNS = ("kind", "document", "start", "end", "text", "before", "after", "was", "is", "reason")
-# The reason where nothing else explains a change.
-MOVED = "probability moved"
 
 
 @dataclass(frozen=True)
 class Linked:
     """A mention as it was linked.
 
-    text: The surface form.
     kb_id: The id of its entity, or "NIL".
-    title: That of the entity.
-    score: The probability.
     evidence: The ids of the steps of its path, from the entity on; none where the output lacks it.
     """
 
@@ -170,7 +165,6 @@ def differences(
 
     old, new: The knowledge bases of the two outputs, for the reasons; None where they are unknown.
     """
-    why = Reasons(old, new)
     found = []
     for key in sorted({*before, *after}):
         was = before.get(key)
@@ -179,41 +173,29 @@ def differences(
         if first == second:
             continue
         kind = APPEARED if first == NIL else WENT if second == NIL else CHANGED
-        found.append(Difference(kind, key, was, now, why(was, now)))
+        found.append(Difference(kind, key, was, now, reason_of(was, now, old, new)))
     return found
 
 
-@dataclass(frozen=True)
-class Reasons:
-    """Says why a mention has another link: entities first, then exemplars, then probabilities.
-
-    old, new: The knowledge bases; None where they are unknown.
-    """
-
-    old: ArboKB | None
-    new: ArboKB | None
-
-    def __call__(self, was: Linked | None, now: Linked | None) -> str:
-        if was is None or now is None:
-            return "mention found" if was is None else "mention not found"
-        gone = was.kb_id
-        came = now.kb_id
-        if gone != NIL and self.new is not None and not _has(self.new, gone):
-            if gone not in self.new:
-                return f"{gone} removed"
-            return f"{gone} merged into {self.new.get(gone).id}"
-        if came != NIL and self.old is not None and came not in self.old:
-            return f"{came} added"
-        if now.has_exemplar and not was.has_exemplar:
-            return "exemplar"
-        if was.has_exemplar and not now.has_exemplar:
-            return "exemplar gone"
-        return MOVED
-
-
-def _has(kb: ArboKB, kb_id: str) -> bool:
-    """Return whether an entity has this very id. One that was merged leads elsewhere."""
-    return kb_id in kb and kb.get(kb_id).id == kb_id
+def reason_of(
+    was: Linked | None, now: Linked | None, old: ArboKB | None, new: ArboKB | None
+) -> str:
+    """Why a mention has another link: entities first, then exemplars, then probabilities."""
+    if was is None or now is None:
+        return "mention found" if was is None else "mention not found"
+    gone = was.kb_id
+    if gone != NIL and new is not None:
+        if gone not in new:
+            return f"{gone} removed"
+        # The id of one that was merged leads to another.
+        if (into := new.get(gone).id) != gone:
+            return f"{gone} merged into {into}"
+    if now.kb_id != NIL and old is not None and now.kb_id not in old:
+        return f"{now.kb_id} added"
+    if was.has_exemplar != now.has_exemplar:
+        return "exemplar" if now.has_exemplar else "exemplar gone"
+    # Nothing else explains it.
+    return "probability moved"
 
 
 def counts_of(found: Sequence[Difference]) -> "Counter[tuple[str, str]]":

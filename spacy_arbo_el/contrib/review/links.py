@@ -58,10 +58,7 @@ class LinkRow:
 
 
 class LinkReview:
-    """The links of the mentions of a corpus.
-
-    docs: The documents, with their mentions.
-    """
+    """The links of the mentions of a corpus."""
 
     def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
         self.linker = linker

@@ -30,12 +30,6 @@ class Near:
         """The new entities."""
         return self.linker.new_entities
 
-    def rank(self, mentions: Unlinked) -> list[list[NearestEntity]]:
-        """The nearest entities of each mention, each by itself."""
-        with self.linker.datastore.reading():
-            ranked = self.linker.stages.rank_encoded(self._batch(mentions))
-            return nearest_entities(ranked.ranking.candidates, self.linker.kb)
-
     def of(self, entity: NewEntity) -> list[NearestEntity]:
         """The nearest entities of a new entity now.
 
@@ -46,7 +40,9 @@ class Near:
         with self.new.lock:
             rows = np.array([self.new.rows.row(key) for key in keys], dtype=np.int64)
             mentions = self.new.rows.take(rows)
-        return most_probable(self.rank(mentions))
+        with self.linker.datastore.reading():
+            ranked = self.linker.stages.rank_encoded(self._batch(mentions))
+            return most_probable(nearest_entities(ranked.ranking.candidates, self.linker.kb))
 
     def by_distance(self, entity: NewEntity) -> list[tuple[MentionRecord, float]]:
         """Mentions of a new entity by similarity to the central. Each with its cosine; the

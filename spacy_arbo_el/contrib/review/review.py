@@ -30,7 +30,6 @@ class Review:
     """Contents and actions of the pages. Threads may call all methods at the same time.
 
     nlp: The pipeline, loaded by ``load_pipeline``, which makes the decisions of the journal.
-    model: The folder of the pipeline.
     save: What saves the pipeline, in whatever thread; by default ``save_pipeline``.
     """
 

@@ -19,7 +19,6 @@ from ..errors import ReviewMessages
 if TYPE_CHECKING:
     from socket import socket
 
-    from ....linker import ArboLinker
     from ..review import Review
     from ..serve.security import Rules
 
@@ -86,7 +85,9 @@ def serve_command(
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
         save = None if read_only else stack.enter_context(_owned(model, adopt)).save
         review = Review(open_model(model), model, read_only=read_only, save=save)
-        _encode(review.linker, kb)
+        if kb is not None:
+            review.linker.set_kb(kb)
+        review.linker.refresh()
         app = create_app(review, rules, _links(review, texts), name, space)
         _serve_pages(app, review, bound, rules, kb, token)
 
@@ -102,19 +103,7 @@ def _serve_pages(
     following = nullcontext() if kb is None else Following(app.state.service, kb).running()
     with following, suppress(KeyboardInterrupt):
         run(app, bound, rules, lambda: _say(review, rules, token), review.save)
-    _save(review)
-
-
-def _encode(linker: "ArboLinker", kb: Path | None) -> None:
-    """Link with another knowledge base, if one is given, and encode what has no vector."""
-    if kb is not None:
-        linker.set_kb(kb)
-    linker.refresh()
-
-
-def _save(review: "Review") -> None:
-    if review.unsaved:
-        review.save()
+    review.save()
     if review.saved:
         msg.good(visible(f"{review.model}: saved with all decisions"))
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import srsly
-from pydantic import ConfigDict, TypeAdapter
-from typing_extensions import TypedDict
+from pydantic import ConfigDict, create_model
 
 from ....base.errors import ArboError
 from ....discovery.decision_log import DecisionLog, Entry, now
@@ -20,53 +19,21 @@ from ....pipelines import journal_path
 from ....storage.files import sync_folder, write_file
 from ..errors import ReviewMessages
 
-
-class Line(TypedDict, total=False):
-    """A line of a journal. Others may have written it."""
-
-    __pydantic_config__ = ConfigDict(strict=True)  # type: ignore[misc]
-
-    action: str
-    at: str
-    by: str
-    n: int
-    journal: str
-    state: str
-    # What was decided.
-    id: str
-    ids: list[str]
-    others: list[str]
-    into: str
-    kb_id: str
-    title: str
-    description: str
-    types: list[str]
-    comment: str
-    mentions: list[str]
-    entity: dict[str, Any]
-    entities: list[dict[str, Any]]
-    of: int
-    redo: int
-    # The mention of a link, in its text.
-    key: list[Any]
-    document: str
-    text: str
-    start: int
-    end: int
-    label: str
-    verdict: str
-    # What came of it, for those who read it and to take it back.
-    names: dict[str, str]
-    off: str
-    members: list[int]
-    steps: list[int]
-    added: bool
-    changed: list[str]
-    before: Any
-    redirects: dict[str, str]
-
-
-_LINE = TypeAdapter(Line)
+# The fields of a line by what they must be, wherever they are there: others may have written it.
+_KINDS: dict[Any, str] = {
+    str: "action at by journal state id into kb_id title description comment verdict off "
+    "document text label",
+    int: "n of redo start end",
+    bool: "added",
+    list[str]: "ids others types mentions changed",
+    list[int]: "members steps",
+    list[Any]: "key",
+    dict[str, Any]: "entity",
+    list[dict[str, Any]]: "entities",
+    dict[str, str]: "names redirects",
+}
+_FIELDS: Any = {name: (kind, None) for kind, names in _KINDS.items() for name in names.split()}
+_Line = create_model("_Line", __config__=ConfigDict(strict=True), **_FIELDS)
 # What the entry of a decision on a link has.
 MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
@@ -139,8 +106,6 @@ class Recorded:
         """The number of entries that a saved pipeline has.
 
         Raises ValueError where the journal belongs to another one, or has lost entries.
-
-        meta: That of the pipeline. model: Its folder.
         """
         saved = meta.get(META) or {}
         if self.entries and saved.get("journal") == self.id:
@@ -157,7 +122,7 @@ class Recorded:
 
 def _check(line: Any, number: int) -> None:
     """Refuse a wrong line. The first one says whose the journal is."""
-    _LINE.validate_python(line)
+    _Line.model_validate(line)
     if not all(name in line for name in ("at", *NEEDED[line["action"]])):
         raise ValueError
     if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
@@ -190,9 +155,7 @@ def _lines(entries: list[Entry]) -> str:
 class Journal:
     """A log of decisions that is on the disk too.
 
-    model: The folder of the pipeline.
     path: Where it is written; None to write nothing.
-    log: The decisions.
     """
 
     def __init__(self, model: Path, *, read_only: bool = False) -> None:

@@ -15,10 +15,7 @@ WEIGHT = 512
 
 @dataclass
 class _Request:
-    """A request.
-
-    results: By the number of the item.
-    """
+    """A request, with its results by the number of the item."""
 
     items: Sequence[Any]
     start: float

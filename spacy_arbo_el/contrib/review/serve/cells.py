@@ -3,10 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, field_validator, model_validator
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
@@ -58,17 +58,12 @@ class Property(BaseModel):
     """
 
     pid: str = ""
-    v: list[str] = []
+    v: Annotated[list[str], BeforeValidator(_texts_of)] = []
 
     @field_validator("pid", mode="before")
     @classmethod
     def _pid(cls, value: Any) -> Any:
         return "".join(_texts_of(value)[:1]) if isinstance(value, (dict, int, float)) else value
-
-    @field_validator("v", mode="before")
-    @classmethod
-    def _texts(cls, value: Any) -> list[Any]:
-        return _texts_of(value)
 
 
 class Query(BaseModel):
@@ -78,7 +73,9 @@ class Query(BaseModel):
     type: list[str] = []
     limit: int = LIMIT
     properties: list[Property] = []
-    type_strict: Literal["any", "should", "all"] = "any"
+    type_strict: Annotated[
+        Literal["any", "should", "all"], BeforeValidator(lambda value: value or "any")
+    ] = "any"
 
     @field_validator("query", mode="before")
     @classmethod
@@ -109,11 +106,6 @@ class Query(BaseModel):
             return [value]
         is_listed = value is None or isinstance(value, list)
         return [one for one in value or () if one is not None] if is_listed else value
-
-    @field_validator("type_strict", mode="before")
-    @classmethod
-    def _strict(cls, value: Any) -> Any:
-        return value or "any"
 
     @model_validator(mode="after")
     def _has_text(self) -> "Query":

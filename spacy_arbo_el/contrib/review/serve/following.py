@@ -20,7 +20,6 @@ class Following:
     old state still answers.
 
     service: Its linker reads the folder, see ``set_kb``.
-    path: The folder.
     """
 
     def __init__(self, service: Service, path: Path) -> None:
@@ -33,7 +32,7 @@ class Following:
         if not linker.kb.has_changed_outside:
             return False
         new = ArboKB(linker.vocab).from_disk(self.path)
-        linker.datastore.encode_ahead(new, self.service.texts)
+        self.service.encode_ahead(new)
         linker.refresh()
         log.info("%s has changed: %d entities now", self.path, len(linker.kb))
         return True

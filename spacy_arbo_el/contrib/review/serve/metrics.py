@@ -20,11 +20,7 @@ MEDIA_TYPE = "text/plain; version=0.0.4"
 
 
 class Metrics:
-    """ASGI middleware that counts requests by path and status. It counts their seconds too.
-
-    app: The application.
-    counts: Where they are counted.
-    """
+    """ASGI middleware that counts requests by path and status. It counts their seconds too."""
 
     def __init__(self, app: Callable, counts: "Counts") -> None:
         self.app = app
@@ -50,24 +46,20 @@ class Counts:
     paths: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        about: dict[str, Any] = {"registry": self.registry}
-        self.entities = Gauge(
-            "arbo_entities",
-            "Entities of the knowledge base",
-            **about,
-        )
+        own = CollectorRegistry()
+        self.registry = own
+        self.entities = Gauge("arbo_entities", "Entities of the knowledge base", registry=own)
         self.mentions = Counter(
             "arbo_mentions",
             "Mentions that were asked for, by whether they have a link",
             ["linked"],
-            **about,
+            registry=own,
         )
         self.requests = Counter(
-            "arbo_requests", "Answers by path and status", ["path", "status"], **about
+            "arbo_requests", "Answers by path and status", ["path", "status"], registry=own
         )
         self.seconds = Histogram(
-            "arbo_request_seconds", "Time to the answer", ["path"], buckets=BOUNDS, **about
+            "arbo_request_seconds", "Time to the answer", ["path"], buckets=BOUNDS, registry=own
         )
 
     def add_request(self, path: str, status: int, seconds: float) -> None:

@@ -79,10 +79,7 @@ def address(rules: Rules) -> str:
 class Reconciliation:
     """ASGI middleware that answers requests below the address. All others are passed on.
 
-    app: Answers all else.
-    service: Links the cells.
     name: What clients call the service.
-    rules: Where the server listens, and its secret.
     space: The URI that the ids of the knowledge base belong to, such as
         ``http://www.wikidata.org/entity/``; "" for one of this server.
     """
@@ -148,9 +145,7 @@ class Reconciliation:
             if name in fields:
                 return JSONResponse(await run_in_threadpool(reply, fields[name]))
         if request.method == "POST":
-            raise HTTPException(
-                400, ReviewMessages.E930.format(where="queries", problem="It is missing")
-            )
+            raise refused("queries", "It is missing")
         return JSONResponse(await run_in_threadpool(self.manifest, request))
 
     def reconcile(self, text: str) -> dict[str, Any]:
@@ -160,8 +155,7 @@ class Reconciliation:
         """
         queries = read(_QUERIES, "queries", text)
         if len(queries) > BATCH:
-            problem = f"There are more than {BATCH}"
-            raise HTTPException(413, ReviewMessages.E930.format(where="queries", problem=problem))
+            raise refused("queries", f"There are more than {BATCH}", 413)
         cells: dict[str, Query | None] = {}
         wrong: list[HTTPException] = []
         for name, value in queries.items():
@@ -176,9 +170,7 @@ class Reconciliation:
             found = dict(zip(known, self.service.cells(list(known.values()))))
         except TimeoutError:
             problem = "They were not linked in time; ask for less at once, or later"
-            raise HTTPException(
-                503, ReviewMessages.E930.format(where="queries", problem=problem)
-            ) from None
+            raise refused("queries", problem, 503) from None
         return {name: {"result": found.get(name, [])} for name in queries}
 
     def extend(self, text: str) -> dict[str, Any]:
@@ -220,9 +212,7 @@ class Reconciliation:
         prefix = request.query_params.get("prefix", "").strip()
         skipped = request.query_params.get("cursor", "0")
         if not skipped.isdecimal() or len(skipped) > 4:
-            raise HTTPException(
-                400, ReviewMessages.E930.format(where="cursor", problem="It is no number")
-            )
+            raise refused("cursor", "It is no number")
         start = int(skipped)
         kind = request.path_params["kind"]
         found = self._suggestions(kind, prefix, start + SUGGESTED)
@@ -258,9 +248,7 @@ class Reconciliation:
         """A page about an entity, for a frame."""
         name = request.query_params.get("id", "")
         if name not in self.linker.kb:
-            raise HTTPException(
-                404, ReviewMessages.E930.format(where="id", problem=f"There is no {name!r}")
-            )
+            raise refused("id", f"There is no {name!r}", 404)
         template = self.env.get_template("preview.html")
         return HTMLResponse(template.render(path=self.path, entity=self.linker.kb.get(name)))
 
@@ -279,9 +267,7 @@ class Reconciliation:
             counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
             return {name: (name, about) for name, about in counts.items()}
         if kind != "property":
-            raise HTTPException(
-                404, ReviewMessages.E930.format(where="kind", problem=f"It is {kind!r}")
-            )
+            raise refused("kind", f"It is {kind!r}", 404)
         return {name: (about, "") for name, about in self.properties().items()}
 
     def types(self) -> dict[str, int]:
@@ -328,5 +314,9 @@ def _cell(name: str, value: Any) -> Query | None:
 def _wrong(name: str, error: ValidationError) -> HTTPException:
     first = error.errors()[0]
     where = ".".join(map(str, (name, *first["loc"])))
-    problem = first["msg"].removeprefix("Value error, ")
-    return HTTPException(400, ReviewMessages.E930.format(where=where, problem=problem))
+    return refused(where, first["msg"].removeprefix("Value error, "))
+
+
+def refused(where: str, problem: str, status: int = 400) -> HTTPException:
+    """The answer to a wrong request: where it is wrong, and how."""
+    return HTTPException(status, ReviewMessages.E930.format(where=where, problem=problem))

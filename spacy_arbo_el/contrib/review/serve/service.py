@@ -1,6 +1,6 @@
 """The HTTP service for programs, and its answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ from ....base.errors import code_of
 from ....base.log import log
 from ....encoders.protocol import Text
 from ....kb.entity import NIL, Entity
+from ....kb.texts import keys_of
+from ....kb.vectors import NAMES
 from ....linker import ArboLinker, find_linker
 from ....mentions.annotations import Link, links_of
 from ....mentions.getters import find_mentions, set_mentions
@@ -57,7 +59,6 @@ _Item = tuple[str, schema.Document, int]
 class Service:
     """Answers programs. Threads may call all methods.
 
-    nlp: A pipeline with a linker.
     edits: What changes entities; None where that is not allowed.
     patience: Seconds that a request may wait for its links.
     alone: Held by whoever makes or reads documents, where nobody else uses the pipeline. Words of
@@ -99,9 +100,20 @@ class Service:
         edits = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
         # The old state answers until they are encoded, and the next link has not to wait.
-        self.linker.datastore.encode_ahead([Entity(**one) for one in entities], self.texts)
+        self.encode_ahead(Entity(**one) for one in entities)
         edits.upsert(entities)
         return self._state()
+
+    def encode_ahead(self, entities: Iterable[Entity]) -> None:
+        """Encode the texts of entities for the refresh after they were added."""
+        datastore = self.linker.datastore
+        texts = dict.fromkeys(t for one in entities for t in datastore.settings.verbalization(one))
+        new = dict(zip(keys_of(texts), texts))
+        cache = datastore.vector_cache(NAMES)
+        keys = np.array(list(new), dtype=np.int64)
+        missing = keys[~cache.has(keys)]
+        if len(missing):
+            cache.put(missing, np.stack(self.texts([new[key] for key in missing.tolist()])))
 
     def remove(self, body: schema.RemovalRequest) -> dict[str, Any]:
         """Remove entities. All or none are removed."""
@@ -220,10 +232,7 @@ class Service:
         return router
 
     def app(self, **settings: Any) -> FastAPI:
-        """An application with all operations and their description in OpenAPI.
-
-        settings: Those of ``FastAPI``.
-        """
+        """An application with all operations and their description in OpenAPI."""
         about: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
         app = FastAPI(title="spacy_arbo_el", **about)
         router = self.router()

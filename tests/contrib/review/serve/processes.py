@@ -75,6 +75,14 @@ class ForkedServe:
         return printed, None
 
 
+def stop(process, how):
+    """RETURNS: What it has printed since, on one line, and its status."""
+    process.send_signal(how)
+    printed = process.communicate(timeout=PATIENCE)[0]
+    # A line is broken where it is longer than the terminal is wide.
+    return " ".join(printed.split()), process.returncode
+
+
 class Served:
     """A server of a pipeline, and a client with its token.
 
@@ -113,8 +121,5 @@ class Served:
         return [[one["kb_id"] for one in each["mentions"]] for each in answer.json()["documents"]]
 
     def stop(self, how=signal.SIGTERM):
-        """RETURNS: What it has printed since, on one line, and its status."""
         self.client.close()
-        self.process.send_signal(how)
-        printed = self.process.communicate(timeout=PATIENCE)[0]
-        return " ".join(printed.split()), self.process.returncode
+        return stop(self.process, how)

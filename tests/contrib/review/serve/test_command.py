@@ -16,7 +16,7 @@ from spacy_arbo_el.storage.folders import locked_folder
 from ....commands import run
 from ....encoders import numpy_tower
 from ....threads import PATIENCE
-from .processes import NOBODY, TOKEN, ForkedServe, Served, can_confine
+from .processes import NOBODY, TOKEN, ForkedServe, Served, can_confine, stop
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from spacy_arbo_el.contrib.review.serve import running  # noqa: E402
@@ -46,11 +46,7 @@ class Browsed:
         return self.client.post(f"{self.base}{path}", data={"csrf": self.csrf})
 
     def stop(self, how):
-        """RETURNS: What it has printed since, on one line, and its status."""
-        self.process.send_signal(how)
-        output = self.process.communicate(timeout=PATIENCE)[0]
-        # A line is broken where it is longer than the terminal is wide.
-        return " ".join(output.split()), self.process.returncode
+        return stop(self.process, how)
 
 
 @pytest.mark.slow

