@@ -1,18 +1,16 @@
 """The systems: complete configs are made of their sources, and accepted by spaCy."""
 
 import inspect
-from pathlib import Path
 
 import pytest
 import spacy
 from spacy.cli.init_config import fill_config
 from spacy.util import load_config, registry
-from thinc.api import Config, ConfigValidationError
+from thinc.api import ConfigValidationError
 
 from spacy_arbo_el.config_sources import default_training, in_order, read_partial
-from spacy_arbo_el.contrib.papers.cross_encoder import reranker_run
 from spacy_arbo_el.contrib.papers.cross_encoder.cross_encoder import cross_encoder
-from spacy_arbo_el.contrib.papers.cross_encoder.reranker import RerankerTraining
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import RerankerTraining, read_config
 from spacy_arbo_el.ranking.feature_ranker import feature_ranker
 
 from .systems import SOURCES, load_system, text_of, write_system
@@ -113,7 +111,7 @@ def test_normalizers_keep_their_order():
 
 
 def test_the_config_of_arbo_rerank_has_all_settings_with_their_defaults():
-    config = Config().from_disk(Path(reranker_run.__file__).with_name("reranker.cfg"))
+    config = read_config(None, {})
     parts = registry.resolve(config)
     reranker = cross_encoder(feature_ranker(pretrained=False))
     assert parts == {"reranker": reranker, "training": RerankerTraining()}

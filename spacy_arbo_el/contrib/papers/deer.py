@@ -243,7 +243,6 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
     """Texts paired with mentions: (b, k) int64, -1 for none.
 
     pairs: (2, p) int64, mentions and texts, by mention.
-    mentions: (b,) int64.
     """
     first, last = (np.searchsorted(pairs[0], mentions, side) for side in ("left", "right"))
     counts = last - first
@@ -257,8 +256,7 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
 def nearer_than_gold(
     k: int, table: GoldTable, cache: EmbeddingCache
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of mentions and wrong texts nearer than gold. Texts of a wrong entity that is nearer
-    than the gold entity.
+    """Pairs of mentions and texts of wrong entities that are nearer than the gold one.
 
     k: The number of nearest entities of each mention that are looked at.
     RETURNS: Mentions and texts, (p,) int64 each. Of an entity the nearest text is taken.

@@ -10,10 +10,9 @@ their words, and some in the spelling alone: the reranker must see both.
 """
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -24,7 +23,7 @@ from ...base.words import words_of
 from ...corpora.names import Dictionary, key_of
 from ...kb.entity import Entity
 from .errors import PaperMessages
-from .silver import PER_NAME, Scan, SilverReport, choose
+from .silver import PER_NAME, Scan, choose
 
 # What the ids of documents begin with that are a name alone.
 BARE = "name:"
@@ -39,21 +38,6 @@ def is_dev(id_: str, seed: int) -> bool:
     return zlib.crc32(f"{seed}:{id_}".encode("utf8", "replace")) < DEV_SHARE * 2**32
 
 
-class HiddenReport(NamedTuple):
-    """Contents of the dev set.
-
-    silver: The mentions in texts.
-    in_text: How many of these are of hidden names.
-    bare: The number of hidden names that are separate documents.
-    hidden: The numbers of all hidden names, with those of the same words that are hidden too.
-    """
-
-    silver: SilverReport
-    in_text: int
-    bare: int
-    hidden: frozenset[int]
-
-
 @dataclass(frozen=True, eq=False)
 class HiddenDev:
     """A dev set of mentions with known and hidden names.
@@ -61,16 +45,17 @@ class HiddenDev:
     It has as many names of entities without mentions, each a separate document, as it has
     mentions of hidden names.
 
-    scan: The mentions.
-    chosen: (n,) bool, those that are in the dev set.
+    chosen: (n,) bool, the mentions of the scan that are in the dev set.
+    in_text: How many of these are of hidden names.
     bare: The hidden names that are separate documents.
-    report: What it has.
+    hidden: All hidden names, with those of the same words that are hidden too.
     """
 
     scan: Scan
     chosen: np.ndarray
+    in_text: int
     bare: Sequence[int]
-    report: HiddenReport
+    hidden: frozenset[int]
 
     @classmethod
     def choose(
@@ -87,12 +72,15 @@ class HiddenDev:
         generator = np.random.default_rng(seed)
         chosen = choose(scan.names, per_name, seed)
         groups_of = _entities_with_several(dictionary)
-        hidden = _hide_found(scan, groups_of, share, generator)
+        found = set(scan.names.tolist())
+        occurring = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
+        mentioned = [groups for groups in occurring if groups]
+        _, hidden = _hide(mentioned, int(np.ceil(share * len(mentioned))), generator, found)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
-        bare, others = _hide_others(scan, groups_of, in_text, generator)
-        every = frozenset([*hidden, *others])
-        report = HiddenReport(scan.report(chosen), in_text, len(bare), every)
-        return cls(scan, chosen, bare, report)
+        ids = {dictionary.names[number].kb_id for number in found}
+        without = [groups for id_, groups in groups_of.items() if id_ not in ids]
+        bare, others = _hide(without, in_text, generator)
+        return cls(scan, chosen, in_text, bare, frozenset([*hidden, *others]))
 
     def write(self, nlp: Language, output: Path) -> None:
         """Write it as a ``.spacy`` file or a folder. Of ``nlp``, only the tokenizer is used."""
@@ -105,7 +93,6 @@ def without_names(
 ) -> Iterator[Entity]:
     """The entities that have hidden names, without these. An alias takes the place of a title.
 
-    entities: Those of the dictionary.
     hidden: The numbers of names in the dictionary.
     """
     keys: dict[str, set[str]] = {}
@@ -132,53 +119,25 @@ def _entities_with_several(dictionary: Dictionary) -> dict[str, list[list[int]]]
     return several
 
 
-def _hide_found(
-    scan: Scan,
-    groups_of: dict[str, list[list[int]]],
-    share: float,
-    generator: np.random.Generator,
-) -> list[int]:
-    found = set(scan.names.tolist())
-    in_text = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
-    mentioned = [groups for groups in in_text if groups]
-    chosen = _one_of_some(mentioned, int(np.ceil(share * len(mentioned))), generator)
-    occurring = [[number for number in group if number in found] for group in chosen]
-    return _hidden_with(_one_of_each(occurring, generator), chosen)
-
-
-def _hide_others(
-    scan: Scan,
-    groups_of: dict[str, list[list[int]]],
+def _hide(
+    entities: list[list[list[int]]],
     count: int,
     generator: np.random.Generator,
+    found: Container[int] | None = None,
 ) -> tuple[list[int], list[int]]:
-    """Choose one name each of some entities without mentions. All names to hide are given too."""
-    names = scan.dictionary.names
-    mentioned = {names[number].kb_id for number in set(scan.names.tolist())}
-    others = [groups for id_, groups in groups_of.items() if id_ not in mentioned]
-    chosen = _one_of_some(others, count, generator)
-    bare = _one_of_each(chosen, generator)
-    return bare, _hidden_with(bare, chosen)
+    """Draw one name each of so many entities.
 
-
-def _one_of_some(
-    entities: list[list[list[int]]], count: int, generator: np.random.Generator
-) -> list[list[int]]:
-    """Draw one group of names for each of some entities."""
-    rows = np.sort(generator.permutation(len(entities))[:count])
-    return [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
-
-
-def _one_of_each(groups: Sequence[Sequence[int]], generator: np.random.Generator) -> list[int]:
-    return [int(generator.choice(group)) for group in groups]
-
-
-def _hidden_with(names: list[int], groups: list[list[int]]) -> list[int]:
-    """Names to hide, with some of their groups. For every second name, the others of its group
-    are hidden too.
+    entities: The names of each, in groups of the same words.
+    found: The names to draw from; None for all.
+    RETURNS: The names, and all names to hide. For every second one, these are the others of its
+        group too.
     """
+    rows = np.sort(generator.permutation(len(entities))[:count])
+    groups = [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
+    drawn = [[one for one in group if found is None or one in found] for group in groups]
+    names = [int(generator.choice(group)) for group in drawn]
     second = zip(names[1::2], groups[1::2])
-    return [*names, *(other for name, group in second for other in group if other != name)]
+    return names, [*names, *(other for name, group in second for other in group if other != name)]
 
 
 def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:

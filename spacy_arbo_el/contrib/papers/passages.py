@@ -152,11 +152,7 @@ def document_passages(
     Each mention is in one passage as a whole. One that is longer than a passage keeps its two ends,
     in a separate passage. Mentions may overlap.
 
-    tokenizer: Cuts texts into word pieces.
-    size: The most word pieces of a passage, special tokens included.
-    max_mentions: The most mentions of a passage.
-    markers: Whether markers stand round all mentions.
-    texts: The documents.
+    size, max_mentions, markers: As in ``PassageReader``.
     text_of: (n,) int64, which text each mention is in.
     offsets: (n, 2) int64 start and end character there, end exclusive.
     RETURNS: n spans. Without markers, their marker is their first word piece.
@@ -207,7 +203,6 @@ def _passages_of(
 
     text_of, low, high: (n,) int64, the text of each mention and its word pieces, end exclusive.
     bounds: The word pieces of each text, from one to the next.
-    budget: The most word pieces of a passage.
     """
     passage = np.empty(len(low), dtype=np.int64)
     starts: list[int] = []
@@ -237,7 +232,6 @@ def with_markers(
 
     Equal mentions share their markers. A mention without word pieces gets none.
 
-    specials: As in ``WordPieceTokenizer``.
     text_of: (n,) int64, which text each mention is in.
     low, high: (n,) int64, the word pieces of each mention, end exclusive.
     RETURNS: Also where mentions begin and end now, their markers included.
@@ -277,7 +271,6 @@ def _passages(
     mentions: Those of the document, by their first word piece.
     borders: The word pieces of the document, end exclusive.
     budget: The most word pieces of a passage, without special tokens.
-    max_mentions: The most mentions of a passage.
     """
     too_long = high[mentions] - low[mentions] > budget
     for mention in mentions[too_long]:

@@ -8,9 +8,9 @@ mentions of a name is limited.
 import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Span
 from ...base.errors import ArboError
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
-from ...corpora.names import Dictionary, Hit
+from ...corpora.names import Dictionary, Name
 from .errors import PaperMessages
 
 # What each number of what was left out counts.
@@ -84,37 +84,65 @@ def scanned(
 
     Raises ValueError if there is no mention, or no name that can be one.
 
-    docs: The documents.
     exclude: The ids of documents to leave out, such as those of a test set.
     hidden: The numbers of names that are found, but are no mentions, see ``hidden.py``.
     """
-    found = Found()
     with tempfile.TemporaryDirectory() as folder:
-        kept = with_names(docs, dictionary, exclude, hidden, found)
-        write_parts(kept, Path(folder) / "found")
-        yield Scan(dictionary, found, Path(folder))
+        scan = Scan(dictionary, Path(folder) / "found")
+        write_parts(scan.read(docs, exclude, hidden), scan.folder)
+        yield scan
 
 
 class Scan:
-    """The mentions of a scan, stored in a folder.
+    """The mentions of a scan. Their documents wait in a folder.
 
-    Raises ValueError where there is no mention.
-
-    dictionary: The names.
-    found: The mentions.
-    folder: Where the documents are.
+    left_out: How many documents and mentions were left out, by reason.
     """
 
-    def __init__(self, dictionary: Dictionary, found: "Found", folder: Path) -> None:
-        if not found.names:
-            docs = f"{found.n_read:,}"
-            names = f"{len(dictionary.names):,}"
-            raise ArboError(PaperMessages.E841.format(docs=docs, names=names))
+    def __init__(self, dictionary: Dictionary, folder: Path) -> None:
         self.dictionary = dictionary
-        self.found = found
         self.folder = folder
-        # (n,) int64, the number of the name of each mention.
-        self.names = np.array(found.names, dtype=np.int64)
+        self.left_out: Counter = Counter()
+        # Of each mention: the number of its document among those that have some, and of its name.
+        self._docs = array("q")
+        self._names = array("q")
+
+    @property
+    def names(self) -> np.ndarray:
+        """(n,) int64, the number of the name of each mention."""
+        return np.array(self._names, dtype=np.int64)
+
+    def read(
+        self, docs: Iterable[Doc], exclude: Container[str], hidden: Container[int]
+    ) -> Iterator[Doc]:
+        """Copy the documents that have mentions, with these. See ``scanned``."""
+        names = self.dictionary.names
+        if not names:
+            raise ArboError(PaperMessages.E840.format(count=self.dictionary.unusable))
+        n_read = 0
+        n_docs = 0
+        for doc in docs:
+            n_read += 1
+            if str(doc.user_data.get("doc_id", "")) in exclude:
+                self.left_out["excluded"] += 1
+                continue
+            hits = self.dictionary.hits(doc)
+            clear = [hit for hit in hits if names[hit.name].kb_id is not None]
+            kept = [hit for hit in clear if hit.name not in hidden]
+            self.left_out["ambiguous"] += len(hits) - len(clear)
+            self.left_out["hidden"] += len(clear) - len(kept)
+            if not kept:
+                self.left_out["without"] += 1
+                continue
+            self._docs.extend([n_docs] * len(kept))
+            self._names.extend(hit.name for hit in kept)
+            n_docs += 1
+            copy = copied(doc, None)
+            copy.ents = [_entity(copy, *hit[:2], names[hit.name]) for hit in kept]
+            yield copy
+        if not n_docs:
+            about = {"docs": f"{n_read:,}", "names": f"{len(names):,}"}
+            raise ArboError(PaperMessages.E841.format(**about))
 
     def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
         """Write the documents that have some of the chosen mentions.
@@ -122,14 +150,13 @@ class Scan:
         chosen: (n,) bool, which mentions are chosen.
         more: Documents to write after them.
         """
-        waiting = read_docs(self.folder, self.dictionary.vocab)
-        docs = _chosen(waiting, self.dictionary, self.found, chosen)
-        write_parts(chain(docs, more), output)
+        docs = read_docs(self.folder, self.dictionary.vocab)
+        write_parts(chain(_chosen(docs, iter(chosen.tolist())), more), output)
 
     def report(self, chosen: np.ndarray) -> SilverReport:
         """The report on these mentions."""
         names = self.dictionary.names
-        of_docs = np.array(self.found.docs, dtype=np.int64)
+        of_docs = np.array(self._docs, dtype=np.int64)
         kept = np.unique(self.names[chosen]).tolist()
         counts = {
             **dict.fromkeys(REASONS, 0),
@@ -139,36 +166,22 @@ class Scan:
             "names": len(kept),
             "unusable": self.dictionary.unusable,
             "surplus": int((~chosen).sum()),
-            **self.found.left_out,
+            **self.left_out,
         }
-        most = Counter(self.found.names).most_common(FREQUENT)
+        most = Counter(self._names).most_common(FREQUENT)
         return SilverReport(counts, [(names[name].text, count) for name, count in most])
 
 
-class Found:
-    """The mentions in the documents that have some, in order.
+def _entity(doc: Doc, start: int, end: int, name: Name) -> Span:
+    return Span(doc, start, end, label=name.label, kb_id=name.kb_id or "")
 
-    docs: The number of the document of each mention, among those that have some.
-    starts: Its first token.
-    ends: The token after its last one.
-    names: The number of its name.
-    left_out: How many documents and mentions were left out, by reason.
-    n_read: How many documents were read.
-    n_docs: How many documents have mentions.
-    """
 
-    def __init__(self) -> None:
-        self.docs, self.starts, self.ends, self.names = (array("q") for _ in range(4))
-        self.left_out: Counter = Counter()
-        self.n_read = 0
-        self.n_docs = 0
-
-    def add(self, hits: Sequence[Hit]) -> None:
-        """Add the mentions of the next document."""
-        self.docs.extend([self.n_docs] * len(hits))
-        for values, of_hits in zip((self.starts, self.ends, self.names), zip(*hits)):
-            values.extend(of_hits)
-        self.n_docs += 1
+def _chosen(docs: Iterable[Doc], is_chosen: Iterator[bool]) -> Iterator[Doc]:
+    """The documents that have some of the chosen mentions, with these alone."""
+    for doc in docs:
+        doc.ents = [ent for ent in doc.ents if next(is_chosen)]
+        if doc.ents:
+            yield doc
 
 
 def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
@@ -187,51 +200,3 @@ def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:
     chosen = np.zeros(len(names), dtype=bool)
     chosen[order[np.arange(len(names)) - first < per_name]] = True
     return chosen
-
-
-def with_names(
-    docs: Iterable[Doc],
-    dictionary: Dictionary,
-    exclude: Container[str],
-    hidden: Container[int],
-    found: Found,
-) -> Iterator[Doc]:
-    """Copy the documents that have mentions, adding to ``found``.
-
-    The other parameters are those of ``scanned``. ValueError where there are no names.
-    """
-    if not dictionary.names:
-        raise ArboError(PaperMessages.E840.format(count=dictionary.unusable))
-    for doc in docs:
-        found.n_read += 1
-        if str(doc.user_data.get("doc_id", "")) in exclude:
-            found.left_out["excluded"] += 1
-            continue
-        hits = dictionary.hits(doc)
-        clear = [hit for hit in hits if dictionary.names[hit.name].kb_id is not None]
-        kept = [hit for hit in clear if hit.name not in hidden]
-        found.left_out["ambiguous"] += len(hits) - len(clear)
-        found.left_out["hidden"] += len(clear) - len(kept)
-        if kept:
-            found.add(kept)
-            yield copied(doc, None)
-        else:
-            found.left_out["without"] += 1
-
-
-def _chosen(
-    docs: Iterable[Doc], dictionary: Dictionary, found: Found, chosen: np.ndarray
-) -> Iterator[Doc]:
-    rows = iter(np.nonzero(chosen)[0].tolist())
-    by_doc = groupby(rows, lambda row: found.docs[row])
-    number, of_doc = next(by_doc, (-1, iter(())))
-    for position, doc in enumerate(docs):
-        if position != number:
-            continue
-        names = [(row, dictionary.names[found.names[row]]) for row in of_doc]
-        doc.ents = [
-            Span(doc, found.starts[row], found.ends[row], label=name.label, kb_id=name.kb_id or "")
-            for row, name in names
-        ]
-        yield doc
-        number, of_doc = next(by_doc, (-1, iter(())))

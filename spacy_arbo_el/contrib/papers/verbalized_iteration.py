@@ -81,9 +81,7 @@ class IterativePrediction:
         """The vectors of mentions in texts with links.
 
         stages: Those of the linker; its datastore must be in use.
-        spans: The mentions of each document.
         batch: The same, encoded.
-        min_logit: The log-odds that a link must have.
         RETURNS: The batch with the vectors of the last round.
         """
         counts = np.bincount(batch.documents, minlength=batch.n_documents)
@@ -146,11 +144,7 @@ class IterativeStages(LinkingStages):
 
 
 class IterativeLinker(ArboLinker):
-    """Links spans to entities with the help of the surest links of their document.
-
-    iteration: How links are written into texts.
-    settings: Those of ``ArboLinker``, whose stages it drives.
-    """
+    """Links spans to entities with the help of the surest links of their document."""
 
     def __init__(
         self,
@@ -234,10 +228,8 @@ def _surest(
     """Each document's surest mentions not yet written in.
 
     written: (m,) int64, the entity of each mention that is written in, -1 for the others.
-    entities, logits: (m,), the first candidate of each mention.
     documents: (m,) int64, ascending.
     per_round: (documents,) int64, how many mentions of each.
-    min_logit: The log-odds that they must have.
     """
     is_open = (written < 0) & (entities >= 0) & (logits >= min_logit)
     open_mentions = np.flatnonzero(is_open)

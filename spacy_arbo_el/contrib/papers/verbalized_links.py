@@ -108,10 +108,6 @@ def read_with_links(
 ) -> tuple[np.ndarray, RevisedInputs]:
     """Mentions of a training step with their encoder inputs.
 
-    limit: As in ``write_links``.
-    settings: Which links are.
-    stages: Those of the linker.
-    trainer: Predicts links, from cached vectors.
     spans: The mentions of each document of the step, also those that are not trained on.
     rows: (b,) int64, the rows of the mentions to train on in the exemplar store.
     RETURNS: The rows without those of mentions that are written in.

@@ -6,10 +6,9 @@ import pytest
 from spacy_arbo_el.contrib.papers.cross_encoder.candidates import (
     ExemplarDocuments,
     TrainingCandidates,
-    annotated_mentions,
-    make_candidates,
     neighbours_for_training,
 )
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import labelled_mentions
 from spacy_arbo_el.linker import find_linker
 
 from ...linker.conftest import build_tiny
@@ -20,10 +19,6 @@ from ...linker.world import docs_of
 def nlp(tiny_bert):
     """Don't change it."""
     return build_tiny(tiny_bert)
-
-
-def candidates_of(linker, docs, count):
-    return make_candidates(linker.stages, annotated_mentions(linker.stages, docs), count)
 
 
 def test_neighbours_have_no_exemplars_of_their_document(nlp):
@@ -76,6 +71,6 @@ def test_the_probability_of_gold_entities_is_that_of_a_softmax():
 
 def test_a_mention_without_entities_has_no_candidates(tiny_bert):
     nlp = build_tiny(tiny_bert, [])
-    table = candidates_of(find_linker(nlp), docs_of(nlp), 4)
+    table = labelled_mentions(find_linker(nlp).stages, docs_of(nlp), 4).table
     assert (table.candidates == -1).all()
     assert table.with_gold()[0].tolist() == []

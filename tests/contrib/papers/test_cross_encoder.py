@@ -1,6 +1,7 @@
 """The cross-encoder as the reranker of a linker: bad input, round trips, explanations."""
 
 import warnings
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +17,7 @@ from spacy_arbo_el.encoders.shim import EncoderShim, shim_of
 from spacy_arbo_el.fitting.calibrate import calibrate_pipeline
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.ranking.feature_ranker import feature_ranker
-from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.ranking.ranking import BestEvidence, log_odds_by_vectors
 
 from ...encoders.numpy_tower import build_hashed_encoder
 from ...linker.conftest import build_tiny
@@ -70,25 +70,27 @@ def fitted(tiny_bert):
     return nlp
 
 
+@contextmanager
+def retrieved(nlp, texts=(*DEV, *TRAIN)):
+    """What a reranker gets: the mentions of texts with their neighbours, and its context."""
+    stages = find_linker(nlp).stages
+    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, texts)))
+    with stages.datastore.reading():
+        yield batch, stages.retrieve(batch), stages.context
+
+
 def ranked(nlp, texts, reranker=None):
     """The ranking of the mentions of texts, and that of the ranker inside."""
-    linker = find_linker(nlp)
-    stages = linker.stages
-    reranker = reranker or stages.reranker
-    batch = stages.encode(stages.reader.read_docs([annotated(nlp, text) for text in texts]))
-    neighbours = stages.retrieve(batch)
-    with stages.datastore.reading():
-        before = reranker.ranker(batch, neighbours, stages.context)
-        return reranker(batch, neighbours, stages.context), before
+    reranker = reranker or find_linker(nlp).reranker
+    with retrieved(nlp, texts) as given:
+        return reranker(*given), reranker.ranker(*given)
 
 
 def pairs_of(nlp, texts=(*DEV, *TRAIN), candidates=(0, 1, 2)):
     """The pairs of the mentions of texts, each with the entities at these positions."""
-    stages = find_linker(nlp).stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, texts)))
-    with stages.datastore.reading():
+    with retrieved(nlp, texts) as (batch, _, context):
         table = np.tile(candidates, (len(batch), 1))
-        return stages.reranker.pairs(batch, table, stages.context)
+        return find_linker(nlp).reranker.pairs(batch, table, context)
 
 
 def links(docs):
@@ -112,11 +114,8 @@ def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
 
 def test_scored_candidates_come_first_by_their_scores_and_the_others_keep_their_order(nlp):
     linker = find_linker(nlp)
-    stages = linker.stages
-    batch = stages.encode(stages.reader.read_docs(docs_of(nlp, TRAIN)))
-    neighbours = stages.retrieve(batch)
-    with stages.datastore.reading():
-        scored = linker.reranker.score(batch, neighbours, stages.context)
+    with retrieved(nlp, TRAIN) as given:
+        scored = linker.reranker.score(*given)
     after, before = ranked(nlp, TRAIN)
     best = np.take_along_axis(scored.first, scored.scores.argmax(axis=1)[:, None], axis=1)
     assert (after.candidates.ids[:, 0] == best[:, 0]).all()
@@ -189,29 +188,14 @@ def test_the_gradient_of_the_linear_layer_is_that_of_the_scores(nlp):
 
 
 def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
-    linker = find_linker(fitted)
-    stages, reranker = linker.stages, linker.reranker
-    batch = stages.encode(stages.reader.read_docs(docs_of(fitted)))
-    neighbours, curves = stages.retrieve(batch), reranker.vector_curves
-    with stages.datastore.reading():
-        with_curves = reranker.score(batch, neighbours, stages.context)
-        plain = replace(reranker, vector_curves=None).score(batch, neighbours, stages.context)
-    assert (with_curves.first == plain.first).all() and curves != linker.calibration
-    texts, exemplars = neighbours.entities, neighbours.exemplars
-    for row, candidates in enumerate(plain.first.tolist()):
-        of_entity = {}
-        for owners, kind, found in (
-            (texts.ids, "entity", texts),
-            (neighbours.exemplar_entities, "exemplar", exemplars),
-        ):
-            slope, offset = getattr(curves, kind)
-            for entity, similarity in zip(owners[row].tolist(), found.scores[row].tolist()):
-                if entity >= 0:
-                    of_entity.setdefault(entity, []).append(slope * similarity + offset)
-        least = min(max(values) for values in of_entity.values())
-        added = [max(of_entity.get(entity, [least])) for entity in candidates]
-        expected = plain.scores[row] + np.array(added)
-        np.testing.assert_allclose(with_curves.scores[row], expected, rtol=1e-4, atol=1e-4)
+    reranker = find_linker(fitted).reranker
+    curves = reranker.vector_curves
+    with retrieved(fitted) as given:
+        with_curves = reranker.score(*given)
+        plain = replace(reranker, vector_curves=None).score(*given)
+    assert (with_curves.first == plain.first).all() and curves != find_linker(fitted).calibration
+    added = log_odds_by_vectors(plain.neighbours, curves).scores_or_least(plain.first)
+    np.testing.assert_allclose(with_curves.scores, plain.scores + added, rtol=1e-4, atol=1e-4)
 
 
 # Bad input
@@ -235,17 +219,6 @@ def test_an_entity_without_text_is_scored_like_the_others(tiny_bert):
     position = find_linker(nlp).kb.entities.position("Q1")
     assert position in before.candidates.ids[0, :4] and position in after.candidates.ids[0, :4]
     assert np.isfinite(after.candidates.scores[0, :4]).all()
-
-
-def test_texts_and_mentions_that_are_longer_than_the_window(tiny_bert):
-    long = Entity("long", "wide", "the river of the apple " * 200, ["bank " * 90])
-    nlp = with_scorer(tiny_bert, [*ENTITIES, long])
-    text = f"They met at the [{('wide river bank ' * 30).strip()}|long]."
-    linker = find_linker(nlp)
-    pairs = pairs_of(nlp, [text], [linker.kb.entities.position("long")])
-    assert pairs.lengths.tolist() == [linker.reranker.size]
-    after, _ = ranked(nlp, [text])
-    assert np.isfinite(after.candidates.scores[0, 0])
 
 
 @pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "mpnet", "deberta-v2"])
@@ -297,9 +270,6 @@ def test_nan_is_an_error(tiny_bert):
 def test_settings_that_do_not_fit_are_refused(nlp):
     with pytest.raises(ValueError, match="E870"):
         cross_encoder(BestEvidence())
-    for wrong in ({"n_reranked": 0}, {"window": 2}, {"text": 7}):
-        with pytest.raises(ValueError, match="E"):
-            cross_encoder(feature_ranker(), **wrong)
     reranker = find_linker(nlp).reranker
     with pytest.raises(ValueError, match="E871"):
         replace(reranker, window=200).from_bytes(reranker.to_bytes())

@@ -42,11 +42,8 @@ def test_vote_links_to_the_most_frequent_entity_and_of_equals_to_the_nearest(lis
         nearest = similarity[i, row.index(expected)]
         assert np.isclose(decisions.logits[i], CALIBRATION.logits("exemplar", nearest))
         entity, exemplar, mention = decisions.paths[i]
-        assert (entity.ref, exemplar.ref, mention.ref) == (
-            expected,
-            i * width + row.index(expected),
-            i,
-        )
+        place = i * width + row.index(expected)
+        assert (entity.ref, exemplar.ref, mention.ref) == (expected, place, i)
 
 
 def test_vote_weighs_by_temperature_and_obeys_the_threshold():
@@ -62,8 +59,6 @@ def test_vote_weighs_by_temperature_and_obeys_the_threshold():
     similarity = np.array([[0.9, 0.5, 0.5]], dtype=np.float32)
     assert vote(owners, similarity, temperature=1.0).entities.tolist() == [0]
     assert vote(owners, similarity, 5.0).entities.tolist() == [-1]
-    with pytest.raises(ValueError, match="temperature"):
-        ExemplarVote(temperature=0.0)
 
 
 @pytest.mark.parametrize("temperature", [None, 0.1])
@@ -76,11 +71,6 @@ def test_vote_of_a_certain_exemplar_links_with_probability_one(temperature):
     with_others = np.array([[3, 1, 2]])
     similarity = np.array([[np.inf, 0.9, np.inf]], dtype=np.float32)
     assert vote(with_others, similarity, temperature=0.1).entities.tolist() == [3]
-
-
-def test_vote_without_exemplars_links_nothing():
-    none = vote(np.zeros((2, 0), np.int64), np.zeros((2, 0), np.float32))
-    assert none.entities.tolist() == [-1, -1]
 
 
 def test_texts_vote_as_the_exemplars_do():

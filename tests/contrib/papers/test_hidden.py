@@ -42,22 +42,22 @@ def hidden(tmp_path, texts=TEXTS, entities=ENTITIES, share=1.0, **options):
     with scanned(docs, dictionary) as scan:
         dev = HiddenDev.choose(scan, share, **options)
         dev.write(NLP, tmp_path / "dev.spacy")
-    return dev.report, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
+    return dev, dictionary, list(read_docs(tmp_path / "dev.spacy", NLP.vocab))
 
 
 def test_one_name_of_each_entity_is_hidden(tmp_path):
-    report, dictionary, docs = hidden(tmp_path)
-    names = [dictionary.names[number] for number in report.hidden]
+    dev, dictionary, docs = hidden(tmp_path)
+    names = [dictionary.names[number] for number in dev.hidden]
     assert {name.kb_id for name in names} == {"cold", "flu", "mump", "rage"}
     in_text = [span.text.lower() for doc in docs for span in doc.ents]
     # Of entities in the texts, a name that the texts have.
     assert {name.text.lower() for name in names} <= set(in_text)
     bare = [doc for doc in docs if doc.user_data["doc_id"].startswith(BARE)]
-    assert {doc.ents[0].kb_id_ for doc in bare} == {"mump", "rage"} and len(bare) == report.bare
+    assert {doc.ents[0].kb_id_ for doc in bare} == {"mump", "rage"} and len(bare) == len(dev.bare)
     assert all(len(doc.ents) == 1 and doc.ents[0].text == doc.text for doc in bare)
     # Known names are in the dev set as well.
     assert {"gout"} < set(in_text)
-    assert report.in_text == sum(
+    assert dev.in_text == sum(
         key_of(span.text) in {key_of(name.text) for name in names}
         for doc in docs[: -len(bare)]
         for span in doc.ents
@@ -65,8 +65,8 @@ def test_one_name_of_each_entity_is_hidden(tmp_path):
 
 
 def test_the_knowledge_base_loses_only_these(tmp_path):
-    report, dictionary, _ = hidden(tmp_path)
-    changed = {entity.id: entity for entity in without_names(ENTITIES, dictionary, report.hidden)}
+    dev, dictionary, _ = hidden(tmp_path)
+    changed = {entity.id: entity for entity in without_names(ENTITIES, dictionary, dev.hidden)}
     assert set(changed) == {"cold", "flu", "mump", "rage"}
     for entity in ENTITIES:
         if entity.id not in changed:
@@ -86,9 +86,9 @@ def test_every_second_name_is_hidden_with_those_of_the_same_words(tmp_path):
     kinds = ("breast", "lung", "colon", "skin")
     entities = [entity(kind) for kind in kinds]
     text = " ".join(f"A {kind} neoplasm." for kind in kinds)
-    report, dictionary, _ = hidden(tmp_path, [text], entities)
-    assert report.in_text == len(kinds)
-    left = [new.names for new in without_names(entities, dictionary, report.hidden)]
+    dev, dictionary, _ = hidden(tmp_path, [text], entities)
+    assert dev.in_text == len(kinds)
+    left = [new.names for new in without_names(entities, dictionary, dev.hidden)]
     assert left[0::2] == [["Neoplasms, breast", "breast  neoplasms", "breast cancer"],
                           ["Neoplasms, colon", "colon  neoplasms", "colon cancer"]]  # fmt: skip
     assert left[1::2] == [["lung cancer"], ["skin cancer"]]
@@ -97,14 +97,14 @@ def test_every_second_name_is_hidden_with_those_of_the_same_words(tmp_path):
 @given(st.floats(0, 1), st.integers(0, 5))
 def test_share_and_seed(tmp_path_factory, share, seed):
     path = tmp_path_factory.mktemp("hidden")
-    report, dictionary, _ = hidden(path, share=share, seed=seed)
+    dev, dictionary, _ = hidden(path, share=share, seed=seed)
     again, _, _ = hidden(path, share=share, seed=seed)
-    assert report == again
-    ids = [dictionary.names[number].kb_id for number in report.hidden]
+    assert (dev.hidden, dev.bare) == (again.hidden, again.bare)
+    ids = [dictionary.names[number].kb_id for number in dev.hidden]
     in_text = {"flu", "cold"}.intersection(ids)
-    keys = {(dictionary.names[n].kb_id, *words_of(dictionary.names[n].text)) for n in report.hidden}
+    keys = {(dictionary.names[n].kb_id, *words_of(dictionary.names[n].text)) for n in dev.hidden}
     assert len(keys) == len(set(ids)) and len(in_text) == int(np.ceil(share * 2))
-    assert report.bare <= report.in_text
+    assert len(dev.bare) <= dev.in_text
 
 
 def test_documents_are_of_one_part():

@@ -16,11 +16,10 @@ from spacy_arbo_el.contrib.papers.cross_encoder.reranker import (
     RerankerTrainer,
     RerankerTraining,
     fit_weight,
-)
-from spacy_arbo_el.contrib.papers.cross_encoder.reranker_run import (
     labelled_mentions,
     mentions_to_train_on,
     read_config,
+    set_reranker,
     train_reranker,
 )
 from spacy_arbo_el.corpora.docbin import write_docbin
@@ -137,17 +136,13 @@ def learned_by(nlp, docs, count):
 
 def test_a_string_of_a_document_is_trained_on_once(tiny_bert):
     """Two mentions of the same string and entity, and one of another entity."""
-    nlp, lines = build_tiny(tiny_bert), []
+    nlp = build_tiny(tiny_bert)
     text = "The [Amazon|river] is not [amazon|shop]. The [amazon|river] is wide."
     docs = [annotated(nlp, text), annotated(nlp, text + " Yes.")]
     training = RerankerTraining(sure=1.0)
     chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
     found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
     assert len(found) == 4 and len(set(found)) == 4
-    changed = {"training.max_epochs": 1, "training.batch_size": 9, "training.sure": 1.0}
-    config = read_config(None, {**SETTINGS, **changed})
-    train_reranker(nlp, config, docs, docs, lines.append)
-    assert lines[0] == "Training on 4 of 6 mentions"
 
 
 @pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
@@ -184,10 +179,14 @@ def test_nothing_to_learn_from_and_another_reranker_are_refused(tiny_bert):
     config["reranker"] = {"@misc": "spacy-arbo-el.BestEvidence.v1"}
     with pytest.raises(ValueError, match="E879"):
         train_reranker(empty, config, [], [])
-    refused = [{"warmup": 0.0}, {"batch_size": 0}, {"n_candidates": 1}, {"learn_rate": 0.0}]
-    for wrong in (*refused, {"sure": 1.1}):
-        with pytest.raises(ValueError, match="training"):
-            RerankerTraining(**wrong)
+
+
+def test_the_section_of_a_renamed_linker_says_what_it_was_given(tiny_bert):
+    nlp = build_tiny(tiny_bert)
+    nlp.rename_pipe("arbo_linker", "linker")
+    linker, settings = find_linker(nlp), read_config(None, {})["reranker"]
+    set_reranker(nlp, linker, linker.reranker, settings)
+    assert nlp.get_pipe_config("linker")["reranker"] == settings
 
 
 @pytest.mark.slow

@@ -47,7 +47,7 @@ def rerank_command(
     from ....fitting.calibrate import calibrate_pipeline
     from ....linker import find_linker
     from ....pipelines import save_pipeline
-    from ..cross_encoder.reranker_run import read_config, set_reranker, train_reranker
+    from ..cross_encoder.reranker import read_config, set_reranker, train_reranker
 
     saved = output / "model-last"
     overrides = config_overrides(ctx)

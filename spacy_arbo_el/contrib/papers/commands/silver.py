@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ....corpora.names import Dictionary
     from ....kb.knowledge_base import ArboKB
-    from ..hidden import HiddenReport
+    from ..hidden import HiddenDev
     from ..silver import Scan, SilverReport
 
 TEXTS = Arg(..., help="Raw text: .txt, .jsonl, .csv or .spacy files, or folders")
@@ -37,10 +37,7 @@ HIDDEN_KB = Opt(None, "--hidden-kb", help="Folder for the knowledge base without
 class _SilverTexts:
     """Texts, and the names that are sought in them.
 
-    texts: Files and folders.
     nlp: Its tokenizer is used.
-    dictionary: The names.
-    exclude: Ids of documents to leave out.
     """
 
     texts: Sequence[Path]
@@ -146,21 +143,21 @@ def _write_with_dev(
     with source.scan(of_dev=True) as found:
         hidden = HiddenDev.choose(found, HIDE, per_name, source.seed)
         # Nothing is written where the rest of the documents has no mention.
-        with source.scan(False, hidden.report.hidden) as rest:
+        with source.scan(False, hidden.hidden) as rest:
             hidden.write(source.nlp, dev)
-            known.update(without_names(known.entities, source.dictionary, hidden.report.hidden))
+            known.update(without_names(known.entities, source.dictionary, hidden.hidden))
             known.to_disk(hidden_kb)
-            _show_hidden(hidden.report, dev, hidden_kb)
+            _show_hidden(hidden, dev, hidden_kb)
             _show(write_chosen(rest, output, per_name, source.seed), output)
 
 
-def _show_hidden(report: "HiddenReport", dev: Path, hidden_kb: Path) -> None:
-    counts = report.silver.counts
+def _show_hidden(found: "HiddenDev", dev: Path, hidden_kb: Path) -> None:
+    counts = found.scan.report(found.chosen).counts
     msg.good(
         f"{visible(dev)}: {counts['docs']} documents, {counts['mentions']} mentions, "
-        f"{report.in_text} of them of hidden names; {report.bare} hidden names on their own"
+        f"{found.in_text} of them of hidden names; {len(found.bare)} hidden names on their own"
     )
-    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(report.hidden)} names")
+    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(found.hidden)} names")
 
 
 def _show(report: "SilverReport", output: Path) -> None:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ....base.arrays import TopK
 from ....linking.stages import LinkingStages
-from ....mentions.labels import annotated_batches, gold_positions, is_gold
+from ....mentions.labels import gold_positions, is_gold
 from ....mentions.record import MentionBatch
 from ....ranking.ranking import log_odds_by_vectors
 from ....retrieval.datastore import Datastore
@@ -40,12 +39,7 @@ class TrainingCandidates:
 
     def take(self, rows: np.ndarray) -> "TrainingCandidates":
         """Take some of the mentions."""
-        return TrainingCandidates(
-            self.candidates[rows],
-            self.scores[rows],
-            self.gold[rows],
-            self.gold_scores[rows],
-        )
+        return TrainingCandidates(*(table[rows] for table in vars(self).values()))
 
     @property
     def correct(self) -> np.ndarray:
@@ -53,10 +47,7 @@ class TrainingCandidates:
         return is_gold(self.candidates, self.gold)
 
     def gold_probability(self, weight: float) -> np.ndarray:
-        """Retriever's softmax probability of gold entities: (m,) float64.
-
-        weight: What the log-odds are multiplied by.
-        """
+        """Retriever's softmax probability of gold entities: (m,) float64."""
         scores = np.where(self.candidates >= 0, weight * self.scores, -np.inf)
         _, probabilities = softmax(scores.astype(np.float64))
         return np.where(self.correct, probabilities, 0.0).sum(axis=1)
@@ -82,17 +73,11 @@ class TrainingCandidates:
         return rows, replace(chosen, candidates=candidates, scores=scores)
 
 
-def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> list[MentionBatch]:
-    """The annotated mentions of documents in batches, not encoded."""
-    return [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
-
-
 def make_candidates(
     stages: LinkingStages, batches: Iterable[MentionBatch], count: int
 ) -> TrainingCandidates:
     """Retrieve the first candidates of annotated mentions without the document's exemplars.
 
-    stages: Those of a linker whose encoder is trained.
     batches: The mentions, which need not be encoded.
     count: How many candidates a mention has at most.
     """

@@ -29,7 +29,7 @@ TIE = 1e-5
 
 
 class Scored(NamedTuple):
-    """The ranking before, and the scores of the first candidates.
+    """Mentions with the scores of their first candidates.
 
     before: The ranking of the ranker inside.
     first: (m, k) int64, its first candidates, -1 for none.
@@ -37,6 +37,8 @@ class Scored(NamedTuple):
         can't read, or that has one candidate.
     """
 
+    batch: MentionBatch
+    neighbours: Neighbours
     before: Ranking
     first: np.ndarray
     scores: np.ndarray
@@ -50,8 +52,6 @@ class Scored(NamedTuple):
 @dataclass(frozen=True)
 class CrossEncoder:
     """Scores the first candidates by reading them with the mention. See ``cross_encoder``.
-
-    The other settings are those of ``cross_encoder``.
 
     scorer: What ``arbo rerank`` has trained; None for nothing: then the ranker ranks alone.
     vector_curves: The curves of the retriever's log-odds that are added to the scores; None
@@ -89,7 +89,7 @@ class CrossEncoder:
         scored = self.score(batch, neighbours, context)
         if not scored.is_scored.any():
             return scored.before
-        return self._reranked(scored, self._logits(scored, batch, neighbours, context))
+        return self._reranked(scored, self._logits(scored, context))
 
     def variants(self) -> "dict[str, Reranker]":
         """Rerankers to compare a trained one with, by what their rows are called."""
@@ -101,12 +101,7 @@ class CrossEncoder:
             "by the scores, not in the ranker": by_scores,
         }
 
-    def score(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        context: RankingContext,
-    ) -> Scored:
+    def score(self, batch: MentionBatch, neighbours: Neighbours, context: RankingContext) -> Scored:
         """The scores of the first candidates of mentions. There must be a ``scorer``."""
         before = self.ranker(batch, neighbours, context)
         first = before.candidates.first(self.n_reranked).ids
@@ -120,7 +115,7 @@ class CrossEncoder:
             scores[valid] = self.scorer(pairs, context.kept)
             if self.vector_curves is not None:
                 scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
-        return Scored(before, first, scores)
+        return Scored(batch, neighbours, before, first, scores)
 
     def pairs(
         self, batch: MentionBatch, candidates: np.ndarray, context: RankingContext
@@ -151,20 +146,14 @@ class CrossEncoder:
         if self.scorer.retriever != context.datastore.encoder.fingerprint:
             warn_once(PaperMessages.W870)
 
-    def _logits(
-        self,
-        scored: Scored,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        context: RankingContext,
-    ) -> np.ndarray:
+    def _logits(self, scored: Scored, context: RankingContext) -> np.ndarray:
         """(m, k) float32, the log-odds of the scored candidates, NaN for others."""
         rows = np.flatnonzero(scored.is_scored)
         logits = np.full(scored.first.shape, np.nan, dtype=np.float32)
         scores = scored.scores[rows]
         valid = np.isfinite(scored.scores[rows])
         if self.as_feature and self.fitted.weights is not None:
-            features = self._features(scored, rows, batch, neighbours, context)
+            features = self._features(scored, rows, context)
             logits[rows] = self.fitted.weights.logits(features)
         else:
             best = scored.before.candidates.resized(1).scores[rows, 0]
@@ -173,17 +162,12 @@ class CrossEncoder:
         return logits
 
     def _features(
-        self,
-        scored: Scored,
-        rows: np.ndarray,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        context: RankingContext,
+        self, scored: Scored, rows: np.ndarray, context: RankingContext
     ) -> CandidateFeatures:
         assert isinstance(self.ranker, FeatureRanker)
-        found = neighbours.take(rows)
+        found = scored.neighbours.take(rows)
         wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
-        gathered = wide.gather(batch.take(rows), found, context)
+        gathered = wide.gather(scored.batch.take(rows), found, context)
         assert gathered is not None, "a mention with scores has candidates"
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
@@ -252,7 +236,7 @@ class CrossEncoder:
         correct = is_gold(scored.first[rows], gold[rows])
         features = None
         if self.as_feature:
-            features = self._features(scored, rows, batch, neighbours, context)
+            features = self._features(scored, rows, context)
         best = scored.before.candidates.resized(1).scores[rows, 0]
         fitted = CrossEncoderFit.fit(
             scored.scores[rows], correct, best, features, batch.documents[rows]

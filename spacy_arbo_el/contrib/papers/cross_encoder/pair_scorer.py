@@ -53,21 +53,16 @@ class PairScorer:
         """Create an untrained scorer with the weights and word pieces of an encoder.
 
         source: The encoder of mentions, a transformer tower.
-        size: The most word pieces of a pair.
-        retriever: The fingerprint of the linker's encoder.
         seed: Determines the weights of the linear layer.
 
         Raises ValueError where the transformer has no second token type or reads fewer word pieces.
         """
-        towers = [
-            layer
-            for layer in source.walk()
-            if any(isinstance(shim, EncoderShim) for shim in layer.shims)
-        ]
-        if not towers:
+        read = (one for one in source.walk() if any(isinstance(s, EncoderShim) for s in one.shims))
+        transformer = next(read, None)
+        if transformer is None:
             raise ArboError(PaperMessages.E874)
-        own = loaded_shim(towers[0])
-        tower = _tower(towers[0].attrs["name"], size)
+        own = loaded_shim(transformer)
+        tower = _tower(transformer.attrs["name"], size)
         shim_of(tower).from_bytes(own.to_bytes())
         tower.initialize()
         tokenizer_of(tower, size)

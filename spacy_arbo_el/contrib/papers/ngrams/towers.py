@@ -13,8 +13,15 @@ from thinc.types import Floats2d
 from ....base.settings import check_count
 from ....encoders.dual import build_dual_encoder
 from ....encoders.inputs import SpanInputs
-from .fields import ENTITY_FIELDS, MENTION_FIELDS, Field, averages, entity_fields, mention_fields
-from .reader import NgramReader
+from .reader import (
+    ENTITY_FIELDS,
+    MENTION_FIELDS,
+    Field,
+    NgramReader,
+    averages,
+    entity_fields,
+    mention_fields,
+)
 
 Backprop = Callable[[Floats2d], None]
 # How much of the context the vectors of an untrained encoder have, and of random directions.
@@ -178,7 +185,6 @@ def identity_block(width: int, inner: int, place: int, others: float) -> np.ndar
 
     inner: A multiple of the width: inputs of that width beside each other.
     place: Which of the inputs is passed on.
-    others: The share of the others.
     """
     generator = np.random.default_rng((place, width, inner))
     weights = generator.normal(scale=NOISE / width**0.5, size=(width, inner))

@@ -2,9 +2,13 @@
 
 import unicodedata
 
-from spacy_arbo_el.contrib.papers.ngrams.characters import _WITHOUT_SPACES
-from spacy_arbo_el.contrib.papers.ngrams.fields import BIGRAM
-from spacy_arbo_el.contrib.papers.ngrams.hashing import BASE, FIRST_WORD, HASH_BITS
+from spacy_arbo_el.contrib.papers.ngrams.hashing import (
+    _WITHOUT_SPACES,
+    BASE,
+    FIRST_WORD,
+    HASH_BITS,
+)
+from spacy_arbo_el.contrib.papers.ngrams.reader import BIGRAM
 
 MASK = (1 << 64) - 1
 Token = tuple[int, int]
