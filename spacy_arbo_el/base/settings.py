@@ -1,15 +1,10 @@
-"""Validation and comparison of settings."""
+"""Validation of settings."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from .errors import ArboError, Errors
-
-
-def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
-    """The settings with different values. One that is missing has None."""
-    return [key for key in {**some, **others} if some.get(key) != others.get(key)]
 
 
 def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> None:

@@ -39,12 +39,6 @@ def write_file(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def write_array(path: Path, array: np.ndarray) -> None:
-    """Write an array as a .npy file, atomically. It can be mapped."""
-    with replacing(path) as file:
-        np.save(file, array, allow_pickle=False)
-
-
 def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
     """Arrays as the bytes of an uncompressed .npz file."""
     buffer = io.BytesIO()

@@ -22,7 +22,7 @@ from ...retrieval.index.approximate import read_index
 from ...retrieval.index.exact import faiss
 from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
-from ...storage.files import write_array, write_file
+from ...storage.files import write_file
 from ...storage.folders import FolderKind, replacing_folder
 from .part_files import OnAccess, arrays_of, mentions_of, pack_records, packed_records
 
@@ -184,7 +184,7 @@ def write_search(folder: Path, search: CorpusSearch) -> None:
     if isinstance(index, Cells):
         faiss.write_index(index.index, str(folder / CELLS))
     else:
-        write_array(folder / ROWS, index.rows)
+        np.save(folder / ROWS, index.rows, allow_pickle=False)
     about = {
         "count": search.count,
         "cells": isinstance(index, Cells),

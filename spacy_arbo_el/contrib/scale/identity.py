@@ -14,7 +14,6 @@ import spacy
 
 from ... import __version__
 from ...base.errors import ArboError
-from ...base.settings import different_keys
 from ...kb.folder import is_derived
 from ...storage.files import is_temporary
 from ...storage.lines import check_exists
@@ -81,5 +80,6 @@ def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> str:
     """The settings in which two runs differ, as text; "" for none."""
     return "; ".join(
         f"{name} is {theirs.get(name)!r}, not {ours.get(name)!r}"
-        for name in different_keys(ours, theirs)
+        for name in {**ours, **theirs}
+        if ours.get(name) != theirs.get(name)
     )

@@ -3,7 +3,6 @@ import pickle
 import numpy as np
 import pytest
 from thinc.api import Adam
-from thinc.util import to_numpy
 
 from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.contrib.papers.ngrams import towers
@@ -50,23 +49,6 @@ def test_gradients_equal_finite_differences(tower):
         assert numeric == pytest.approx(float((gradient * direction).sum()), rel=0.03, abs=0.02)
         checked += abs(numeric) > 0.1
     assert checked > 5
-
-
-def test_both_towers_add_to_the_gradient_of_one_table():
-    encoder = ngram_encoder()
-    inputs, towers = inputs_of(encoder), [encoder.model.get_ref(name) for name in TOWERS]
-    tables = {tower.get_ref("table").id for tower in towers}
-    assert len(tables) == 1
-    gradients = []
-    for names in (("mention",), ("entity",), TOWERS):
-        for name in names:
-            vectors, backprop = encoder.model.get_ref(name).begin_update(inputs[name])
-            backprop(np.ones_like(vectors))
-        gradient = towers[0].get_ref("table").get_grad("E")
-        gradients.append(to_numpy(gradient).copy())
-        gradient[:] = 0
-    assert_same_vectors((gradients[0] + gradients[1]).ravel(), gradients[2].ravel())
-    assert gradients[0].any() and gradients[1].any()
 
 
 def test_untrained_encoder_finds_the_name_that_is_written():
