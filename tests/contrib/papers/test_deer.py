@@ -25,6 +25,7 @@ from spacy_arbo_el.training.table import GoldTable
 
 from ...linker.conftest import NGRAMS, build, learned_scalars
 from ...linker.world import TRAIN, examples
+from ...systems import load_system
 
 # Entities with several names, some of them shared.
 NAMES = {"a": ["a", "aa", "shared"], "b": ["b"], "c": ["c", "shared"], "d": ["d", "dd"], "e": ["e"]}
@@ -123,32 +124,13 @@ def test_negatives_are_mined_once_in_a_round():
     assert cache.kept[KEPT] is first
 
 
-def rounds_objective():
-    def objective(positives, negatives, loss, **settings):
-        return {
-            "@misc": "spacy-arbo-el.Objective.v1",
-            "positives": {"@misc": f"spacy-arbo-el.{positives}.v1"},
-            "negatives": {"@misc": f"spacy-arbo-el.{negatives}.v1"},
-            "loss": {
-                "@losses": "spacy-arbo-el.LearnedScale.v1",
-                "loss": {"@losses": f"spacy-arbo-el.{loss}.v1", **settings},
-            },
-        }
-
-    return {
-        "@misc": "spacy-arbo-el.ObjectiveSum.v1",
-        "refresh": {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 40, "on_the_fly": False},
-        "*": {
-            "batch": objective("EntityPositives", "InBatchNegatives", "CrossEntropy"),
-            "rounds": objective("PositivesInRounds", "NegativesOfRounds", "Logistic"),
-        },
-    }
-
-
 @pytest.fixture
 def nlp():
+    """A small linker with the objective of the paper's system, and rounds of 40 mentions."""
     fix_random_seed(0)
-    return build(model=NGRAMS, objective=rounds_objective())
+    objective = load_system("deer")["components"]["arbo_linker"]["objective"]
+    refresh = {**objective["refresh"], "every": 40}
+    return build(model=NGRAMS, objective={**objective, "refresh": refresh})
 
 
 def kept_by(linker):

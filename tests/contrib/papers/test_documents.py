@@ -1,10 +1,9 @@
 """The whole component with an encoder that reads documents in passages."""
 
 import numpy as np
-import pytest
 
 from ...linker.conftest import build
-from ...linker.world import DEV, TRAIN, annotated, links_of, unlinked_docs
+from ...linker.world import DEV, TRAIN, annotated, unlinked_docs
 
 MENTION = {
     "@architectures": "spacy-arbo-el.DocumentEncoder.v1",
@@ -16,28 +15,15 @@ MENTION = {
 MODEL = {"@architectures": "spacy-arbo-el.DualEncoder.v1", "mention": MENTION}
 
 
-@pytest.fixture(scope="module")
-def nlp():
-    return build(model=MODEL)
-
-
-def plain(nlp):
-    """Short documents, one of two passages, one without mentions, and all of them in one."""
+def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages():
+    nlp = build(model=MODEL)
+    # Short documents, one of two passages, one without mentions, and all of them in one.
     long = f"{DEV[0]} {'word ' * 60} {DEV[1]} {' and more '.join(DEV)}"
-    texts = [*DEV, long, "Nothing here."]
-    return unlinked_docs(nlp, texts)
-
-
-@pytest.fixture(scope="module")
-def expected(nlp):
-    return links_of(nlp(doc) for doc in plain(nlp))
-
-
-def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages(nlp, expected):
-    got = [[kb_id for kb_id, _ in doc] for doc in expected[: len(DEV)]]
+    docs = unlinked_docs(nlp, [*DEV, long, "Nothing here."])
+    inputs = nlp.get_pipe("arbo_linker").reader.read_docs(docs).inputs
+    got = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs)]
     gold = [[ent.kb_id_ for ent in annotated(nlp, text).ents] for text in DEV]
     assert np.mean([a == b for a, b in zip(got, gold)]) >= 0.75
-    inputs = nlp.get_pipe("arbo_linker").reader.read_docs(plain(nlp)).inputs
     assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
     exemplars = nlp.get_pipe("arbo_linker").exemplars
     assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12

