@@ -177,15 +177,6 @@ def test_exports_have_what_was_decided(start):
     assert [[ent.kb_id_ for ent in doc.ents] for doc in docs] == [["Q1", "Q1"], ["Q1"], ["Q1"]]
 
 
-def test_the_next_discovery_keeps_ids(start):
-    browser = start()
-    before = ids_by_name(browser.review)
-    browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
-    again = start()
-    later = again.review.linker.corpus.discover(documents(again.review.nlp))
-    assert before["Vexil"] not in later.ids and before["Quorn"] in later.ids
-
-
 def test_no_window_changes_what_another_has_changed(start):
     browser = start()
     entity = browser.get("/kb/entity", id="cat")
