@@ -21,9 +21,12 @@ def record(number, marked):
 
 @pytest.fixture(scope="session")
 def records():
-    """Documents as they are in JSONL, with different texts."""
+    """Documents as they are in JSONL: three in a row without mentions, and two of one text."""
     texts = [*DEV, *TRAIN]
-    return [record(number, texts[number % len(texts)]) for number in range(N_DOCUMENTS)]
+    found = [record(number, texts[number % len(texts)]) for number in range(N_DOCUMENTS)]
+    for one in found[9:12]:
+        one["mentions"] = []
+    return [*found[:13], {**found[14], "id": "d13"}, *found[14:]]
 
 
 @pytest.fixture(scope="session")

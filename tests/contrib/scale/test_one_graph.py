@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 
 from spacy_arbo_el import find_linker, load_pipeline
@@ -14,10 +13,8 @@ from spacy_arbo_el.contrib.scale.corpus_files import (
     write_mentions,
 )
 from spacy_arbo_el.contrib.scale.job import Job
-from spacy_arbo_el.contrib.scale.part_files import arrays_of, part_from_bytes, part_to_bytes
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
 from spacy_arbo_el.corpora.read import read_documents
-from spacy_arbo_el.linking.corpus_mentions import CorpusMentions, CorpusPart
 from spacy_arbo_el.retrieval import mention_search
 from spacy_arbo_el.show.frames import rows_of
 
@@ -127,36 +124,6 @@ def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, m
     job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
     list(link_in_shards(job))
     assert rows_in(job.folder) == expected
-
-
-def test_mentions_in_files_are_those_in_memory(model, corpus, tmp_path):
-    nlp = load_pipeline(model)
-    linker = find_linker(nlp)
-    texts = list(read_documents(corpus, nlp))
-    # Documents without mentions, and two with the same text in another order of mentions.
-    texts[3].ents, texts[5] = [], texts[4].copy()
-    texts[5].user_data["doc_id"] = "a"
-    by_linker = linker.corpus
-    parts = [by_linker.gather_part(texts[start : start + 5]) for start in range(0, 24, 5)]
-    parts.insert(2, part_from_bytes(part_to_bytes(by_linker.gather_part([]))))
-    expected = CorpusMentions.joined(parts)
-    write_mentions(tmp_path / "corpus", lambda: parts)
-    mentions = read_mentions(tmp_path / "corpus")
-    assert list(mentions.places) == list(expected.places)
-    assert list(mentions.ranked.batch.records) == list(expected.ranked.batch.records)
-    assert mentions.ranked.batch.n_documents == len(texts)
-    assert (mentions.documents == expected.documents).all()
-    assert (mentions.candidates.ids == expected.candidates.ids).all()
-    rows = np.random.default_rng(0).permutation(len(expected.documents))
-    for some in (rows, rows[:5], rows[:0]):
-        left, right = (
-            arrays_of(CorpusPart(m.ranked, m.candidates, [])) for m in (mentions, expected)
-        )
-        inputs = [m.ranked.batch.inputs.take(some).to_dict() for m in (mentions, expected)]
-        assert all(np.array_equal(inputs[0][name], inputs[1][name]) for name in inputs[0])
-        for name in left.keys() - {f"inputs_{field}" for field in inputs[0]}:
-            assert left[name].dtype == right[name].dtype, name
-            assert np.array_equal(left[name][some], right[name][some]), name
 
 
 def test_a_corpus_without_mentions_is_written_too(model, tmp_path):
