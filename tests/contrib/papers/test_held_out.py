@@ -4,6 +4,7 @@ import pytest
 
 from spacy_arbo_el.contrib.papers.cross_encoder.pair_scorer import PairScorer
 from spacy_arbo_el.encoders.dual import DualEncoder
+from spacy_arbo_el.encoders.inputs import SpanInputs
 from spacy_arbo_el.fitting.callback import fit_and_score
 from spacy_arbo_el.linker import find_linker
 
@@ -33,27 +34,25 @@ def test_a_linker_with_a_cross_encoder_has_rows_without_it(nlp):
 
 def test_folds_encode_each_mention_and_context_and_score_each_pair_once(nlp, monkeypatch):
     read = {"mentions": [], "contexts": [], "pairs": []}
-    encode, encode_passages = DualEncoder.encode_mentions, DualEncoder.encode_passages
-    score = PairScorer._read
 
-    def counted_mentions(encoder, inputs):
-        read["mentions"] += inputs.keys()
-        return encode(encoder, inputs)
+    def count(kind, owner, name, keys_of):
+        called = getattr(owner, name)
 
-    def counted_passages(encoder, tower, texts, size):
-        read["contexts"] += texts if tower == "mention" else []
-        return encode_passages(encoder, tower, texts, size)
+        def counted(own, *given):
+            read[kind] += keys_of(*given)
+            return called(own, *given)
 
-    def counted_pairs(scorer, pairs):
-        read["pairs"] += pairs.keys()
-        return score(scorer, pairs)
+        monkeypatch.setattr(owner, name, counted)
+
+    def of_mentions(tower, texts, size):
+        return texts if tower == "mention" else []
 
     data = examples(nlp, [*DEV, *TRAIN])
     linker = find_linker(nlp)
     linker.refresh()
-    monkeypatch.setattr(DualEncoder, "encode_mentions", counted_mentions)
-    monkeypatch.setattr(DualEncoder, "encode_passages", counted_passages)
-    monkeypatch.setattr(PairScorer, "_read", counted_pairs)
+    count("mentions", DualEncoder, "encode_mentions", SpanInputs.keys)
+    count("contexts", DualEncoder, "encode_passages", of_mentions)
+    count("pairs", PairScorer, "_read", SpanInputs.keys)
     fit_and_score(linker, [eg.reference for eg in data], "arbo_acc")
     for kind, keys in read.items():
         assert keys and len(keys) == len(set(keys)), kind

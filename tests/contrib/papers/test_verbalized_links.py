@@ -1,6 +1,7 @@
 """Training in texts with links: which links are written in, and what is trained."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -47,17 +48,12 @@ def read(nlp, written_links):
     rows = np.arange(len(linker.exemplars))
     texts = []
 
-    class Reader:
-        """Notes the texts, and reads them as the linker does."""
+    def inputs_of(read):
+        texts.extend(read.texts)
+        return linker.reader.inputs_of(read)
 
-        def texts_of(self, spans):
-            return linker.reader.texts_of(spans)
-
-        def inputs_of(self, read):
-            texts.extend(read.texts)
-            return linker.reader.inputs_of(read)
-
-    stages = replace(linker.stages, reader=Reader())
+    reader = SimpleNamespace(texts_of=linker.reader.texts_of, inputs_of=inputs_of)
+    stages = replace(linker.stages, reader=reader)
     given = linker.iteration.limit, written_links, stages, linker.trainer, spans, rows
     kept, revised = read_with_links(*given)
     return linker, kept, revised, texts
