@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import srsly
-from pydantic import ConfigDict, create_model
+from pydantic import ConfigDict, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from ....base.errors import ArboError
 from ....discovery.decision_log import DecisionLog, Entry, now
@@ -32,8 +33,9 @@ _KINDS: dict[Any, str] = {
     list[dict[str, Any]]: "entities",
     dict[str, str]: "names redirects",
 }
-_FIELDS: Any = {name: (kind, None) for kind, names in _KINDS.items() for name in names.split()}
-_Line = create_model("_Line", __config__=ConfigDict(strict=True), **_FIELDS)
+_FIELDS: Any = {name: kind for kind, names in _KINDS.items() for name in names.split()}
+_Line = TypedDict("_Line", _FIELDS, total=False)  # type: ignore[misc]
+_LINE: Any = TypeAdapter(with_config(ConfigDict(strict=True))(_Line))
 # What the entry of a decision on a link has.
 MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
@@ -122,7 +124,7 @@ class Recorded:
 
 def _check(line: Any, number: int) -> None:
     """Refuse a wrong line. The first one says whose the journal is."""
-    _Line.model_validate(line)
+    _LINE.validate_python(line)
     if not all(name in line for name in ("at", *NEEDED[line["action"]])):
         raise ValueError
     if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
