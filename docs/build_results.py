@@ -123,8 +123,12 @@ TABLES = {
         "complete, but for NEL's: there, right links are lost by the threshold, which `arbo "
         "fit` with a hundred mentions repairs. Two strings of one paper make 5 points of "
         "CRAFT CL. On SO the default is behind TF-IDF: `bp`, `domain` and `genomic`, which it "
-        "takes for longer names that have these words, are 11 points. Namesakes of NEL are 21 "
-        "mentions.",
+        "takes for longer names that have these words, are 11 points. Two features were tried "
+        "against that: words count for the beginning and the end that they share, and a name may "
+        "have the mention's words in a row. Fitted with both on the corpora below, R@1 of about "
+        "600 mentions of each is 73.3 on SO (75.0 without them), 75.8 on CL (76.7), 68.4 on UBERON "
+        "(67.7), 81.5 on NCBI (81.7) and 72.7 on BC5CDR (73.0), so they are not in use. Namesakes "
+        "of NEL are 21 mentions.",
     ),
     "coverage": (
         "Whether: coverage estimated from the same mentions, without labels",
@@ -166,7 +170,7 @@ TABLES = {
         "exemplar (`judges.py`). R@1 of the withheld mentions: before training, trained by "
         "`linker`, and with the mean of the weights before and after. The ranker is fitted on dev; "
         "20,000 names, seed 0 where none is given, intervals over mentions. On CRAFT a batch is "
-        "one paper.",
+        "one paper. Dev of wned-wiki is tweeki.",
     ),
     "rerank": (
         "A cross-encoder",
