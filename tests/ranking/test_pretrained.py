@@ -1,7 +1,5 @@
 """The ranker's weights that come with the package."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import spacy
@@ -75,14 +73,6 @@ def test_pretrained_weights_need_the_features_that_they_were_fitted_on(linker):
     dot = spacy.blank("en").add_pipe("arbo_linker", config=config)
     dot.encoder.require_ready("arbo_linker")
     assert FeatureRanker().weights_in(dot.stages.context) is None
-
-
-def test_weights_that_were_fitted_come_first(linker):
-    fitted = replace(pretrained_weights().weights, accuracy=0.5)
-    ranker = replace(FeatureRanker(), weights=fitted)
-    assert ranker.weights_in(linker.stages.context) is fitted
-    # Pretrained weights are not saved with a pipeline: the package has them.
-    assert FeatureRanker().to_bytes() == b""
 
 
 def test_weights_survive_bytes():
