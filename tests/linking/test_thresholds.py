@@ -1,12 +1,10 @@
 """Thresholds by label, and calls that link to some entities only."""
 
-import pickle
-
 import pytest
 import spacy
 from spacy.util import load_model_from_config
 
-from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
+from spacy_arbo_el.linking.thresholds import check_threshold, threshold_for
 
 from ..cases import cases
 
@@ -82,14 +80,8 @@ def test_tables_are_checked(value):
         check_threshold(value)
 
 
-def test_thresholds_are_pickled():
-    again = pickle.loads(pickle.dumps(LabelThresholds.of(TABLE)))
-    assert again == 0.2 and again.by_label == {"PLACE": 1.0}
-
-
 @pytest.mark.parametrize(("only", "want"), cases("some_entities"))
-def test_a_call_links_to_some_entities_only(nlp, only, want):
-    linker = nlp.get_pipe("arbo_linker")
+def test_a_call_links_to_some_entities_only(nlp, linker, only, want):
     doc = nlp("They saw Port Vale there.", disable=["arbo_linker"])
     if want not in (None, "other"):
         doc = nlp("They saw Port Veil there.", disable=["arbo_linker"])
