@@ -11,7 +11,7 @@ from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build
 from spacy_arbo_el.kb.verbalizations import Names
-from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
+from spacy_arbo_el.retrieval.index import faiss_index
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 from .. import commands
@@ -150,10 +150,11 @@ def test_build_options_of_tables_and_wikidata(tmp_path):
 
 
 @needs_index
-def test_info_tells_of_a_stored_index(tmp_path):
+def test_info_tells_of_a_stored_index(tmp_path, monkeypatch):
+    monkeypatch.setattr(faiss_index, "MIN_ROWS", 300)
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:
-        many.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
+        many.add(Entity(f"e{i}", f"name {i}") for i in range(300))
         many.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
-        many.vectors.keep_index(FaissIndex("HNSW4", "")(many.rows, Cosine()).attached)
-    assert "HNSW4 over 12000 vectors" in succeed("kb", "info", tmp_path / "many")
+        many.vectors.keep_index(faiss_index.FaissIndex("HNSW4", "")(many.rows, Cosine()).attached)
+    assert "HNSW4 over 300 vectors" in succeed("kb", "info", tmp_path / "many")
