@@ -96,6 +96,11 @@ def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
     (record,) = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
     assert record["id"] == "a.txt" and record["mentions"][0]["text"] == "Mercury"
     assert "No component before the linker" in run(*arguments, "--find", "pipeline", code=1)
+    nlp = spacy.load(folder / "model")
+    nlp.add_pipe("entity_ruler", source=other, first=True)
+    save_pipeline(nlp, tmp_path / "both")
+    arguments = ("link", tmp_path / "both", *arguments[2:], "--find", "pipeline")
+    assert counts(run(*arguments))[:2] == [1, 1]
 
 
 def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(folder, tmp_path):

@@ -188,6 +188,9 @@ def test_undoing_leaves_mentions_that_came_since():
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
     assert entities.resolve(b) == b and entities.resolve(c) == c
+    entities.split(b, [1])
+    entities.undo()
+    assert members(entities) == {b: [1, 7], a: [0], c: [2]}
     entities.reject(c)
     entities.put(mentions([8]), np.array([0]), {0: 2})
     entities.undo()

@@ -54,6 +54,14 @@ def test_a_saved_pipeline_links_alike_and_encodes_no_entity_again(own_default, l
     assert links_in(again(marked(again))) == linked
 
 
+def test_an_explanation_says_why_and_why_not(default_nlp):
+    linker, doc = default_nlp.get_pipe("arbo_linker"), default_nlp(marked(default_nlp))
+    why = str(linker.explain(doc.ents[1]))
+    assert "kidney:infection" in why
+    assert "lung:infection" in str(linker.explain(doc.ents[1], "lung:infection"))
+    assert "NIL" in str(linker.explain(doc.ents[4]))
+
+
 def test_edits_and_corrections_count_at_once_and_are_saved(own_default, tmp_path):
     linker = own_default.get_pipe("arbo_linker")
 

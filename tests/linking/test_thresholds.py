@@ -1,10 +1,12 @@
 """Thresholds by label, and calls that link to some entities only."""
 
+import pickle
+
 import pytest
 import spacy
 from spacy.util import load_model_from_config
 
-from spacy_arbo_el.linking.thresholds import check_threshold, threshold_for
+from spacy_arbo_el.linking.thresholds import LabelThresholds, check_threshold, threshold_for
 
 from ..cases import cases
 
@@ -78,6 +80,11 @@ def test_a_correction_is_certain_enough_for_all_labels():
 def test_tables_are_checked(value):
     with pytest.raises(ValueError, match="E40[27]"):
         check_threshold(value)
+
+
+def test_thresholds_are_pickled():
+    again = pickle.loads(pickle.dumps(LabelThresholds.of(TABLE)))
+    assert again == 0.2 and again.by_label == {"PLACE": 1.0}
 
 
 @pytest.mark.parametrize(("only", "want"), cases("some_entities"))
