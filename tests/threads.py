@@ -1,6 +1,7 @@
 """What tests of threads share."""
 
 import os
+import signal
 import threading
 import time
 
@@ -55,6 +56,7 @@ def forked(*checks):
     for check in checks:
         child = os.fork()
         if not child:  # pragma: no cover - another process
+            signal.alarm(int(PATIENCE))
             # There is no CUDA in it.
             require_cpu()
             os._exit(7 if check() else 1)
