@@ -1,6 +1,7 @@
 """What all tests share: no access to the hub, tiny encoders, and the bundled encoder once."""
 
 import os
+import shutil
 from functools import cache
 from pathlib import Path
 
@@ -15,10 +16,14 @@ import spacy  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from spacy_arbo_el import load_pipeline, save_pipeline  # noqa: E402
+from spacy_arbo_el.corpora.docbin import write_docbin  # noqa: E402
 from spacy_arbo_el.encoders.loading import load_pretrained  # noqa: E402
+from spacy_arbo_el.kb.importers import write_entities_jsonl  # noqa: E402
+from spacy_arbo_el.linker import find_linker  # noqa: E402
 
 from .default import default_pipeline  # noqa: E402
 from .linker.conftest import build  # noqa: E402
+from .linker.world import DEV, ENTITIES, docs_of  # noqa: E402
 from .pipelines.saved import tiny_pipeline  # noqa: E402
 from .tiny import dual_encoder, save_tiny  # noqa: E402
 
@@ -111,9 +116,21 @@ def tiny(tiny_bert):
     return dual_encoder(str(tiny_bert))
 
 
+@pytest.fixture
+def nlp():
+    """An untrained pipeline over the small world, which a test may change."""
+    return build()
+
+
+@pytest.fixture
+def linker(nlp):
+    """The linker of the pipeline ``nlp``, also where a test file has its own."""
+    return find_linker(nlp)
+
+
 @pytest.fixture(scope="session")
 def shared_nlp():
-    """An untrained pipeline over the small world. Don't change it."""
+    """The same, shared. Don't change it."""
     return build()
 
 
@@ -122,6 +139,16 @@ def saved_nlp(shared_nlp, tmp_path_factory):
     """The folder of that pipeline. Don't change it."""
     save_pipeline(shared_nlp, folder := tmp_path_factory.mktemp("shared") / "model")
     return folder
+
+
+@pytest.fixture(scope="session")
+def app(shared_nlp, saved_nlp, tmp_path_factory):
+    """A folder with that pipeline, its entities and documents: what commands take."""
+    place = tmp_path_factory.mktemp("app")
+    shutil.copytree(saved_nlp, place / "model")
+    write_docbin(docs_of(shared_nlp, DEV), place / "dev.spacy")
+    write_entities_jsonl(ENTITIES, place / "kb.jsonl")
+    return place
 
 
 @pytest.fixture(scope="session")

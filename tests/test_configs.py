@@ -61,28 +61,6 @@ def test_a_source_restates_no_default(system):
     assert list(restated(source, default_training())) == []
 
 
-def test_restated_settings_are_found():
-    source = """
-        [components.arbo_linker]
-        threshold = 0.3
-        [components.arbo_linker.model.mention]
-        text_type = false
-        [components.arbo_linker.objective.loss]
-        @losses = "spacy-arbo-el.CrossEntropy.v1"
-        scale = 20.0
-        [components.arbo_linker.objective.negatives]
-        @misc = "spacy-arbo-el.HardNegatives.v1"
-        k = 3
-        """
-    found = restated(read_partial(inspect.cleandoc(source)), default_training())
-    assert sorted(name.removeprefix("components.arbo_linker.") for name in found) == [
-        "model.mention.text_type",
-        "objective.loss.scale",
-        "objective.negatives.@misc",
-        "threshold",
-    ]
-
-
 def test_the_recommended_system_trains_the_component_that_add_pipe_gives():
     nlp = spacy.blank("en")
     nlp.add_pipe("arbo_linker")

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shutil
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -224,65 +223,7 @@ def test_no_documents_and_endless_lines_are_refused(tmp_path, kind, content):
     assert reader.outcome(reader.write(tmp_path / "x", "corpus", content + b"\n")) is None
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "name", "data"),
-    [
-        ("jsonl", "kb.jsonl", b'{"id": "a", "description": "%s"}'),
-        ("jsonl", "kb.jsonl", b'{"id": "%s'),
-        ("table", "kb.csv", b"id,description\na,%s\n"),
-        ("obo", "kb.obo", b'[Term]\nid: a\nname: a\ndef: "%s" []\n'),
-        ("obo", "kb.obo", b"[Term]\nid: a\n%s\n"),
-        ("wikidata", "kb.json", b'{"id": "a", "labels": {}, "x": "%s"}'),
-        ("umls", "MRCONSO.RRF", b"C01|%s\n"),
-    ],
-)
-def test_lines_of_ten_megabytes_take_no_more_steps_than_short_ones(tmp_path, kind, name, data):
-    reader, steps = READERS[kind], []
-    for long in (LONG[:10_000], LONG):
-        steps.append(0)
-
-        def count(frame, event, argument):
-            steps[-1] += event in ("call", "c_call")
-
-        path = reader.write(tmp_path / f"{len(long)}", name, data.replace(b"%s", long))
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            reader.outcome(path)
-        finally:
-            sys.setprofile(before)
-    assert steps[1] < 2 * steps[0] + 1000
-
-
-@pytest.mark.parametrize(
-    ("format", "data"),
-    [("jsonl", json.dumps({**RECORD, "text": "%s"})), ("pubtator", "1|t|%s\n1|a|\n")],
-)
-def test_documents_of_10_mb_on_one_line_are_read(write, format, data):
-    text = "word " * 2_000_000
-    (document,) = read(write(data.replace("%s", text)), format)
-    assert document.text.startswith(text)
-
-
 # Characters and values that no entity and no record can have
-
-
-@pytest.mark.parametrize("bad", [b"\0", b"\xff", b"\xed\xa0\xbd"])
-@pytest.mark.parametrize(
-    ("kind", "name", "line"),
-    [
-        ("jsonl", "kb.jsonl", b'{"id": "a", "title": "%s"}'),
-        ("jsonl", "kb.jsonl", b'{"id": "a%s"}'),
-        ("table", "kb.csv", b'id,title\na,"%s"'),
-        ("obo", "kb.obo", b"[Term]\nid: a\nname: a%s"),
-        ("wikidata", "kb.json", DUMP.splitlines()[0].replace(b"Ada", b"%s")),
-    ],
-)
-def test_characters_that_cannot_be_stored_are_refused(tmp_path, kind, name, line, bad):
-    reader = READERS[kind]
-    with pytest.raises(ValueError, match=rf"{re.escape(name)}, line \d+: "):
-        reader.read(reader.write(tmp_path / "x", name, line.replace(b"%s", bad)))
 
 
 WRONG = [

@@ -1,6 +1,7 @@
 """What tests of threads share."""
 
 import os
+import signal
 import threading
 import time
 
@@ -49,11 +50,16 @@ def run_in_threads(*calls, seconds=PATIENCE):
         assert not thread.is_alive(), f"{call} has not ended after {seconds:.0f} s"
 
 
-def forked(check):
-    """Whether a function is true in a forked process, which ends with it."""
-    child = os.fork()
-    if not child:  # pragma: no cover - another process
-        # There is no CUDA in it.
-        require_cpu()
-        os._exit(7 if check() else 1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+def forked(*checks):
+    """Whether functions are all true, each in a forked process of its own, at the same time."""
+    children = []
+    for check in checks:
+        child = os.fork()
+        if not child:  # pragma: no cover - another process
+            signal.alarm(int(PATIENCE))
+            # There is no CUDA in it.
+            require_cpu()
+            os._exit(7 if check() else 1)
+        children.append(child)
+    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    return codes == [7] * len(checks)

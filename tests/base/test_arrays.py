@@ -1,7 +1,6 @@
 """``TopK`` and the array helpers, against slow and obvious versions of them."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,14 +77,6 @@ def test_where_removes_entries_and_moves_the_others_up(top, data):
     assert rows_of(top.where(keep)) == expected
 
 
-@given(top_ks)
-def test_where_takes_a_mask_of_whole_rows(top):
-    keep = np.arange(len(top)) % 2 == 0
-    expected = top.where(np.repeat(keep[:, None], top.width, axis=1))
-    assert rows_of(top.where(keep[:, None])) == rows_of(expected)
-    assert not top.where(np.array(False)).valid.any()
-
-
 @given(top_ks, st.data())
 def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data):
     count = data.draw(st.integers(0, 3))
@@ -107,13 +98,6 @@ def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data
         for row, places, low in zip(scores, columns, least)
     ]
     assert top.scores_or_least(ids).tolist() == filled
-
-
-def test_shapes_that_do_not_match_are_an_error():
-    with pytest.raises(ValueError, match=r"\(2, 3\).*\(2, 4\)"):
-        TopK(np.zeros((2, 3), np.int64), np.zeros((2, 4), np.float32))
-    with pytest.raises(ValueError):
-        TopK(np.zeros(3, np.int64), np.zeros(3, np.float32))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=20), st.integers(0, 4))

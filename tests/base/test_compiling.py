@@ -52,12 +52,3 @@ def test_a_function_that_gets_many_small_arrays_is_compiled():
         assert compiled(array)[0] == 2
     assert not compiled.overloads
     assert compiled(array)[0] == 2 and compiled.overloads
-
-
-def test_other_errors_of_numba_are_not_hidden(monkeypatch):
-    def fails(**options):
-        raise RuntimeError("something else")
-
-    monkeypatch.setattr("numba.njit", fails)
-    with pytest.raises(RuntimeError, match="something else"):
-        numba_jit()(len)

@@ -1,4 +1,4 @@
-"""Errors: each has the code of its message."""
+"""Errors, each with the code of its message, and bars of progress."""
 
 import pickle
 
@@ -6,7 +6,9 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_arbo_el import ArboKB
+from spacy_arbo_el.base import log as module
 from spacy_arbo_el.base.errors import ArboError, Errors, code_of
+from spacy_arbo_el.base.log import progress
 
 
 def test_an_error_has_the_code_of_its_message():
@@ -18,3 +20,11 @@ def test_an_error_has_the_code_of_its_message():
     with pytest.raises(ArboError) as raised:
         ArboKB(Vocab(), [{"id": "a"}, {"id": "a"}])
     assert raised.value.code == "E002"
+
+
+@pytest.mark.parametrize(("seconds", "is_shown"), [(0.0, True), (60.0, False)])
+def test_a_bar_in_a_file_is_shown_where_the_work_takes_long(capsys, monkeypatch, seconds, is_shown):
+    monkeypatch.setattr(module, "SECONDS", seconds)
+    with progress(1000, "Encoding", "text") as bar:
+        bar.update(1000)
+    assert ("Encoding: 100%" in capsys.readouterr().err) == is_shown

@@ -170,21 +170,9 @@ def test_convert_names_the_option_where_a_format_is_not_known(tmp_path, name):
     assert "line 1: no valid JSON" in problem
 
 
-def test_check_warns_where_no_mention_has_a_name_of_the_knowledge_base(tmp_path):
+def test_names_that_no_mention_has_are_warned_of(check):
     joined = [Entity(one.id, "; ".join(one.names)) for one in ENTITIES]
-    write_docbin([annotated(NLP, text) for text in DEV], tmp_path / "dev.spacy")
-    for name, entities in (("good", ENTITIES), ("joined", joined)):
-        write_entities_jsonl(entities, tmp_path / f"{name}.jsonl")
     what = "mentions by a name of no entity, of nearly all"
-    printed = commands.run("check", tmp_path / "dev.spacy", tmp_path / "joined.jsonl")
+    printed = check(documents(DEV), None, joined)
     assert f"8 of 8 {what}" in printed and "kb search" in printed
-    assert f"No {what}" in commands.run("check", tmp_path / "dev.spacy", tmp_path / "good.jsonl")
-
-
-def test_kb_info_has_each_value_on_one_line(tmp_path):
-    many = [Entity(f"E{n}", f"name {n}", types=[f"KIND_OF_THING_{n}"]) for n in range(5)]
-    write_entities_jsonl(many, tmp_path / "kb.jsonl")
-    commands.run("kb", "build", tmp_path / "kb.jsonl", tmp_path / "kb")
-    lines = commands.output("kb", "info", tmp_path / "kb").splitlines()
-    assert any(re.match(r"Entities without up-to-date vectors\s+\d", line) for line in lines)
-    assert any("KIND_OF_THING_0 (1)" in line and "KIND_OF_THING_4 (1)" in line for line in lines)
+    assert f"No {what}" in check(documents(DEV))

@@ -10,20 +10,13 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.cli import app
 from spacy.cli.evaluate import evaluate
-from spacy.cli.find_threshold import find_threshold
-from spacy.cli.init_config import fill_config
 from spacy.cli.package import package
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
-
-from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.kb.importers import write_entities_jsonl
 
 from .. import commands
 from ..linker.conftest import NGRAMS, build
-from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse
+from ..linker.world import DEV, TRAIN, annotated, as_jsonl
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,15 +29,6 @@ def output(*arguments, cwd, code=0):
     return result.stdout + result.stderr
 
 
-def spacy_command(*arguments, cwd):
-    """What a command of spaCy prints, without a process of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(cwd)
-        result = CliRunner().invoke(app, list(map(str, arguments)))
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result.output
-
-
 def arbo(*arguments, cwd, code=0):
     """What a command of ours prints, without a process of its own."""
     with pytest.MonkeyPatch.context() as patch:
@@ -53,13 +37,9 @@ def arbo(*arguments, cwd, code=0):
 
 
 @pytest.fixture(scope="module")
-def folder(shared_nlp, saved_nlp, tmp_path_factory):
-    """A saved pipeline and a dev set."""
-    place = tmp_path_factory.mktemp("app")
-    shutil.copytree(saved_nlp, place / "model")
-    write_docbin([annotated(shared_nlp, text) for text in DEV], place / "dev.spacy")
-    write_entities_jsonl(ENTITIES, place / "kb.jsonl")
-    return place
+def folder(app, tmp_path_factory):
+    """A saved pipeline, its entities and a dev set."""
+    return shutil.copytree(app, tmp_path_factory.mktemp("app") / "app")
 
 
 @pytest.mark.slow
@@ -70,42 +50,8 @@ def test_spacy_evaluate(folder):
 
 
 @pytest.mark.slow
-def test_spacy_init_fill_config_and_assemble(folder):
-    (folder / "partial.cfg").write_text(
-        '[nlp]\nlang = "en"\npipeline = ["arbo_linker"]\n\n[components]\n\n'
-        '[components.arbo_linker]\nfactory = "arbo_linker"\n'
-    )
-    fill_config(folder / "full.cfg", folder / "partial.cfg")
-    filled = (folder / "full.cfg").read_text()
-    assert "spacy-arbo-el.ArborescencePositives.v1" in filled and "n_candidates" in filled
-    spacy_command("assemble", "full.cfg", "assembled", cwd=folder)
-    assert spacy.load(folder / "assembled").pipe_names == ["arbo_linker"]
-
-
-@pytest.mark.slow
-def test_spacy_find_threshold(folder, capsys):
-    best, score, scores = find_threshold(
-        folder / "model",
-        folder / "dev.spacy",
-        "arbo_linker",
-        "threshold",
-        "nel_micro_f",
-        n_trials=3,
-    )
-    assert len(scores) == 3 and scores[1.0] < scores[0.0], "no link has the probability 1.0"
-    assert 0.0 <= best <= 1.0 and score == max(scores.values())
-
-
-@pytest.mark.slow
 def test_arbo_convert_calibrate_evaluate_and_show(folder):
-    lines = []
-    for i, marked in enumerate(TRAIN):
-        text, mentions = parse(marked)
-        records = [
-            {"start": a, "end": b, "label": "THING", "kb_id": kb_id} for a, b, kb_id in mentions
-        ]
-        lines.append(json.dumps({"id": str(i), "text": text, "mentions": records}))
-    (folder / "train.jsonl").write_text("\n".join(lines))
+    (folder / "train.jsonl").write_text(as_jsonl(TRAIN))
     printed = arbo("convert", "train.jsonl", "train.spacy", cwd=folder)
     assert f"{len(TRAIN)} docs" in printed
     assert "8 entities" in arbo("kb", "build", "kb.jsonl", "kb", cwd=folder)

@@ -1,4 +1,4 @@
-"""Commands on consoles that are not UTF-8."""
+"""Consoles that are not UTF-8, hostile texts in tables, options, and what commands import."""
 
 import io
 import json
@@ -13,9 +13,14 @@ from wasabi import msg, util
 
 from spacy_arbo_el.cli import console
 from spacy_arbo_el.cli._util import plain, user_errors, visible
+from spacy_arbo_el.cli.show import _print_links, _print_new_entities
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
+from spacy_arbo_el.mentions.getters import EntSpans, place_of
 
 from ..cases import cases
 from ..commands import run
+from ..linker.world import annotated
 
 NAME = "Łódź – “ü”"
 
@@ -78,18 +83,10 @@ def test_messages_do_not_control_the_terminal(capsys):
     assert "no entity \\x1b[2J" in output and "\x1b[2J" not in output and "second line" in output
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "train a.cfg --output out",
-        "rerank model train.spacy dev.spacy --output out",
-    ],
-)
-def test_an_option_that_does_not_exist_is_a_message(command, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("a.cfg", "a.spacy", "kb.jsonl", "train.spacy", "dev.spacy"):
-        (tmp_path / name).write_text("")
-    assert "--stepz" in run(*command.split(), "--stepz", 3, code=1)
+def test_an_option_that_does_not_exist_is_a_message(tmp_path):
+    (tmp_path / "a.cfg").write_text("")
+    arguments = ("train", tmp_path / "a.cfg", "--output", tmp_path / "out")
+    assert "--stepz" in run(*arguments, "--stepz", 3, code=1)
     assert not (tmp_path / "out").exists()
 
 
@@ -118,3 +115,43 @@ def test_help_imports_nothing_heavy_beyond_spacy():
     inner = [one for one in of_add_ons if one.count(".") > 2 and not one.endswith(".errors")]
     assert not [one for one in inner if ".commands" not in one]
     assert "spacy_arbo_el.linker" not in imported
+
+
+@pytest.mark.parametrize(("command", "option", "other"), cases("dependent_options"))
+def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = run(*command.split(), code=1)
+    assert "E896" in said and option in said and f"needs {other}:" in said
+    assert not list(tmp_path.iterdir())
+
+
+def test_show_takes_documents_or_a_text():
+    assert "E836" in run("show", "model", code=1)
+    assert "E836" in run("show", "model", "dev.spacy", "--text", "A text.", code=1)
+
+
+class FakeLinker:
+    class mentions:  # noqa: N801
+        getter = EntSpans()
+
+    class kb:  # noqa: N801
+        get = staticmethod(lambda kb_id: Entity(kb_id, "benzo[a]pyrene [/bold]\x1b[2J"))
+
+    cfg = {"extension": "arbo"}
+
+
+def test_names_in_tables_are_no_markup_and_do_not_control_the_terminal(capsys):
+    import spacy
+
+    doc = annotated(spacy.blank("xx"), "Some [pyrene|x] and [other|y].")
+    step = Evidence("mention", "0:1", "[red]x[/red]", "", 0.5)
+    new = Link("NIL", 0.1, cluster="NEW-[bold]")
+    links = [Link("E[1]", 0.9, evidence=[step, step]), new]
+    offsets = [place_of(ent) for ent in doc.ents]
+    annotate(doc, dict(zip(offsets, links)), EntSpans(), "arbo", True)
+    _print_links(doc, FakeLinker)
+    _print_new_entities([doc], FakeLinker)
+    output = capsys.readouterr().out
+    for text in ("benzo[a]pyrene [/bold]\\x1b[2J", "E[1]", "[red]x[/red]", "NEW-[bold]"):
+        assert text in output
+    assert "\x1b[2J" not in output

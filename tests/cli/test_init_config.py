@@ -1,21 +1,17 @@
 """``arbo init-config``: complete configs of the package's systems and of one's own."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
-import spacy_arbo_el
-from spacy_arbo_el.config_sources import SOURCES, SYSTEMS
+from spacy_arbo_el.config_sources import SYSTEMS
 
 from .. import commands
 from ..cases import cases
 from ..linker.world import write_corpus
-from ..systems import ROOT, text_of
-
-PACKAGE = Path(spacy_arbo_el.__file__).parent
+from ..systems import text_of
 
 run = partial(commands.run, "init-config")
 
@@ -26,15 +22,6 @@ def test_the_recommended_system_is_written_by_default(tmp_path):
     assert path.read_text(encoding="utf8") == text_of("linker")
     rate = load_config(path)["training"]["optimizer"]["learn_rate"]
     assert rate["initial_rate"] <= 2e-4
-
-
-def test_sources_are_package_data():
-    assert len(SYSTEMS) == 10 and "linker" in SYSTEMS
-    data = (
-        (ROOT / "pyproject.toml").read_text("utf8").partition("[tool.setuptools.package-data]")[2]
-    )
-    folders = {path.parent.relative_to(PACKAGE) for path in SOURCES.values()}
-    assert all(f'"{(folder / "*.cfg").as_posix()}"' in data for folder in folders)
 
 
 def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp_path, tiny_bert):

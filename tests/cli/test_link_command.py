@@ -10,12 +10,11 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import save_pipeline
-from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.pipelines import load_pipeline, pipeline_from_list
 from spacy_arbo_el.show import frames
 
 from ..commands import run
-from ..linker.world import DEV, annotated
+from ..linker.world import DEV
 
 TEXT = "The probe circles the planet Mercury at dawn. Quicksilver is a metal."
 COUNTS = r"(\d+) documents, (\d+) mentions, (\d+) linked to (\d+) entities, (\d+) NIL"
@@ -26,11 +25,9 @@ def counts(output):
 
 
 @pytest.fixture(scope="module")
-def folder(shared_nlp, saved_nlp, tmp_path_factory):
+def folder(app, tmp_path_factory):
     """A pipeline, raw documents of all kinds, and a dev set."""
-    place = tmp_path_factory.mktemp("link")
-    shutil.copytree(saved_nlp, place / "model")
-    write_docbin([annotated(shared_nlp, text) for text in DEV], place / "dev.spacy")
+    place = shutil.copytree(app, tmp_path_factory.mktemp("link") / "app")
     texts = place / "texts"
     (texts / "deep").mkdir(parents=True)
     (texts / "a.txt").write_text(TEXT)
@@ -99,6 +96,11 @@ def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
     (record,) = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
     assert record["id"] == "a.txt" and record["mentions"][0]["text"] == "Mercury"
     assert "No component before the linker" in run(*arguments, "--find", "pipeline", code=1)
+    nlp = spacy.load(folder / "model")
+    nlp.add_pipe("entity_ruler", source=other, first=True)
+    save_pipeline(nlp, tmp_path / "both")
+    arguments = ("link", tmp_path / "both", *arguments[2:], "--find", "pipeline")
+    assert counts(run(*arguments))[:2] == [1, 1]
 
 
 def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(folder, tmp_path):
@@ -130,7 +132,7 @@ def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
     assert "not a pipeline" in run("show", dev, "--text", "A text.", code=1)
 
 
-def test_hints_where_nothing_can_be_linked(folder, tmp_path, shared_nlp):
+def test_hints_where_nothing_can_be_linked(folder, tmp_path):
     nlp = spacy.load(folder / "model")
     linker = nlp.get_pipe("arbo_linker")
     linker.set_kb([])

@@ -8,9 +8,11 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.convert import convert_corpus, select
+from spacy_arbo_el.corpora.convert import concept_map_of, convert_corpus, normalise_ids, select
 from spacy_arbo_el.corpora.docs import to_doc
+from spacy_arbo_el.kb.entity import Entity
 
+from ..cases import cases
 from .strategies import annotated_texts
 
 
@@ -43,14 +45,6 @@ def test_every_mention_keeps_its_exact_offsets_also_in_a_file(nlp, text):
         for span in one.spans["mentions"]:
             over = [ent for ent in one.ents if ent.start < span.end and span.start < ent.end]
             assert any(len(ent) >= len(span) for ent in over)
-
-
-def test_without_mentions_the_tokens_are_those_of_the_tokenizer(nlp):
-    text = "  We can't  stop\n\nnow, e.g. at 5km. "
-    doc = to_doc(nlp, text_of(text))
-    assert [(t.text, t.whitespace_) for t in doc] == [
-        (t.text, t.whitespace_) for t in nlp.make_doc(text)
-    ]
 
 
 def test_mention_inside_a_token_splits_it(nlp):
@@ -123,32 +117,12 @@ def test_select_accepts_one_label_as_a_string():
     assert [mention.label for mention in selected.mentions] == ["Disease"]
 
 
-def test_convert_pubtator_leaves_duplicates_out(nlp, write, tmp_path):
-    document = "1|t|Flu.\n1|a|B.\n1\t0\t3\tFlu\tDisease\tD1\n\n"
-    path = write(document * 2)
-    with pytest.warns(UserWarning, match="came before"):
-        counts = convert_corpus(path, tmp_path / "o.spacy", format="pubtator", nlp=nlp)
-    assert (counts["docs"], counts["duplicates"], counts["mentions"]) == (1, 1, 1)
-
-
 def test_an_unknown_format_and_a_corpus_without_documents_are_errors(nlp, write, tmp_path):
     with pytest.raises(ValueError, match="no corpus format 'conll'.*'jsonl'.*'pubtator'"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
     with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)
     assert not (tmp_path / "o.spacy").exists()
-
-
-def test_failed_conversion_keeps_the_previous_file(nlp, write, tmp_path):
-    out = tmp_path / "out" / "o.spacy"
-    good = write_texts(write, ("a", []))
-    convert_corpus(good, out, format="jsonl", nlp=nlp)
-    before = out.read_bytes()
-    good.write_text(good.read_text() + "\n{broken")
-    with pytest.raises(ValueError, match="line 2"):
-        convert_corpus(good, out, format="jsonl", nlp=nlp)
-    assert out.read_bytes() == before
-    assert list(out.parent.iterdir()) == [out]
 
 
 @pytest.mark.parametrize(("add", "warned"), [(0, False), (-1, True)])
@@ -159,3 +133,24 @@ def test_ends_that_name_the_last_character_are_warned_of(nlp, tmp_path, recwarn,
     path.write_text(json.dumps({"id": "a", "text": text, "mentions": spans}) + "\n")
     convert_corpus(path, tmp_path / "out.spacy", format="jsonl", nlp=nlp)
     assert any("characters-inclusive 0 would" in str(one.message) for one in recwarn) == warned
+
+
+CONCEPTS = {"C1": "C1", "264300": "C1", "D2": "D2", "OMIM:98": "X"}
+
+
+@pytest.mark.parametrize(("ids", "expected"), cases("mapped_ids"))
+def test_ids_are_mapped_to_their_concepts(ids, expected):
+    assert normalise_ids(ids, CONCEPTS) == tuple(expected)
+
+
+def test_without_a_map_ids_stay_as_they_are():
+    assert normalise_ids(["OMIM:99", "Q1"], None) == ("OMIM:99", "Q1")
+
+
+def test_concept_map_of_entities_prefers_their_own_ids():
+    entities = [
+        Entity("D1", meta={"ids": ["D1", "7", "8"]}),
+        Entity("D2", meta={"ids": ["D2", "8"]}),
+        Entity("7"),
+    ]
+    assert concept_map_of(entities) == {"D1": "D1", "7": "7", "8": "D1", "D2": "D2"}

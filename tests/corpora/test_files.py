@@ -1,12 +1,22 @@
+import csv
 import json
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.tokens import Span
 
+from spacy_arbo_el.corpora.annotated import LABEL
+from spacy_arbo_el.corpora.json_documents import JsonlReader
+from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
+from spacy_arbo_el.corpora.table import cell, uncell
 from spacy_arbo_el.kb import loaders
+from spacy_arbo_el.mentions.annotations import Link
+from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.storage.files import replacing
-from spacy_arbo_el.storage.lines import check_exists, is_text, read_lines
+from spacy_arbo_el.storage.lines import is_text, read_lines
 
 from ..cases import cases
 
@@ -14,19 +24,6 @@ from ..cases import cases
 def test_read_lines_splits_only_at_line_feeds(write):
     path = write("\ufeffa\x0bb\u2028c\x85d\re\r\n\nlast")
     assert list(read_lines(path)) == [(1, "a\x0bb\u2028c\x85d\re"), (2, ""), (3, "last")]
-
-
-def test_invalid_utf8_is_an_error_with_file_and_line(write):
-    path = write(b"fine\n\xff\xfe\n")
-    with pytest.raises(ValueError, match=r"input\.txt, line 2: the file isn't UTF-8"):
-        list(read_lines(path))
-
-
-def test_missing_file_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="nowhere.txt does not exist. Look again"):
-        check_exists(tmp_path / "nowhere.txt", "Look again.")
-    with pytest.raises(FileNotFoundError, match="does not exist"):
-        list(read_lines(tmp_path / "nowhere.txt"))
 
 
 def test_read_ids_reads_one_id_per_line(write):
@@ -77,3 +74,33 @@ def test_rows_without_text_are_counted_and_tables_in_utf_16_are_closed(tmp_path)
 @pytest.mark.parametrize(("items", "format"), cases("wikidata_lists"))
 def test_lists_of_items_of_wikidata_are_known_by_their_beginning(write, items, format):
     assert loaders.known_format_of(write(json.dumps(items), "items.json")) == format
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@sum(a1)", "\t=1", "\r=1", "'=1", "'tis"])
+def test_texts_that_look_like_formulas_are_texts(text):
+    assert cell(text) == f"'{text}"
+
+
+@given(st.text("=+-@\t\r'a1 "))
+def test_any_text_comes_back_from_its_cell(text):
+    assert uncell(cell(text)) == text
+
+
+def test_written_links_are_read_again_without_a_label_or_a_link(tmp_path):
+    nlp = spacy.blank("en")
+    doc = nlp("Ada met Bo")
+    doc.spans["sc"] = [Span(doc, 0, 1), Span(doc, 2, 3, label="PERSON")]
+    write_links([doc], tmp_path / "links.jsonl", GroupSpans("sc"), "arbo")
+    (read,) = JsonlReader().read(tmp_path / "links.jsonl")
+    assert [(m.label, m.kb_ids) for m in read.mentions] == [(LABEL, ()), ("PERSON", ())]
+
+
+def test_links_in_a_table_are_no_formulas(tmp_path):
+    nlp = spacy.blank("en")
+    doc = nlp("=HYPERLINK is a mention")
+    doc.ents = [Span(doc, 0, 1, label="@X", kb_id="=1")]
+    doc.ents[0]._.arbo = Link("=1", 0.5, ["=1"], [0.5], ())
+    write_table([doc], tmp_path / "links.csv", EntSpans(), "arbo")
+    with (tmp_path / "links.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert not [text for row in rows for text in row if text[:1] in ("=", "@")]

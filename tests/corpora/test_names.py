@@ -2,8 +2,6 @@
 
 import gc
 import pickle
-import re
-import textwrap
 
 import pytest
 import spacy
@@ -11,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el.contrib.formats.pubtator import PubTatorReader
 from spacy_arbo_el.corpora.folding import fold
 from spacy_arbo_el.corpora.names import Dictionary, mark_names
+from spacy_arbo_el.corpora.near_names import NearNames
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 
@@ -113,21 +111,6 @@ def test_any_name_can_be_sought_in_any_text(name, before, after):
         assert fold(one.strip()).text.startswith(fold(name.strip()).text[:2])
 
 
-@pytest.mark.filterwarnings("ignore:.*came before")
-def test_as_many_names_are_found_in_wrapped_abstracts(data_dir):
-    lines = (data_dir / "medic_half" / "disease_down_half.tsv").read_text("utf8").splitlines()
-    names = [re.match(r'\["(.*?)", ', line)[1] for line in lines]
-    dictionary = Dictionary.build(EN, [Entity(f"x{n}", name) for n, name in enumerate(names)])
-    counts = []
-    for width in (0, 72, 40):
-        texts = PubTatorReader().read(data_dir / "ncbi_disease" / "NCBIdevelopset_corpus.txt")
-        plain = [text.text for text in texts]
-        wrapped = [textwrap.fill(t, width, break_long_words=False) if width else t for t in plain]
-        counts.append(sum(len(dictionary.hits(EN.make_doc(text))) for text in wrapped))
-    # By tokens, 339, 322 and 302 were found.
-    assert counts == [413] * 3
-
-
 # The component
 
 
@@ -143,10 +126,9 @@ def links(doc):
     return [(span.text, span.label_, span.kb_id_) for span in doc.ents]
 
 
-def test_two_lines_link_raw_text(nlp, tmp_path):
+def test_two_lines_link_raw_text(nlp, linker, tmp_path):
     assert links(nlp("A heart\nattack.")) == [("heart\nattack", "DISEASE", "D1")]
     # The component follows the knowledge base.
-    linker = nlp.get_pipe("arbo_linker")
     linker.kb.add(Entity("D2", "gout"))
     assert links(nlp("A gout.")) == [("gout", "ENTITY", "D2")]
     linker.kb.update(Entity("D2", "gouty arthritis"))
@@ -244,3 +226,45 @@ def test_a_linker_that_was_renamed_is_found():
 def test_names_without_a_knowledge_base_are_warned_of():
     with pytest.warns(UserWarning, match="W548.*'arbo_linker' is empty"):
         assert names_in(names_and_linker({})) == []
+
+
+NEAR = [Entity(f"E{n}", name, types=[f"T{n}"]) for n, name in enumerate(cases("near_entities"))]
+
+
+def found_near(text, entities=NEAR):
+    doc = mark_names(
+        EN.make_doc(text), NearNames.of(EN.vocab, EN.Defaults.stop_words, entities), EntSpans()
+    )
+    assert doc.text == text
+    return [[span.text, span.label_] for span in doc.ents]
+
+
+@pytest.mark.parametrize(("text", "names"), cases("near_names"))
+def test_what_is_found_near(text, names):
+    assert found_near(text) == names
+
+
+def test_what_is_exact_is_found_as_before():
+    text = "Huntington disease and UNESCO; alpha-synuclein in Velmo Lake (Norway)."
+    exact = mark_names(EN.make_doc(text), Dictionary.build(EN, NEAR), EntSpans())
+    assert found_near(text) == [[span.text, span.label_] for span in exact.ents]
+
+
+@pytest.mark.parametrize(("name", "text"), cases("ordinary_words"))
+def test_an_ordinary_word_is_no_name(name, text):
+    assert found_near(text, [Entity("E1", name)]) == []
+
+
+def test_the_subject_of_a_list_names_none_of_it():
+    entities = [Entity(f"C{n}", f"cell {chr(97 + n % 26)}{n} body") for n in range(200)]
+    text = "the cell, cells and cell a0 body"
+    assert found_near(text, [*entities, Entity("C", "cell")]) == [["cell a0 body", "ENTITY"]]
+    assert found_near(text, [entities[0], Entity("C", "cell")])[0] == ["cell", "ENTITY"]
+
+
+def test_forms_are_a_setting():
+    entities = {"D1": "blue fever"}
+    near, exact = (names_and_linker(entities, forms=forms) for forms in ("near", "exact"))
+    assert names_in(exact, "fevers blue") == [] and names_in(near, "fevers blue") == ["fevers blue"]
+    with pytest.raises(ValueError, match=r"arbo_names\.forms.*'near', 'exact'"):
+        names_and_linker(entities, forms="fuzzy")

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import warnings
 
 import pytest
@@ -68,10 +69,6 @@ def as_jsonl(text, mentions, reading):
     return json.dumps({"id": "d", "text": text, "mentions": spans(text, mentions, reading)})
 
 
-def as_prodigy(text, mentions, reading):
-    return json.dumps({"text": text, "spans": spans(text, mentions, reading)})
-
-
 def as_doccano(text, mentions, reading):
     places = [[s, e, "X:D1"] for s, e, _ in counted(text, mentions, reading)]
     return json.dumps({"text": text, "label": places})
@@ -84,16 +81,6 @@ def as_label_studio(text, mentions, reading):
         results.append({"id": f"r{number}", "type": "labels", "value": value})
         results.append({"id": f"r{number}", "type": "textarea", "value": {"text": ["D1"]}})
     return json.dumps([{"data": {"text": text}, "annotations": [{"result": results}]}])
-
-
-def as_spacy_json(text, mentions, reading):
-    return json.dumps([{"text": text, "ents": spans(text, mentions, reading)}])
-
-
-def as_spacy_2(text, mentions, reading):
-    places = [[s, e, "X"] for s, e, _ in counted(text, mentions, reading)]
-    links = {f"{s},{e}": {"D1": 1.0} for s, e, _ in places}
-    return json.dumps([text, {"entities": places, "links": links}])
 
 
 def as_csv(text, mentions, reading):
@@ -115,16 +102,13 @@ def as_pubtator(text, mentions, reading):
 
 WRITERS = {
     "jsonl": as_jsonl,
-    "prodigy": as_prodigy,
     "doccano": as_doccano,
     "label-studio": as_label_studio,
-    "spacy-json": as_spacy_json,
-    "spacy-2": as_spacy_2,
     "csv": as_csv,
     "pubtator": as_pubtator,
 }
 # Those whose files have the words of mentions.
-WORDED = sorted(set(WRITERS) - {"doccano", "spacy-2"})
+WORDED = sorted(set(WRITERS) - {"doccano"})
 
 
 @st.composite
@@ -145,7 +129,7 @@ def places_read(folder, format, content, offsets=""):
     path.write_bytes(content.encode("utf8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        (document,) = read(path, format.replace("spacy-2", "spacy-json"), offsets=offsets)
+        (document,) = read(path, format, offsets=offsets)
     assert {(one.label, one.kb_id) for one in document.mentions} <= {("X", "D1")}
     return document.text, [(one.start, one.end) for one in document.mentions]
 
@@ -163,7 +147,7 @@ def test_each_format_gives_the_same_spans_of_any_text(folder, format, data):
     assert places_read(folder, format, content) == (text, trimmed(text, mentions))
 
 
-@pytest.mark.parametrize("format", ["csv", "doccano", "label-studio", "spacy-2"])
+@pytest.mark.parametrize("format", ["csv", "doccano", "label-studio"])
 @given(data=st.data())
 def test_offsets_in_a_unit_that_is_given_are_the_same_spans(folder, format, data):
     reading = data.draw(st.sampled_from(READINGS))
@@ -226,10 +210,7 @@ def test_mentions_within_words_are_counted_where_the_file_lacks_words(
     mentions = [(text.index(one), text.index(one) + len(one)) for one in MENTIONS]
     list(read(write(as_doccano(text, mentions, reading)), "doccano"))
     said = [str(one.message) for one in recwarn]
-    assert len(said) == bool(message)
-    if message:
-        with pytest.warns(UserWarning, match=message):
-            list(read(write(as_doccano(text, mentions, reading)), "doccano"))
+    assert len(said) == bool(message) and all(re.search(message, one) for one in said)
 
 
 def test_mentions_within_words_without_a_better_reading_are_counted_too(write):

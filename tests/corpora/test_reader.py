@@ -1,14 +1,20 @@
+import json
+from dataclasses import asdict
+
 import pytest
 import spacy
 from hypothesis import given
-from spacy.language import Language
+from hypothesis import strategies as st
 from spacy.util import registry
 
-from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText
-from spacy_arbo_el.corpora.docbin import write_docbin
+from spacy_arbo_el.corpora.annotated import AnnotatedMention, AnnotatedText, split_ids
+from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
 from spacy_arbo_el.corpora.docs import to_doc
+from spacy_arbo_el.corpora.id_fields import find_id
+from spacy_arbo_el.corpora.json_documents import JsonlReader
 from spacy_arbo_el.corpora.reader import MentionCorpus
 
+from ..cases import cases
 from .strategies import annotated_texts
 
 
@@ -92,20 +98,6 @@ def test_empty_documents_are_skipped(nlp, tmp_path):
     assert [example.text for example in MentionCorpus(path)(nlp)] == ["a"]
 
 
-def test_components_see_the_mentions_in_nlp_evaluate(corpus):
-    seen = []
-
-    @Language.component("test_arbo_sees_mentions")
-    def sees(doc):
-        seen.append([(ent.text, ent.kb_id_) for ent in doc.ents])
-        return doc
-
-    nlp = spacy.blank("en")
-    nlp.add_pipe("test_arbo_sees_mentions")
-    nlp.evaluate(list(MentionCorpus(corpus)(nlp)))
-    assert seen == [[("anti-G6PD", "")]] * 5
-
-
 def test_a_path_without_a_corpus_is_an_error(nlp, tmp_path):
     with pytest.raises(ValueError, match="has no path. Set it in the config"):
         MentionCorpus(None)
@@ -113,3 +105,57 @@ def test_a_path_without_a_corpus_is_an_error(nlp, tmp_path):
         list(MentionCorpus(tmp_path / "dev.spacy")(nlp))
     with pytest.raises(FileNotFoundError, match=r"\*\.spacy does not exist. The folder holds no"):
         list(MentionCorpus(tmp_path)(nlp))
+
+
+@pytest.mark.parametrize("name", ["docs.spacy", "folder"])
+def test_documents_are_read_in_the_order_written_and_failures_keep_them(tmp_path, name):
+    nlp = spacy.blank("en")
+    texts = [f"document {n}" for n in range(7)]
+    assert write_parts(map(nlp.make_doc, texts), tmp_path / name, part=3) == 7
+    assert [doc.text for doc in read_docs(tmp_path / name, nlp.vocab)] == texts
+    assert len(list(tmp_path.rglob("*.spacy"))) == (1 if name == "docs.spacy" else 3)
+
+    def failing():
+        yield nlp.make_doc("one")
+        raise ValueError("no more")
+
+    with pytest.raises(ValueError, match="no more"):
+        write_parts(failing(), tmp_path / name, part=1)
+    assert [doc.text for doc in read_docs(tmp_path / name, nlp.vocab)] == texts
+
+
+@given(st.lists(annotated_texts(), max_size=4, unique_by=lambda text: text.id))
+def test_every_annotated_text_is_read_as_it_was(tmp_path, texts):
+    path = tmp_path / "texts.jsonl"
+    lines = []
+    for text in texts:
+        mentions = [{**asdict(mention), "kb_id": mention.kb_id} for mention in text.mentions]
+        lines.append(json.dumps({"id": text.id, "text": text.text, "mentions": mentions}))
+    path.write_text("\n".join(lines), encoding="utf8")
+    assert list(JsonlReader().read(path)) == texts
+
+
+@pytest.mark.parametrize(("value", "ids"), cases("annotated_ids"))
+def test_split_ids_of_annotations(value, ids):
+    assert split_ids(value, "+") == tuple(ids)
+
+
+def test_split_ids_uses_only_the_given_separators():
+    assert split_ids("A+B|C") == ("A+B", "C")
+
+
+def test_kb_id_joins_the_ids():
+    assert AnnotatedMention(0, 1, "X", ("B", "A")).kb_id == "B|A"
+    assert AnnotatedMention(0, 1, "X").kb_id == "NIL"
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
+def test_mention_outside_the_text_is_an_error(start, end):
+    with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):
+        AnnotatedText("d7", "12345", (AnnotatedMention(start, end, "X"),))
+
+
+def test_known_names_of_fields_go_before_others_and_empty_ones_after():
+    assert find_id({"note": "x", "CUI": "", "mesh": 7}).value == "7"
+    assert find_id({"note": "x", "CUI": ""}).unread == ()
+    assert find_id({"note": "x", "is_mapped": True}).unread == ("note",)

@@ -4,7 +4,7 @@ from itertools import combinations
 from math import sqrt
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_arbo_el.corpora.windows import (
@@ -47,7 +47,6 @@ WORDS = st.sampled_from(["red", "alder", "tree", "trees", "birch", "oak", "of", 
 NAMES = st.lists(st.lists(WORDS, min_size=1, max_size=4).map(" ".join), min_size=1, max_size=5)
 
 
-@settings(max_examples=60)
 @given(NAMES, st.lists(WORDS, max_size=12), st.sampled_from([0.6, 0.9]))
 def test_windows_are_those_that_a_slow_search_finds(names, words, least):
     text = " ".join(words)

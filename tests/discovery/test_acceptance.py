@@ -1,10 +1,7 @@
 """New entities that become entities of the knowledge base."""
 
-import copy
-
 import pytest
 import spacy
-from spacy.training import Example
 
 from spacy_arbo_el.discovery.acceptance import entity_from
 from spacy_arbo_el.discovery.entities import NewEntity
@@ -46,8 +43,7 @@ def nlp():
     return build(threshold=0.6)
 
 
-def test_the_next_document_links_to_an_accepted_entity(nlp, tmp_path):
-    linker = nlp.get_pipe("arbo_linker")
+def test_the_next_document_links_to_an_accepted_entity(nlp, linker, tmp_path):
     linker.new_entities.update(linker.corpus.discover(docs_of(nlp)))
     (zorblat,) = (one for one in linker.new_entities if one.name == "Zorblat")
     encoded = []
@@ -78,8 +74,7 @@ def test_the_next_document_links_to_an_accepted_entity(nlp, tmp_path):
     assert clusters(later) == [kept.new_entities.ids[0]]
 
 
-def test_accepting_discovered_and_existing_entities(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_accepting_discovered_and_existing_entities(nlp, linker):
     discovered = linker.corpus.discover(docs_of(nlp))
     one = discovered[0]
     with pytest.raises(KeyError, match="no new entity"):
@@ -95,8 +90,7 @@ def test_accepting_discovered_and_existing_entities(nlp):
     assert len(discovered) == 1, "a failed call changes nothing"
 
 
-def test_accepting_forgets_outdated_corrections(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_accepting_forgets_outdated_corrections(nlp, linker):
     docs = docs_of(nlp)
     linker.new_entities = linker.corpus.discover(docs)
     linker.feedback.learn(docs[0].ents[0], "NIL")
@@ -105,8 +99,7 @@ def test_accepting_forgets_outdated_corrections(nlp):
     assert not linker.feedback.forget(docs[0].ents[0])
 
 
-def test_a_failure_while_accepting_changes_nothing(nlp, monkeypatch):
-    linker = nlp.get_pipe("arbo_linker")
+def test_a_failure_while_accepting_changes_nothing(nlp, linker, monkeypatch):
     discovered = linker.corpus.discover(docs_of(nlp))
     before, exemplars = discovered.to_bytes(), len(linker.exemplars)
 
@@ -120,17 +113,3 @@ def test_a_failure_while_accepting_changes_nothing(nlp, monkeypatch):
     assert "E77" not in linker.kb and len(linker.exemplars) == exemplars
     assert discovered.to_bytes() == before
     assert discovered.accept(discovered.ids[0], "E77").id == "E77"
-
-
-def test_accepting_from_another_source_and_scoring_keep_new_entities_consistent(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    docs = docs_of(nlp)
-    linker.new_entities = linker.corpus.discover(docs)
-    name = docs[0].ents[0]._.arbo.cluster
-    discovered = linker.corpus.discover(docs_of(nlp))
-    discovered.accept(name, "E77")
-    assert name not in linker.new_entities and linker.new_entities.resolve(name) == "E77"
-    before = linker.new_entities.to_bytes()
-    linker.score([Example(nlp.make_doc(doc.text), doc) for doc in docs])
-    assert linker.new_entities.to_bytes() == before
-    copy.deepcopy(linker).predict(docs_of(nlp))

@@ -1,7 +1,6 @@
 """New entities of a corpus: their mentions, names, ids and nearest entities."""
 
 import json
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -12,9 +11,8 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import edit_pipeline
-from spacy_arbo_el.corpora.docbin import read_docs, write_docbin, write_parts
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.discovery.entities import NewEntity, to_html
-from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..commands import output as invoke
@@ -62,8 +60,7 @@ def test_discover_groups_and_describes_new_entities(nlp, new_entities):
     )
 
 
-def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
-    linker = nlp.get_pipe("arbo_linker")
+def test_medoid_and_cohesion_equal_those_by_hand(nlp, linker, new_entities):
     docs = unlinked_docs(nlp, NEW[:3])
     vectors = linker.stages.encode(linker.reader.read_docs(docs)).encoded
     cosine = vectors @ vectors.T
@@ -72,35 +69,6 @@ def test_medoid_and_cohesion_equal_those_by_hand(nlp, new_entities):
     assert new_entities[0].cohesion == pytest.approx(
         np.delete(cosine[medoid], medoid).mean(), abs=1e-3
     )
-
-
-def test_docs_carry_the_ids_of_new_entities_and_ids_are_stable(nlp, new_entities):
-    linker = nlp.get_pipe("arbo_linker")
-    docs = unlinked_docs(nlp, NEW)
-    again = linker.corpus.discover(docs)
-    assert {one.id for one in new_entities[:2]} == {one.id for one in again}, (
-        "other documents, same ids"
-    )
-    assert [doc.ents[0]._.arbo.cluster for doc in docs] == [again[0].id] * 3 + [again[1].id] * 2
-    first = linker.corpus.discover(unlinked_docs(nlp, NEW[1:2]))
-    assert first[0].cohesion == 1.0
-    linker.new_entities = first
-    later = linker.corpus.discover(docs)
-    assert later[0].id == first[0].id, "what is kept keeps its id"
-    assert [doc.ents[0]._.arbo.cluster for doc in docs[:3]] == [first[0].id] * 3
-    linker.new_entities = NewEntities()
-    assert (
-        list(linker.corpus.discover([]))
-        == []
-        == list(linker.corpus.discover([nlp.make_doc("none here")]))
-    )
-
-
-def test_discover_takes_its_own_threshold(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    everything = linker.corpus.discover(unlinked_docs(nlp, [*DEV, *NEW]), threshold=1.0)
-    assert sum(len(one.members) for one in everything) == len(DEV) + len(NEW)
-    assert linker.threshold == 0.6
 
 
 def test_the_page_shows_all_mentions_and_escapes_text(new_entities):
@@ -131,67 +99,40 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     assert ".html is not" in fail("link", tmp_path / "model", "nothing", "-o", "x.html")
 
 
-def test_arbo_link_takes_folders_and_mentions_of_the_pipeline(tmp_path):
-    nlp = build(threshold=0.6)
-    ruler = nlp.add_pipe("entity_ruler", before="arbo_linker")
-    ruler.add_patterns([{"label": "THING", "pattern": name} for name in ("Zorblat", "Mercury")])
-    nlp.to_disk(tmp_path / "model")
-    write_parts([annotated(nlp, text) for text in [*DEV, *NEW]], tmp_path / "corpus", part=4)
-    output = ["-o", tmp_path / "linked", "--find", "pipeline"]
-    invoke("link", tmp_path / "model", tmp_path / "corpus", *output)
-    linked = list(read_docs(tmp_path / "linked", nlp.vocab))
-    assert len(linked) == len(DEV) + len(NEW)
-    assert [ent.kb_id_ for doc in linked for ent in doc.ents][:2] == ["planet", "NIL"]
-    spans = linked[len(DEV)].spans["new_entities"]
-    assert [span.text for span in spans] == ["Zorblat"] and spans[0].id_.startswith("NEW-")
-
-
 fail = partial(invoke, code=1)
 
 
 @pytest.fixture(scope="module")
 def saved(nlp, tmp_path_factory):
-    """A folder with a pipeline, a corpus, and a pipeline that keeps its new entities."""
+    """A folder with a pipeline and a corpus."""
     folder = tmp_path_factory.mktemp("new")
     nlp.to_disk(folder / "model")
     write_docbin([annotated(nlp, text) for text in NEW], folder / "c.spacy")
-    discover(folder, folder / "model", folder / "kept")
     return folder
 
 
-def discover(folder, model, kept, *more):
-    output = folder / f"{kept.name}.jsonl"
-    invoke("discover", model, folder / "c.spacy", "-o", output, "--keep", kept, *more)
-    return [json.loads(line)["id"] for line in output.read_text().splitlines()]
+def test_what_was_decided_on_kept_entities_holds_until_it_is_taken_back(saved, tmp_path):
+    kept, lines = tmp_path / "kept", tmp_path / "n.jsonl"
 
+    def discover(model, *more):
+        invoke("discover", model, saved / "c.spacy", "-o", lines, "--keep", kept, *more)
+        return [json.loads(line)["id"] for line in lines.read_text().splitlines()]
 
-def test_arbo_new_edits_the_new_entities_of_a_saved_pipeline(nlp, saved, tmp_path):
-    kept = tmp_path / "kept"
-    shutil.copytree(saved / "kept", kept)
-    first, second = spacy.load(kept).get_pipe("arbo_linker").new_entities.ids
-    listed = invoke("new", "list", kept)
-    assert "2 new entities" in listed and "Zorblat" in listed and first in listed
-    table = tmp_path / "decisions.csv"
-    rows = [f"{first},accept,E9", f"{second},reject,"]
-    table.write_text("\n".join(["id,decision,kb_id", *rows]))
-    assert "1 accept, 1 reject" in " ".join(invoke("new", "apply", kept, table).split())
-    again = spacy.load(kept)
-    linker = again.get_pipe("arbo_linker")
-    assert not len(linker.new_entities) and len(linker.new_entities.log) == 2
-    assert again(unlinked_docs(again, NEW[:1])[0]).ents[0].kb_id_ == "E9"
+    first, second = discover(saved / "model")
     page = ["discover", kept, saved / "c.spacy", "-o", tmp_path / "n.html", "--keep", kept]
     assert "JSONL" in fail(*page)
-    # What was decided holds in the next run, until it is taken back.
-    assert discover(saved, kept, kept) == []
     with edit_pipeline(kept) as edited:
-        linker = edited.get_pipe("arbo_linker")
-        assert linker.new_entities.undo()["action"] == "reject"
-        assert linker.new_entities.undo()["action"] == "accept"
-        assert set(linker.new_entities.ids) == {first, second} and "E9" not in linker.kb
-        assert len(linker.exemplars) == len(nlp.get_pipe("arbo_linker").exemplars)
-    assert set(discover(saved, kept, kept)) == {first, second}
-    assert len(discover(saved, kept, tmp_path / "other", "--replace")) == 2
-    assert not spacy.load(tmp_path / "other").get_pipe("arbo_linker").new_entities.log
+        new = edited.get_pipe("arbo_linker").new_entities
+        new.accept(first, "E9")
+        new.reject(second)
+    assert discover(kept) == []
+    with edit_pipeline(kept) as edited:
+        new = edited.get_pipe("arbo_linker").new_entities
+        assert [new.undo()["action"] for _ in range(2)] == ["reject", "accept"]
+        assert set(new.ids) == {first, second} and "E9" not in edited.get_pipe("arbo_linker").kb
+    assert set(discover(kept)) == {first, second}
+    assert len(discover(saved / "model", "--replace")) == 2
+    assert not spacy.load(kept).get_pipe("arbo_linker").new_entities.log
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Stored new entities: reading, editing, adding mentions, saving."""
+"""Stored new entities and the log of decisions on them: reading, editing, saving."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from spacy_arbo_el.discovery.decision_log import DecisionLog
 from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
@@ -109,32 +110,6 @@ def test_to_dict_has_the_members_with_their_documents_on_one_line():
     }
 
 
-def test_merge_split_reject_and_release():
-    entities = of_groups([0, 0, 1, 2, 0])
-    a, b, c = (new_entity_id(key_of(n)) for n in (0, 2, 3))
-    assert numbers_of(entities.merge(b, a).members) == [0, 1, 2, 4]
-    assert entities.resolve(a) == b and entities[a].id == b and a not in entities.ids
-    off = entities.split(b, [1, 3])
-    assert numbers_of(off.members) == [1, 4] and off.id == new_entity_id(key_of(1))
-    assert numbers_of(entities[b].members) == [0, 2]
-    entities.reject(c)
-    assert c not in entities and entities.resolve(c) == "" and entities.id_of(("doc3", 3, 6)) == ""
-    gone = entities.mentions_of(off.id)
-    entities.release(off.id, "E9")
-    assert gone.keys == [key_of(1), key_of(4)]
-    assert gone.documents.tolist() == [1, 4]
-    assert len(gone.inputs) == 2 and entities.resolve(off.id) == "E9" and off.id not in entities
-    assert members(entities) == {b: [0, 2]}
-    assert [entry["action"] for entry in entities.log] == ["merge", "split", "reject", "accept"]
-    assert entities.log[0]["id"] == b and entities.log[1]["mentions"] == [
-        ["doc1", 1, 4],
-        ["doc4", 4, 7],
-    ]
-    assert entities.log[3]["kb_id"] == "E9" and all(
-        entry["at"].endswith("+00:00") for entry in entities.log
-    )
-
-
 def test_bad_edits_change_nothing():
     entities = of_groups([0, 0, 1])
     a, b = entities.ids
@@ -154,17 +129,6 @@ def test_bad_edits_change_nothing():
     with pytest.raises(ValueError, match="linker.new_entities.undo"):
         entities.undo()
     assert entities.resolve(b) == "E1"
-
-
-def test_mentions_that_were_accepted_elsewhere_are_removed():
-    entities = of_groups([0, 0, 1])
-    a, b = entities.ids
-    entities.leave_out([("doc0", 0, 3), ("doc2", 2, 5), ("doc9", 9, 12)], "E4")
-    assert members(entities) == {a: [1]} and entities.resolve(b) == "E4"
-    (entry,) = entities.log
-    assert (entry["action"], entry["kb_id"], len(entry["ids"])) == ("leave_out", "E4", 2)
-    entities.take_back(acceptances=True)
-    assert members(entities) == {a: [0, 1], b: [2]} and entities.resolve(b) == b
 
 
 def test_saving_keeps_everything(tmp_path):
@@ -224,18 +188,13 @@ def test_undoing_leaves_mentions_that_came_since():
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
     assert entities.resolve(b) == b and entities.resolve(c) == c
+    entities.split(b, [1])
+    entities.undo()
+    assert members(entities) == {b: [1, 7], a: [0], c: [2]}
     entities.reject(c)
     entities.put(mentions([8]), np.array([0]), {0: 2})
     entities.undo()
     assert members(entities) == {b: [1, 7], c: [2, 8], a: [0]}
-
-
-def test_accepted_mentions_are_known_when_they_come_again():
-    entities = of_groups([0, 1])
-    a, b = entities.ids
-    entities.release(a, "E1")
-    assert entities.id_of(("doc0", 0, 3)) == "" and entities.rows.row(("doc0", 0, 3)) == 0
-    assert entities.decided().accepted == {key_of(0)} and members(entities) == {b: [1]}
 
 
 class Copies:
@@ -298,20 +257,6 @@ def test_update_of_nothing_and_by_another_encoder():
     other.fingerprint = "other"
     with pytest.raises(ValueError, match="different encoders"):
         entities.update(other)
-
-
-@given(st.binary(max_size=60))
-def test_other_bytes_are_an_error(data):
-    with pytest.raises(ValueError, match="not new entities"):
-        NewEntities.from_bytes(data)
-
-
-@given(st.data())
-def test_cut_off_bytes_are_an_error(data):
-    whole = of_groups([0, 0, 1]).to_bytes()
-    cut = data.draw(st.integers(0, len(whole) - 1))
-    with pytest.raises(ValueError, match="not new entities"):
-        NewEntities.from_bytes(whole[:cut])
 
 
 class Edits(RuleBasedStateMachine):
@@ -398,3 +343,59 @@ class Edits(RuleBasedStateMachine):
 
 Edits.TestCase.settings = settings(stateful_step_count=15)
 test_edits = Edits.TestCase
+
+
+NAMES = "abc"
+DECISIONS = st.one_of(
+    st.builds(dict, action=st.sampled_from(["reject", "skip"]), id=st.sampled_from(NAMES)),
+    st.builds(dict, action=st.just("merge"), id=st.just("a"), others=st.just(["b"])),
+    st.builds(
+        dict,
+        action=st.just("accept"),
+        id=st.sampled_from(NAMES),
+        kb_id=st.sampled_from("XY"),
+        added=st.booleans(),
+    ),
+)
+
+
+@given(st.lists(st.one_of(DECISIONS, st.integers(0, 8)), max_size=12))
+def test_what_is_free_can_be_undone_and_nothing_else(steps):
+    """Steps are decisions, or numbers to undo where that is allowed."""
+    log, standing, undone = DecisionLog(), [], []
+    for step in steps:
+        if isinstance(step, int):
+            if step not in log.free():
+                with pytest.raises(ValueError, match="E714" if step in standing else "E716"):
+                    log.decision(step)
+                continue
+            assert log.decision(step)["n"] == step
+            log.add("undo", of=step)
+            standing.remove(step)
+            undone.append(step)
+        else:
+            entry = log.add(**step)
+            standing.append(entry["n"])
+            undone = []
+        assert [entry["n"] for entry in log.standing()] == standing
+        assert [entry["n"] for entry in log.undone()] == undone
+    assert not standing or standing[-1] in log.free()
+
+
+def test_a_decision_that_is_made_again_leaves_what_else_was_undone():
+    log = DecisionLog()
+    for name in NAMES:
+        log.add("reject", id=name)
+    for number in (2, 1):
+        log.add("undo", of=number)
+    log.add("reject", id="b", redo=1)
+    assert [entry["id"] for entry in log.undone()] == ["c"]
+
+
+def test_an_entity_that_another_links_to_stays():
+    log = DecisionLog()
+    log.add("accept", id="a", kb_id="X", added=True)
+    log.add("accept", id="b", kb_id="X", added=False)
+    assert log.free() == {1}
+    with pytest.raises(ValueError, match=r"Decision 0 stays: decision 1 \(accept\) on “b”"):
+        log.decision(0)

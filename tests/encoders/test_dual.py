@@ -25,7 +25,9 @@ from spacy_arbo_el.encoders.pooling import ClsPooling
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.encoders.windows import WindowReader
 
+from ..devices import needs_fork
 from ..floats import assert_same_vectors
+from ..threads import forked
 from ..tiny import dual_encoder
 from .numpy_tower import HashedWords, build_hashed_encoder
 
@@ -199,27 +201,23 @@ def test_what_reads_alike_is_encoded_once(encoder, name):
     assert_same_vectors(vectors, np.concatenate([encode(read([string])) for string in strings]))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@needs_fork
 @pytest.mark.parametrize(("own", "in_child"), [(None, "false"), ("true", "true")])
 def test_children_tokenize_with_one_thread_without_a_warning(monkeypatch, own, in_child):
     monkeypatch.delenv(PARALLELISM, raising=False)
     if own is not None:
         monkeypatch.setenv(PARALLELISM, own)
-    child = os.fork()
-    if not child:
-        os._exit(os.environ.get(PARALLELISM) != in_child)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert forked(lambda: os.environ.get(PARALLELISM) == in_child)
     assert os.environ.get(PARALLELISM) == own, "as it was"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def threads_of_pools():
+    return [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+
+
+@needs_fork
 def test_children_compute_with_one_thread_each():
     np.ones((2, 2)) @ np.ones((2, 2))
-    before = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
-    child = os.fork()
-    if not child:
-        one_thread_after_fork()
-        pools = threadpoolctl.threadpool_info()
-        os._exit(not pools or any(pool["num_threads"] != 1 for pool in pools))
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert [pool["num_threads"] for pool in threadpoolctl.threadpool_info()] == before
+    before = threads_of_pools()
+    assert forked(lambda: one_thread_after_fork() or set(threads_of_pools()) == {1})
+    assert threads_of_pools() == before

@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from spacy_arbo_el.encoders.dual import DualEncoder, build_dual_encoder
 from spacy_arbo_el.encoders.loading import load_pretrained
-from spacy_arbo_el.encoders.pooling import SpanMeanPooling
 from spacy_arbo_el.encoders.shim import attention_kind, shim_of
 from spacy_arbo_el.encoders.sources import BUNDLED
-from spacy_arbo_el.encoders.transformer import build_transformer_encoder
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
 from ..floats import assert_same_vectors
 from ..tiny import KINDS, POSITIONS, dual_encoder, save_tiny
-from .strategies import windows_of
 
 TEXTS = [("cold", "a virus"), ("flu", ""), ("", "the bank of a river")]
 
@@ -29,15 +25,6 @@ def test_window_longer_than_the_transformer_reads(kind, tmp_path):
     with pytest.raises(ValueError, match=f"at most {POSITIONS} word pieces at a time"):
         encoder.read_mentions(["the flu"], np.array([0]), np.array([[4, 7]]))
     assert encoder.read_texts([("the flu " * 40, "")]).lengths.max() == POSITIONS
-
-
-def test_encoder_without_weights(tiny_bert):
-    tower = build_transformer_encoder(str(tiny_bert), 24, SpanMeanPooling())
-    encoder = DualEncoder(build_dual_encoder(tower))
-    assert not encoder.is_ready
-    for use in (lambda: encoder.read_texts(TEXTS), lambda: encoder.encode_texts(windows_of([[5]]))):
-        with pytest.raises(ValueError, match="has no weights yet"):
-            use()
 
 
 def test_markers_start_as_the_mean_of_all_word_pieces(tiny_bert):

@@ -1,8 +1,6 @@
 """8-bit layers: vectors near those of float32, independent of the batch, not in training."""
 
-import pickle
 import re
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -58,16 +56,6 @@ def test_products_are_summed_without_overflow(largest):
 
 
 @needs_int8
-def test_vectors_are_near_those_of_float32(tiny_bert):
-    inputs = windows(40)
-    exact = dual_encoder(str(tiny_bert), precision="float32").encode_mentions(inputs)
-    rounded = dual_encoder(str(tiny_bert), precision="int8").encode_mentions(inputs)
-    assert not np.array_equal(exact, rounded)
-    # The layers are 16 wide: errors of so few channels do not cancel as those of 384 do.
-    assert cosines(exact, rounded).mean() > 0.99
-
-
-@needs_int8
 @given(st.lists(st.integers(0, 29), min_size=1, max_size=8, unique=True))
 def test_a_vector_does_not_depend_on_its_batch(int8_tower, rows):
     inputs = windows(30, seed=1)
@@ -102,16 +90,6 @@ def test_weights_in_training_are_not_quantized(tiny_bert):
 
 
 @needs_int8
-def test_copies_and_pickles_give_the_same_vectors(tiny_bert):
-    encoder = dual_encoder(str(tiny_bert), precision="int8")
-    inputs = windows(5)
-    vectors = encoder.encode_mentions(inputs)
-    tower = encoder.model.get_ref("mention")
-    assert pickle.loads(pickle.dumps(deepcopy(shim_of(tower)._quantized)))._module is None
-    np.testing.assert_array_equal(tower.copy().predict(inputs), vectors)
-
-
-@needs_int8
 @torch.no_grad()
 def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, monkeypatch):
     shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
@@ -125,6 +103,8 @@ def test_inputs_that_are_rounded_once_give_the_same_hidden_states(tiny_bert, mon
     fast = quantize(transformer, scales)
     assert isinstance(fast.encoder.layer[0].intermediate.intermediate_act_fn, torch.nn.Identity)
     assert fast.encoder.layer[0].attention.self._forward_pre_hooks
+    # The large tables take memory once.
+    assert fast.get_input_embeddings().weight is transformer.get_input_embeddings().weight
     together = fast(input_ids=ids).last_hidden_state
     monkeypatch.setattr(quantized, "_round_once", lambda module: None)
     apart = quantize(transformer, scales)(input_ids=ids).last_hidden_state
@@ -198,18 +178,6 @@ def test_damaged_scales_are_refused(tiny_bert, change):
     assert not scales_fit(transformer, scales)
     with pytest.raises(ValueError, match="arbo-E202"):
         shim.set_transformer(shim.tokenizer, transformer, scales)
-
-
-@needs_int8
-def test_embeddings_are_shared_and_the_transformer_stays(tiny_bert):
-    shim = shim_of(dual_encoder(str(tiny_bert)).model.get_ref("mention"))
-    with torch.no_grad():
-        copied = quantize(shim._model, find_scales(shim._model.eval(), shim.word_pieces))
-    original = shim._model.get_input_embeddings().weight
-    assert copied.get_input_embeddings().weight is original
-    assert any(isinstance(one, torch.nn.Linear) for one in shim._model.modules())
-    linears = [one for one in copied.encoder.modules() if isinstance(one, torch.nn.Linear)]
-    assert linears == []
 
 
 @pytest.mark.parametrize(

@@ -143,14 +143,6 @@ def test_windows_of_a_byte_level_tokenizer_equal_the_oracle(byte_level, drawn, s
     check_windows(byte_level, *drawn, size)
 
 
-def window_text(tokenizer, size, text, start, end):
-    """The window of one mention, as text."""
-    windows = mention_windows(
-        WordPieceTokenizer(tokenizer), size, [text], np.array([0]), np.array([[start, end]])
-    )
-    return tokenizer.decode(windows.ids, skip_special_tokens=False)
-
-
 def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     """20,000 tokens, a mention at every hundredth."""
     words = ["w" + "abcdefghij"[i % 10] for i in range(20_000)]
@@ -263,8 +255,10 @@ def test_truncation_of_the_tokenizer_file_is_switched_off(tmp_path):
     tokenizer.backend_tokenizer.enable_truncation(5)
     tokenizer.backend_tokenizer.enable_padding(length=50)
     text = "the river " * 20 + "flu"
+    offsets = np.array([[len(text) - 3, len(text)]])
+    window = mention_windows(WordPieceTokenizer(tokenizer), 8, [text], np.array([0]), offsets)
     expected = "[CLS] river the river [START] flu [END] [SEP]"
-    assert window_text(tokenizer, 8, text, len(text) - 3, len(text)) == expected
+    assert tokenizer.decode(window.ids, skip_special_tokens=False) == expected
 
 
 def test_unusable_tokenizers_and_windows_raise_errors(tokenizer):

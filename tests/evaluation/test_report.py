@@ -1,12 +1,22 @@
-"""Rows of tables of scores."""
+"""Rows of tables of scores, reliability, and what a list of entities lacks."""
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_arbo_el.evaluation import report
+from spacy_arbo_el.evaluation.list_check import check_list
+from spacy_arbo_el.evaluation.outcomes import Outcome
+from spacy_arbo_el.evaluation.reliability import reliability, reliability_of_links
 from spacy_arbo_el.fitting.thresholds import sweep_linking
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.mentions.annotations import Link
 
+from ..cases import cases
+from ..commands import run
 from ..linker.conftest import build
 from ..linker.world import DEV, examples
 from ..scores import compare_inference
@@ -27,9 +37,7 @@ def test_documents_are_not_changed(pipeline, data):
     assert all(not ent.kb_id_ for eg in data for ent in eg.predicted.ents)
 
 
-def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to():
-    nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
+def test_ids_of_merged_entities_are_those_of_the_entities_that_they_lead_to(nlp, linker):
     linker.kb.merge("maker", "shop")
     old = examples(nlp, DEV)
     new = examples(nlp, [text.replace("|maker]", "|shop]") for text in DEV])
@@ -45,3 +53,88 @@ def test_gold_ids_of_another_knowledge_base_are_said(pipeline, tmp_path):
     DocBin(docs=[eg.reference for eg in examples(pipeline, other)]).to_disk(path)
     with pytest.warns(UserWarning, match="W546.*None of the 2 gold ids.*such as other-"):
         report.annotated_examples(pipeline, path)
+
+
+PREDICTIONS = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=60)
+
+
+def slow_error(predictions, bins):
+    """The expected calibration error, as its definition reads."""
+    total = 0.0
+    for number in range(bins):
+        inside = [(p, c) for p, c in predictions if min(int(p * bins), bins - 1) == number]
+        if inside:
+            gap = np.mean([p for p, _ in inside]) - np.mean([c for _, c in inside])
+            total += abs(gap) * len(inside) / len(predictions)
+    return total
+
+
+@given(PREDICTIONS, st.integers(1, 12))
+def test_error_is_that_of_the_definition(predictions, bins):
+    probability = np.array([p for p, _ in predictions], dtype=float)
+    correct = np.array([c for _, c in predictions], dtype=bool)
+    result = reliability(probability, correct, bins)
+    assert result.error == pytest.approx(slow_error(predictions, bins), abs=1e-9)
+    assert result.count.sum() == len(predictions) and (result.count > 0).all()
+
+
+def link(kb_id, score, *ids):
+    return Link(kb_id, score, ids, (score,) * len(ids))
+
+
+def test_outcomes_that_count():
+    outcomes = [
+        Outcome("X", ("a",), "a", link("a", 0.9, "a", "b")),
+        # Linked to an entity that is not the first candidate.
+        Outcome("X", ("a",), "b", link("b", 0.8, "a", "b")),
+        # NIL: the first candidate was rejected, and was right.
+        Outcome("X", ("a",), "NIL", link("NIL", 0.3, "a")),
+        Outcome("X", (), "NIL", link("NIL", 0.1, "b")),
+        # No gold mention, no predicted mention, no candidate.
+        Outcome("X", None, "a", link("a", 1.0, "a")),
+        Outcome("X", ("a",), None, None),
+        Outcome("X", ("a",), "NIL", link("NIL", 0.0)),
+    ]
+    result = reliability_of_links(outcomes)
+    assert result.count.tolist() == [1, 1, 1, 1]
+    assert result.probability == pytest.approx([0.1, 0.3, 0.8, 0.9])
+    assert result.accuracy.tolist() == [0, 1, 0, 1]
+    assert result.error == pytest.approx((0.1 + 0.7 + 0.8 + 0.1) / 4)
+    assert reliability_of_links([]).error == 0
+
+
+STOP_WORDS = frozenset(("it", "who"))
+
+
+def found(*entities):
+    """The kinds of problems by the first words of what they are, with examples."""
+    findings = check_list(entities, STOP_WORDS)
+    names = ("shared", "titles", "names", "columns", "entities")
+    assert [one.what.split()[0] for one in findings] == list(names)
+    return {name: one.examples for name, one in zip(names, findings) if one.count}
+
+
+@pytest.mark.parametrize(("entities", "examples"), cases("shared_names"))
+def test_shared_names_that_nothing_tells_apart(entities, examples):
+    assert found(*(Entity(**one) for one in entities)).get("shared", ()) == tuple(examples)
+
+
+def test_qualifiers_words_and_columns():
+    problems = found(
+        Entity("a", "Velmo (town)", meta={"Country": "NO"}),
+        Entity("b", "Sern (lake)", "a lake"),
+        Entity("c", "Alder", "a tree", ["it", "IT", "al", "AL"], meta={"unnamed": False}),
+    )
+    assert problems["titles"] == ("'Velmo (town)'",)
+    assert problems["names"] == ("'it' of c", "'al' of c")
+    assert problems["columns"] == ("'Country', which 1 entities have",)
+    assert "shared" not in problems
+
+
+def test_the_command_needs_no_documents(tmp_path):
+    path = tmp_path / "entities.csv"
+    path.write_text("id,title,Country\nE1,Velmo,NO\nE2,Velmo,SE\n")
+    output = run("check", path)
+    assert "2 entities, 1 names" in output and "'Velmo' of 2 entities" in output
+    (tmp_path / "dev.spacy").write_bytes(b"")
+    assert "E799" in run("check", tmp_path / "dev.spacy", code=1)

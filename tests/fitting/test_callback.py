@@ -52,8 +52,7 @@ def test_the_threshold_is_the_best_on_the_held_out_parts(nlp, data):
     assert linker.threshold == 0.0, "the linker is unchanged"
 
 
-def test_too_few_documents_leave_the_threshold(nlp, data):
-    linker = nlp.get_pipe("arbo_linker")
+def test_too_few_documents_leave_the_threshold(linker, data):
     scored = fit_and_score(linker, [data[0].reference], "arbo_acc")[1:]
     assert scored == (linker.threshold, {})
 

@@ -10,7 +10,6 @@ from spacy_arbo_el.base.arrays import resized_table
 from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
 from spacy_arbo_el.fitting.exemplar_fit import fit_beside_exemplars, restored
 from spacy_arbo_el.fitting.held_out import fit_held_out
-from spacy_arbo_el.fitting.ways import compare_ways
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.ranking import feature_ranker
 from spacy_arbo_el.ranking.ranking import BestEvidence
@@ -67,9 +66,7 @@ def test_each_part_learns_beside_the_exemplars_of_the_others():
     assert [one.threshold for one in fits] == [one.threshold for one in (fit.whole, *fit.without)]
 
 
-def test_a_reranker_that_learns_nothing_so_keeps_the_fit():
-    nlp = build()
-    linker = find_linker(nlp)
+def test_a_reranker_that_learns_nothing_so_keeps_the_fit(nlp, linker):
     linker.reranker = BestEvidence()
     docs = docs_of(nlp, TEXTS)
     fit = fit_held_out(linker, docs, FOLDS, "")
@@ -101,12 +98,3 @@ def rows_of(labelled, part_of, width):
     correct = resized_table(labelled.correct, width, False)
     rows = np.column_stack([part_of, labelled.shares, correct, features]).astype(float)
     return rows[np.lexsort(rows.round(2).T[::-1])]
-
-
-@pytest.mark.bundled
-def test_both_learns_otherwise_than_calibrated():
-    nlp = build_bundled(reranker={"@misc": "spacy-arbo-el.FeatureRanker.v1"}, train=TRAIN[:4])
-    linker = find_linker(nlp)
-    fits = compare_ways(linker, docs_of(nlp, [*DEV, *TRAIN[4:]]), folds=FOLDS).fits
-    weights = [fits[name].whole.fitted.reranker.to_bytes() for name in ("calibrated", "both")]
-    assert weights[0] and weights[1] and weights[0] != weights[1]

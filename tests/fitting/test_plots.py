@@ -11,7 +11,6 @@ from spacy_arbo_el.fitting.plots import (
     plot_recall,
     plot_reliability,
     plot_thresholds,
-    save_figure,
 )
 
 ROWS = [
@@ -41,15 +40,6 @@ def test_reliability():
 def test_recall_leaves_out_what_was_not_measured():
     scores = {"arbo_recall_at_1": 0.5, "arbo_recall_at_8": 0.75, "arbo_recall_at_64": None}
     assert lines_of(plot_recall({"mine": scores}))["mine"].tolist() == [[1, 0.5], [8, 0.75]]
-
-
-@pytest.mark.parametrize(
-    "suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")]
-)
-def test_saved_by_suffix(tmp_path, suffix, start):
-    path = tmp_path / f"figure.{suffix}"
-    save_figure(plot_thresholds(ROWS, best=1), path)
-    assert path.read_bytes().startswith(start)
 
 
 def test_without_matplotlib(monkeypatch):

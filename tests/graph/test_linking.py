@@ -1,4 +1,4 @@
-"""Properties of ``link`` that every method has."""
+"""Links by each method, compared with slow procedures, and what every method has."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,14 @@ from spacy_arbo_el.base import compiling
 from spacy_arbo_el.graph.linking import METHODS
 
 from ..cases import cases
-from .strategies import graphs, path_to
+from .strategies import (
+    arborescence,
+    delete_literally,
+    graphs,
+    naive_single_linkage,
+    path_to,
+    smallest_bottlenecks,
+)
 
 methods = pytest.mark.parametrize("method", METHODS)
 
@@ -58,14 +65,6 @@ def test_links_do_not_depend_on_the_order_of_nodes(method, drawn, random):
     assert after.score[new_mention].tolist() == before.score.tolist()
 
 
-def test_arborescence_and_minimax_differ_on_the_example_of_the_docs():
-    source, target = np.array([0, 1, 2]), np.array([2, 3, 3])
-    weight = np.array([10, 1, 0.5], dtype=np.float32)
-    assert graph.link(2, 2, source, target, weight).entity.tolist() == [0, 0]
-    minimax = graph.link(2, 2, source, target, weight, method="minimax")
-    assert minimax.entity.tolist() == [0, 1] and minimax.score.tolist() == [10.0, 1.0]
-
-
 @pytest.mark.parametrize("arguments, message", cases("wrong_graphs"))
 def test_link_errors_say_what_is_wrong(arguments, message):
     counts, arrays = arguments[:2], [np.array(a) for a in arguments[2:]]
@@ -81,10 +80,49 @@ def test_link_rejects_unknown_methods_and_nan_thresholds():
         graph.link(1, 1, *edge, threshold=np.nan)
 
 
-def test_link_takes_empty_graphs():
-    empty = np.empty(0, np.int64)
-    links = graph.link(0, 0, empty, empty, np.empty(0))
-    assert [len(column) for column in links] == [0] * 4
-    alone = graph.link(3, 2, empty, empty, np.empty(0))
-    assert alone.entity.tolist() == [-1, -1]
-    assert graph.cluster(2, empty, empty, np.empty(0), [0.0]).tolist() == [[0, 1]]
+@given(graphs() | graphs(most_entities=2, most_mentions=14, most_edges=60))
+def test_arborescence_keeps_the_same_edges_as_literal_deletion(drawn):
+    entities, mentions, source, target, weight, threshold = drawn
+    forest = arborescence(*drawn)
+    left = delete_literally(*drawn)
+    assert forest.edge.tolist() == [left.get(entities + m, -1) for m in range(mentions)]
+    valid = forest.edge >= 0
+    assert (forest.parent[valid] == source[forest.edge[valid]]).all()
+    assert (forest.parent[~valid] == -1).all()
+
+
+def test_arborescence_of_long_chains_and_cycles_does_not_recurse():
+    n = 50_000
+    ring = np.arange(n)
+    source = np.concatenate([[0], 1 + ring])
+    target = np.concatenate([[1], 1 + (ring + 1) % n])
+    weight = np.concatenate([[5.0], np.linspace(0, 1, n)])
+    forest = arborescence(1, n, source, target, weight)
+    assert forest.parent.tolist() == list(range(n))
+
+
+@given(graphs(most_mentions=5, most_edges=16))
+def test_minimax_links_each_mention_to_an_entity_with_the_smallest_bottleneck(drawn):
+    entities, mentions, *_, threshold = drawn
+    best = smallest_bottlenecks(*drawn)
+    links = graph.link(*drawn[:5], threshold=threshold, method="minimax")
+    for mention in range(mentions):
+        smallest = min((best.get((e, mention), np.inf) for e in range(entities)), default=np.inf)
+        assert links.score[mention] == smallest
+        entity = links.entity[mention]
+        if entity >= 0:
+            assert best[entity, mention] == smallest
+        else:
+            assert all((e, mention) not in best for e in range(entities))
+
+
+@given(graphs())
+def test_undirected_clusters_equal_naive_single_linkage(drawn):
+    entities, mentions = drawn[:2]
+    links = graph.link(*drawn[:5], threshold=drawn[5], method="undirected")
+    clusters = naive_single_linkage(*drawn)
+    of = {node: number for number, cluster in enumerate(clusters) for node in cluster}
+    expected = [of[entities + m] for m in range(mentions)]
+    for mention in range(mentions):
+        entity = [node for node in clusters[expected[mention]] if node < entities]
+        assert links.entity[mention] == (entity[0] if entity else -1)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
@@ -67,7 +67,6 @@ def addable(entities, dtype="float32"):
 @given(SOME, st.sampled_from(["float32", "float16"]), st.booleans())
 @example([Entity("a", ODD[0])], "float32", True)
 @example([Entity("a", "Sony", "", ODD), Entity("b", types=ODD, frequency=-0.0)], "float16", True)
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 def test_entities_come_back_from_folders_bytes_and_jsonl(
     tmp_path_factory, entities, dtype, is_encoded
 ):
@@ -111,7 +110,6 @@ IDS = st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("abcd")), max_
 
 
 @given(IDS)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_merged_ids_come_back_from_jsonl_and_dicts(tmp_path_factory, merges):
     path = tmp_path_factory.mktemp("merged") / "kb.jsonl"
     kb = ArboKB(Vocab(), [Entity(one, f"name {one}") for one in "abcd"])

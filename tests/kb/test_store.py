@@ -194,40 +194,6 @@ def test_edits_in_a_folder(edits, dtype, tmp_path):
         check_vectors(again)
 
 
-def test_failed_edits_change_nothing(tmp_path):
-    def stream():
-        for i in range(10):
-            yield Entity(f"n{i}", f"name {i}")
-        raise RuntimeError("the source broke off")
-
-    with ArboKB.create(tmp_path / "kb") as kb:
-        kb.add(Entity("a", "A"))
-        with pytest.raises(RuntimeError, match="broke off"):
-            kb.add(stream())
-        assert [entity.id for entity in kb] == ["a"] and kb.entities.positions == 1
-        with pytest.raises(ValueError, match="'n1' occurs twice"):
-            kb.add([Entity("n1"), Entity("n2"), Entity("n1")])
-        with pytest.raises(KeyError, match="no entity 'z'"):
-            kb.remove(["a", "z"])
-        assert [entity.id for entity in kb] == ["a"]
-        with pytest.raises(RuntimeError), kb.transaction():
-            kb.add(Entity("b", "B"))
-            raise RuntimeError
-        assert "b" not in kb
-
-
-def test_edits_of_a_folder_opened_for_reading_stay_in_memory(tmp_path):
-    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
-    kb = ArboKB.for_reading(tmp_path / "kb")
-    kb.add(Entity("b", "B"))
-    kb.sync(Names(), encode, "x")
-    assert len(kb) == 2 and len(kb.rows) == 2
-    again = ArboKB.for_reading(tmp_path / "kb")
-    assert len(again) == 1 and not len(again.rows)
-    kb.to_disk(tmp_path / "kb")
-    assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
-
-
 def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
@@ -243,13 +209,17 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
         assert not reader.reload_if_changed() and reader.fingerprint == "x"
         assert reader.sync(Names(), encode, "another encoder") == 0
         assert reader.sync(Names(), encode, "x") == 0
+        writer.add(Entity("c", "C"))
+        assert reader.reload_if_changed() and reader.sync(Names(), encode, "x") == 1
     with ArboKB.open(tmp_path / "kb") as writer:
-        assert len(writer) == 2
+        assert len(writer) == 3
     files = [path.name for path in (tmp_path / "kb").iterdir()]
     kinds = [VectorKind(encoder).name for encoder in ("x", "another encoder")]
     vectors = [f"{kind}.{suffix}" for kind in kinds for suffix in ("bin", "keys", "lock")]
     texts = file_of(repr(Names()))
     assert sorted(files) == sorted(["entities.sqlite", "write.lock", texts, *vectors])
+    shutil.rmtree(tmp_path / "kb")
+    assert not reader.reload_if_changed() and len(reader) == 3
 
 
 def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
@@ -302,10 +272,20 @@ def test_vectors_of_wrong_width_or_range_are_refused():
         Entity("a", frequency=-1)
 
 
+def failing_stream():
+    for i in range(10):
+        yield Entity(f"n{i}", f"name {i}")
+    raise RuntimeError("the source broke off")
+
+
 def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
     with ArboKB.create(tmp_path / "kb") as kb:
         with kb.transaction():
             kb.add(Entity("a", "A"))
+            with pytest.raises(RuntimeError, match="broke off"):
+                kb.add(failing_stream())
+            with pytest.raises(KeyError, match="no entity 'z'"):
+                kb.remove(["a", "z"])
             with pytest.raises(ValueError, match="occurs twice"):
                 kb.add([*(Entity(f"n{i}") for i in range(10)), Entity("a")])
             kb.add(Entity("b", "B"))
@@ -353,18 +333,6 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("c", "C"))
     assert not reader.reload_if_changed() and "c" not in reader and "mine" in reader
-
-
-def test_a_reader_that_encodes_still_reloads_changes(tmp_path):
-    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
-    reader = ArboKB.for_reading(tmp_path / "kb")
-    reader.sync(Names(), encode, "x")
-    with ArboKB.open(tmp_path / "kb") as writer:
-        writer.add(Entity("b", "B"))
-    assert reader.reload_if_changed() and len(reader) == 2
-    assert reader.sync(Names(), encode, "x") == 1
-    shutil.rmtree(tmp_path / "kb")
-    assert not reader.reload_if_changed() and len(reader) == 2
 
 
 def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):

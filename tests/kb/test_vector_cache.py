@@ -2,8 +2,8 @@
 
 import os
 import shutil
-import threading
 import time
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
-from thinc.api import require_cpu
 
 from spacy_arbo_el.kb import vector_cache, vector_files
 from spacy_arbo_el.kb.entity import Entity
@@ -20,7 +19,7 @@ from spacy_arbo_el.kb.vector_cache import VectorCache, VectorFolder, VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
-from ..threads import forked, wait_until
+from ..threads import forked, run_in_threads, wait_until
 from .test_folder import build
 from .test_store import encode
 
@@ -90,26 +89,17 @@ def test_what_is_mapped_stays_when_files_are_replaced_or_removed(tmp_path):
 
 def test_threads_put_and_get_at_the_same_time(tmp_path):
     caches = [VectorCache(KIND, VectorFolder(tmp_path)) for _ in range(2)]
-    errors = []
 
     def work(number):
         rng = np.random.default_rng(number)
-        try:
-            for _ in range(15):
-                cache, keys = caches[rng.integers(2)], rng.integers(0, 60, size=8)
-                cache.put(keys, vectors_of(keys))
-                found, vectors = cache.get(keys)
-                assert found.all()
-                np.testing.assert_array_equal(vectors, vectors_of(keys))
-        except BaseException as error:
-            errors.append(error)
+        for _ in range(15):
+            cache, keys = caches[rng.integers(2)], rng.integers(0, 60, size=8)
+            cache.put(keys, vectors_of(keys))
+            found, vectors = cache.get(keys)
+            assert found.all()
+            np.testing.assert_array_equal(vectors, vectors_of(keys))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
+    run_in_threads(*(partial(work, number) for number in range(4)))
     assert len(VectorCache(KIND, VectorFolder(tmp_path))) <= 60, "no text has two rows"
 
 
@@ -235,24 +225,27 @@ def test_an_encoder_in_training_leaves_no_vectors(tmp_path):
     assert kb.sync(Names(), encode, "x") == 0
 
 
-def test_two_programs_that_start_together_encode_each_text_once(tmp_path):
+def test_programs_that_start_together_encode_each_text_once_for_each_encoder(tmp_path):
     with ArboKB.create(tmp_path / "kb") as kb:
         kb.add(Entity(f"e{i}", f"name {i}") for i in range(40))
     log = tmp_path / "encoded"
-    children = []
-    for _ in range(3):
-        child = os.fork()
-        if not child:
-            try:
-                # There is no CUDA in a forked process.
-                require_cpu()
-                os._exit(_encode_slowly(tmp_path / "kb", log))
-            finally:
-                os._exit(1)
-        children.append(child)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
-    encoded = log.read_text().split()
-    assert sorted(encoded) == sorted(set(encoded)) and len(encoded) == 40
+
+    def encode_all(fingerprint):
+        def slow(texts):
+            with log.open("a") as file:
+                file.write("".join(f"{fingerprint} {title}\n" for title, _ in texts))
+            time.sleep(0.05)
+            return encode(texts)
+
+        with patch("spacy_arbo_el.kb.texts.CHUNK", 10):
+            kb = ArboKB.for_reading(tmp_path / "kb")
+            kb.sync(Names(), slow, fingerprint)
+        expected = encode([text for entity in kb for text in Names()(entity)])
+        return np.array_equal(kb.rows.array(), expected)
+
+    assert forked(*(partial(encode_all, fingerprint) for fingerprint in "xyxyxy"))
+    encoded = log.read_text().splitlines()
+    assert len(encoded) == len(set(encoded)) == 80
 
 
 def test_a_forked_process_puts_vectors_where_its_parent_has_put_some(tmp_path):
@@ -267,21 +260,6 @@ def test_a_forked_process_puts_vectors_where_its_parent_has_put_some(tmp_path):
     assert cache.has(np.array([1, 2])).all()
 
 
-def _encode_slowly(path, log):
-    def slow(texts):
-        with log.open("a") as file:
-            file.write("".join(f"{title.replace(' ', '_')}\n" for title, _ in texts))
-        time.sleep(0.05)
-        return encode(texts)
-
-    with patch("spacy_arbo_el.kb.texts.CHUNK", 10):
-        kb = ArboKB.for_reading(path)
-        kb.sync(Names(), slow, "x")
-    for entity in kb:
-        np.testing.assert_array_equal(kb.get_vector(entity.id), encode([(entity.title, "")])[0])
-    return 0
-
-
 def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
     path = build(tmp_path / "kb", 20)
     other = ArboKB.for_reading(path)
@@ -294,25 +272,6 @@ def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
     assert again.sync(Names(), encode, "other") == 1 and again.sync(Names(), encode, "x") == 0
     assert verify(path) == []
     np.testing.assert_array_equal(other.get_vector("e3"), encode([("name 3", "")])[0])
-
-
-@pytest.mark.parametrize("other", [np.array([7]), None])
-def test_vectors_that_were_found_stay_where_the_files_are_replaced(tmp_path, other):
-    """By those of another knowledge base, or by none: a folder is replaced as a whole."""
-    keys, place = np.array([1, 2, 3]), tmp_path / "kb"
-    place.mkdir()
-    cache = VectorCache(KIND, VectorFolder(place))
-    cache.put(keys, vectors_of(keys))
-    place.rename(tmp_path / "old")
-    if other is not None:
-        place.mkdir()
-        VectorCache(KIND, VectorFolder(place)).put(other, vectors_of(other))
-    vectors, readable, rows = cache.locate(np.array([1, 9, 3, 2]))
-    assert (rows >= 0).tolist() == [True, False, True, True]
-    np.testing.assert_array_equal(vectors[rows[[0, 2, 3]]], vectors_of([1, 3, 2]))
-    assert readable[rows[[0, 2, 3]]].all()
-    if other is not None:
-        assert cache.has(other).all() and not cache.has(keys).any(), "what is new is found too"
 
 
 @pytest.mark.parametrize("times", [1, 99])
@@ -336,10 +295,6 @@ def test_a_replacement_while_names_are_encoded_leaves_no_row_without_a_vector(tm
         return encode(texts)
 
     assert kb.sync(Names(), replaced, "x") > 1
-    expected = encode([(name, "") for name in kb_names(kb)])
+    expected = encode([text for entity in kb for text in Names()(entity)])
     np.testing.assert_array_equal(kb.rows.array(), expected)
     assert np.abs(kb.rows.array()).sum(axis=1).all()
-
-
-def kb_names(kb):
-    return [name for entity in kb for name, _ in Names()(entity)]

@@ -1,4 +1,3 @@
-import pytest
 import spacy
 from thinc.api import Config
 
@@ -78,9 +77,3 @@ def learned_scalars(linker):
     """Scale and offset of each objective of a linker, all by ``LearnedScale.v1``."""
     terms = linker.trainer.objective.terms
     return [term.loss.scalars(linker.model, i) for i, term in enumerate(terms)]
-
-
-@pytest.fixture
-def nlp():
-    """One of your own, to change."""
-    return build()

@@ -1,4 +1,4 @@
-"""Bad and unusual input: a clear error, or a sensible result."""
+"""Bad and unusual input, what spaCy's entity_linker gets wrong, and entities without a name."""
 
 import warnings
 
@@ -6,28 +6,16 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from thinc.api import Adam
 
 from spacy_arbo_el.base.log import warn_once
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.corpora.docs import unlinked
+from spacy_arbo_el.corpora.reader import KBFromCorpus
+from spacy_arbo_el.kb.entity import Entity
 
 from .conftest import build
 from .world import DEV, ENTITIES, TRAIN, annotated, examples, without_links
-
-SENTENCE = "The river was calm and the boats lay at the quay of the town ."
-
-
-@pytest.mark.slow
-def test_a_doc_of_20_000_tokens(shared_nlp):
-    words = SENTENCE.split() * 1340
-    words[10_000] = "Amazon"
-    words[0], words[-1] = "Mercury", "Jaguar"
-    doc = Doc(shared_nlp.vocab, words=words)
-    assert len(doc) > 20_000
-    ends = len(words)
-    places = [(0, 1), (10_000, 10_001), (ends - 1, ends)]
-    doc.ents = [Span(doc, a, b, label="THING") for a, b in places]
-    doc = shared_nlp(doc)
-    assert [ent.kb_id_ in ("NIL", "") for ent in doc.ents] == [False, False, False]
 
 
 @pytest.mark.parametrize("is_initialized", [False, True])
@@ -114,3 +102,128 @@ def test_an_empty_knowledge_base_is_said_once():
         warnings.simplefilter("error")
         nlp(doc.copy())
         nlp(nlp.make_doc("No mention here."))
+
+
+def kb_ids(doc):
+    return [ent.kb_id_ for ent in doc.ents]
+
+
+def test_ties_are_always_decided_in_the_same_way():
+    twins = [Entity("b", "Springfield"), Entity("a", "Springfield")]
+    nlp = build(twins, train=[])
+    doc = annotated(nlp, "He moved to [Springfield|a] last year.")
+    found = {tuple(kb_ids(nlp(without_links(doc)))) for _ in range(20)}
+    assert found == {("b",)}, "a tie goes to the entity that comes first in the KB"
+    candidates = nlp(without_links(doc)).ents[0]._.arbo.candidates
+    assert [c.kb_id for c in candidates] == ["b", "a"]
+    assert candidates[0].score == candidates[1].score
+
+
+def test_spans_in_doc_spans_are_linked():
+    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
+    nlp = build(key="sc", mentions={"getter": getter})
+    gold = annotated(nlp, TRAIN[1], key="sc")
+    doc = without_links(gold, key="sc")
+    doc.spans["sc"][0].id_ = "kept"
+    doc.spans["other"] = [Span(doc, 0, 1, label="X")]
+    doc = nlp(doc)
+    # Spans of a group may overlap, and two may have one place.
+    other = nlp.make_doc("The Amazon River floods.")
+    other.spans["sc"] = [Span(other, 1, 2, "A"), Span(other, 1, 3, "B"), Span(other, 1, 3, "C")]
+    places = [(span.start, span.end, span.label_) for span in nlp(other).spans["sc"]]
+    assert places == [(1, 2, "A"), (1, 3, "B"), (1, 3, "C")]
+    assert [span.kb_id_ for span in other.spans["sc"]][1:] == ["river", "river"]
+    assert [span.kb_id_ for span in doc.spans["sc"]] == ["metal", "metal"]
+    assert [span.label_ for span in doc.spans["sc"]] == ["THING", "THING"]
+    assert [span.kb_id_ for span in doc.spans["other"]] == [""]
+    assert doc.spans["sc"][1]._.arbo.kb_id == "metal"
+    assert not doc.ents
+
+
+def test_evaluate_counts_gold_mentions(shared_nlp):
+    scores = shared_nlp.evaluate(examples(shared_nlp, DEV))
+    assert scores["arbo_mentions"] == len(DEV)
+    assert scores["arbo_recall_at_8"] == 1.0
+    plain = [
+        Example(shared_nlp.make_doc(eg.text), eg.reference) for eg in examples(shared_nlp, DEV)
+    ]
+    assert shared_nlp.evaluate(plain)["arbo_acc"] == scores["arbo_acc"]
+
+
+@pytest.mark.parametrize(
+    ("pipes", "problems"),
+    [
+        (["ner", "arbo_linker"], []),
+        (["entity_ruler", "arbo_linker"], []),
+        (["arbo_linker", "ner"], ["doc.ents"]),
+        (["arbo_linker", "entity_ruler"], ["doc.ents"]),
+        (["arbo_linker"], ["doc.ents"]),
+    ],
+)
+def test_analyze_pipes_finds_a_linker_before_what_finds_mentions(pipes, problems):
+    nlp = spacy.blank("xx")
+    for pipe in pipes:
+        nlp.add_pipe(pipe)
+    assert nlp.analyze_pipes()["problems"]["arbo_linker"] == problems
+
+
+def test_a_missing_span_group_is_warned_of_once():
+    warn_once.cache_clear()
+    getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "genes"}
+    nlp = build(key="genes", mentions={"getter": getter})
+    with pytest.warns(UserWarning, match="no group doc.spans.'genes'.*spans_key") as caught:
+        docs = list(nlp.pipe(["Boats travel up the Amazon.", "Nothing.", ""]))
+    assert len(caught) == 1 and not any(doc.ents for doc in docs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        doc = nlp.make_doc("Nothing.")
+        doc.spans["genes"] = []
+        warn_once.cache_clear()
+        nlp(doc)
+
+
+COMET = Entity("C7", types=("STAR",), meta={"unnamed": True})
+SEEN = "The [comet|C7] with its bright tail came back after years."
+
+
+def linked(nlp, marked):
+    return nlp(without_links(annotated(nlp, marked))).ents[0]._.arbo
+
+
+def test_an_unnamed_entity_has_no_vector_and_is_linked_by_its_exemplar(tmp_path):
+    nlp = build([*ENTITIES, COMET, Entity("C8", meta={"unnamed": True})], [*TRAIN, SEEN])
+    linker = nlp.get_pipe("arbo_linker")
+    owners = set(linker.refresh().entities.owners.tolist())
+    texts = {e.id: position in owners for position, e in linker.kb.entities.items()}
+    assert not texts.pop("C7") and not texts.pop("C8") and all(texts.values())
+    link = linked(nlp, "They saw the [comet|C7] with a bright tail.")
+    assert link.kb_id == "C7"
+    assert [step.kind for step in link.evidence][:2] == ["entity", "exemplar"]
+    assert "C8" not in linked(nlp, "[C8|C8] is a name that nothing has.").ids
+    nlp.to_disk(tmp_path / "model")
+    assert linked(spacy.load(tmp_path / "model"), "They saw the [comet|C7].").kb_id == "C7"
+
+
+def test_mentions_of_unnamed_entities_are_trained_on():
+    nlp = build([*ENTITIES, COMET], [*TRAIN, SEEN])
+    trained = examples(nlp, [*TRAIN, SEEN, "A [comet|C7] has a tail of dust."])
+    assert nlp.update(trained, sgd=Adam(1e-4))["arbo_linker"] > 0
+
+
+NO_TEXT = {"@misc": "spacy-arbo-el.NoText.v1"}
+
+
+def test_links_without_any_text_of_entities(tmp_path):
+    blank = spacy.blank("xx")
+    write_docbin([annotated(blank, text) for text in TRAIN], tmp_path / "train.spacy")
+    nlp = build(retriever={"verbalization": NO_TEXT})
+    linker = nlp.get_pipe("arbo_linker")
+    linker.set_kb(KBFromCorpus(tmp_path / "train.spacy"))
+    gold = {e.kb_id_ for text in TRAIN for e in annotated(blank, text).ents} - {"NIL"}
+    assert {entity.id for entity in linker.kb.entities} == gold
+    assert not len(linker.kb.rows)
+    scores = nlp.evaluate(examples(nlp, DEV))
+    assert scores["arbo_acc"] >= 0.5
+    doc = nlp(annotated(nlp, DEV[0]))
+    evidence = doc.ents[0]._.arbo.evidence
+    assert [step.kind for step in evidence][:2] == ["entity", "exemplar"]

@@ -85,14 +85,7 @@ def test_labels_and_sizes_on_the_command_line(tmp_path):
         assert "4 mentions, 2 linked to 1 entities, 2 NIL in 1 new entities" in output
         output = run("link", *place, "--output", out, *only("DATE", "PERSON"))
         assert "4 mentions, 2 linked to 1 entities, 2 NIL in 1" in output
-    options = ("--format", "jsonl", "--output", tmp_path / "o", *only("ORG"))
-    run("scale", "link", *place, *options)
-    lines = [file.read_text("utf8") for file in (tmp_path / "o" / "links").iterdir()]
-    records = [record for text in lines for record in map(json.loads, text.splitlines())]
-    assert {record["label"] for record in records if record["kb_id"] != "NIL"} == {"ORG"}
-
     run("discover", *place, "--output", out)
     assert [json.loads(line)["name"] for line in out.read_text().splitlines()] == ["Zorblat"]
     output = run("discover", *place, "--output", out, "--min-mentions", 3)
     assert "1 new entities with fewer than 3 mentions" in output and not out.read_text()
-    assert not run("discover", *place, "--output", out, *only("ORG")) or not out.read_text()

@@ -4,9 +4,8 @@ import math
 from inspect import isfunction, signature
 from typing import get_type_hints
 
-import numpy as np
 import pytest
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 from spacy.util import registry
 
 from spacy_arbo_el.base.errors import ArboError
@@ -143,12 +142,3 @@ def test_entities_with_endless_names_and_without_any():
     nlp = build(entities, TRAIN)
     doc = nlp(without_links(annotated(nlp, DEV[0])))
     assert doc.ents[0].kb_id_ == "planet"
-
-
-def test_words_of_a_megabyte(hashed):
-    words = ["a" * 1_000_000, "Mercury", "ab " * 1000]
-    doc = Doc(hashed.vocab, words=words)
-    doc.ents = [Span(doc, i, i + 1, label="X") for i in range(3)]
-    doc = hashed(doc)
-    assert doc.ents[1]._.arbo.ids
-    assert np.isfinite([ent._.arbo.score for ent in doc.ents]).all()

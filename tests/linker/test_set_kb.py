@@ -4,7 +4,6 @@ import pytest
 import spacy
 from spacy.kb import InMemoryLookupKB, KnowledgeBase
 
-from spacy_arbo_el.base.errors import Errors
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 
@@ -111,9 +110,3 @@ def test_how_mentions_are_read_does_not_change_the_vectors_of_names(linker, tiny
     assert linker.encoder.load() and other.encoder.load()
     assert other.encoder.text_fingerprint == linker.encoder.text_fingerprint
     assert (other.encoder.fingerprint != linker.encoder.fingerprint) == (setting == "window")
-
-
-def test_no_message_advises_to_initialise_other_components():
-    texts = [value for name, value in vars(Errors).items() if name.startswith("E")]
-    assert len(texts) > 50
-    assert not [text for text in texts if "nlp.initialize" in text]

@@ -44,22 +44,10 @@ def test_unreadable_mentions_are_linked_by_their_exact_name(nlp, mention, kb_id)
     assert link.kb_id == kb_id and link.ids == [kb_id] and link.score > 0.9
 
 
-@pytest.mark.parametrize("mention", ["Amazon🎉", "🎉Amazon", "Amazon☢☢"])
-def test_symbols_beside_a_word_do_not_hide_it(nlp, mention):
-    """As a part of the mention, or in the text beside it."""
-    alone = linked(nlp, "Amazon", before="Boats travel up the")
-    together = linked(nlp, mention, before="Boats travel up the")
-    assert alone.kb_id == together.kb_id == "river"
-    doc = Doc(nlp.vocab, words=["the", "Amazon", "🎉", "floods"], spaces=[True, False, True, False])
-    doc.ents = [Span(doc, 1, 2, label="THING")]
-    assert nlp(doc).ents[0].kb_id_ == "river"
-
-
-def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp):
+def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp, linker):
     links = [linked(nlp, word) for word in ("Amazon", "Kathmandu", "x", "ship")]
     ids = {kb_id for link in links for kb_id in link.ids}
     assert ids == {entity.id for entity in ENTITIES}
-    linker = nlp.get_pipe("arbo_linker")
     retriever = linker.refresh()
     rows = {linker.exemplars.records[row].text for row in retriever.exemplar_rows.tolist()}
     assert OTHER not in rows and "Amazon" in rows
@@ -87,15 +75,6 @@ def test_types_count_for_names_too():
     text = "The [☢|x] and the [⚛|x]."
     doc = without_links(annotated(nlp, text, label="SIGN"))
     assert [ent.kb_id_ for ent in nlp(doc).ents] == ["a", "NIL"]
-
-
-@pytest.mark.parametrize("similarity", ["Dot", "NegativeSquaredEuclidean"])
-def test_exact_names_count_for_every_similarity(similarity):
-    nlp = build(
-        [*ENTITIES, CITY], retriever={"similarity": {"@misc": f"spacy-arbo-el.{similarity}.v1"}}
-    )
-    assert linked(nlp, "ኣዲስ").kb_id == "city"
-    assert linked(nlp, OTHER).is_nil
 
 
 def test_one_warning_in_a_process(nlp):

@@ -1,5 +1,6 @@
 """A small knowledge base and corpus with real ambiguity, for tests of the whole component."""
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,44 +15,10 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
 from spacy_arbo_el.mentions.annotations import Link
 
-ENTITIES = [
-    Entity(
-        "planet", "Mercury", "smallest planet of the solar system", ["planet Mercury"], ["STAR"]
-    ),
-    Entity("metal", "mercury", "liquid toxic metal", ["quicksilver", "Hg"], ["MATTER"]),
-    Entity("river", "Amazon", "great river in South America", ["Amazon River"], ["PLACE"]),
-    Entity("shop", "Amazon", "online shop and cloud company", ["Amazon.com"], ["COMPANY"]),
-    Entity("fruit", "apple", "sweet fruit of a tree", ["apples"], ["FOOD"]),
-    Entity("maker", "Apple", "maker of computers and telephones", ["Apple Inc."], ["COMPANY"]),
-    Entity("cat", "jaguar", "large spotted cat of the forest", ["jaguars"], ["ANIMAL"]),
-    Entity("car", "Jaguar", "maker of fast cars", ["Jaguar Cars"], ["COMPANY"]),
-]
+from ..cases import cases
 
-TRAIN = [
-    "The probe flew past [Mercury|planet] and photographed the craters of [Mercury|planet].",
-    "[Quicksilver|metal] is a poison; [mercury|metal] vapour harms the brain.",
-    "Boats travel up the [Amazon|river] through the rain forest; the [Amazon River|river] floods.",
-    "[Amazon|shop] opened a warehouse, and customers order books from [Amazon.com|shop].",
-    "She peeled an [apple|fruit] and baked the [apples|fruit] in a pie.",
-    "[Apple|maker] presented a new telephone; shares of [Apple Inc.|maker] rose.",
-    "A [jaguar|cat] hunted at night in the forest, and [jaguars|cat] swim well.",
-    "[Jaguar|car] showed an electric sedan; [Jaguar Cars|car] employs thousands of engineers.",
-    "Astronomers saw [Mercury|planet] cross the sun at dawn.",
-    "The old thermometer broke and [mercury|metal] ran over the floor.",
-    "Pink dolphins live in the [Amazon|river] and its side arms.",
-    "The parcel from [Amazon|shop] came a day late.",
-]
-
-DEV = [
-    "A spacecraft circles [Mercury|planet], the planet next to the sun.",
-    "Fish with too much [mercury|metal] make people ill.",
-    "The ship sank in the muddy water of the [Amazon|river].",
-    "The cloud business of [Amazon|shop] earns most of its money.",
-    "An [apple|fruit] a day keeps the doctor away.",
-    "Developers write apps for computers of [Apple|maker].",
-    "The [jaguar|cat] climbed a tree with its prey.",
-    "The new sports car of [Jaguar|car] is fast.",
-]
+ENTITIES = [Entity(*row) for row in cases("world_entities")]
+TRAIN, DEV = cases("world_train"), cases("world_dev")
 
 
 def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
@@ -113,6 +80,16 @@ def links_of(docs: Iterable[Doc]) -> list[list[tuple[str, Link]]]:
 def examples(nlp: Language, marked: list[str], key: str = "") -> list[Example]:
     docs = [annotated(nlp, text, key) for text in marked]
     return [Example(without_links(doc, key), doc) for doc in docs]
+
+
+def as_jsonl(texts: Iterable[str]) -> str:
+    """Marked texts as lines of documents with mentions."""
+    lines = []
+    for number, marked in enumerate(texts):
+        text, mentions = parse(marked)
+        spans = [{"start": s, "end": e, "label": "THING", "kb_id": i} for s, e, i in mentions]
+        lines.append(json.dumps({"id": str(number), "text": text, "mentions": spans}))
+    return "\n".join(lines) + "\n"
 
 
 def write_corpus(folder: Path) -> dict[str, str]:

@@ -1,7 +1,5 @@
 """Corpora in one graph: links, new entities, and what is kept of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from spacy.tokens import Span
@@ -25,15 +23,13 @@ def vector_of(linker, key):
     return rows.vectors[rows.row(key)]
 
 
-def test_a_document_by_itself_keeps_no_new_entities(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_a_document_by_itself_keeps_no_new_entities(nlp, linker):
     (doc,) = nlp.pipe(docs_of(nlp, NEW[:1]))
     assert clusters([doc]) == ["new-1"] and len(linker.new_entities) == 0
     assert "new_entities" not in doc.spans
 
 
-def test_discover_writes_ids_and_a_span_group(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_discover_writes_ids_and_a_span_group(nlp, linker):
     docs = docs_of(nlp)
     linker.new_entities.update(linker.corpus.discover(docs))
     names = clusters(docs)
@@ -48,8 +44,7 @@ def test_discover_writes_ids_and_a_span_group(nlp):
     assert clusters(again) == names and len(linker.new_entities.rows) == rows
 
 
-def test_documents_by_the_hour_give_what_all_at_once_give(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_documents_by_the_hour_give_what_all_at_once_give(nlp, linker):
     for end in range(1, len(NEW) + 1):
         linker.new_entities.update(linker.corpus.discover(docs_of(nlp, NEW[:end])))
     kept = {frozenset(one.members) for one in linker.new_entities}
@@ -57,8 +52,7 @@ def test_documents_by_the_hour_give_what_all_at_once_give(nlp):
     assert kept == {frozenset(one.members) for one in linker.corpus.discover(docs_of(nlp))}
 
 
-def test_changed_weights_encode_new_entities_again(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_changed_weights_encode_new_entities_again(nlp, linker):
     linker.new_entities = linker.corpus.discover(docs_of(nlp))
     unseen = linker.new_entities.rows.records[-1].key
     before = vector_of(linker, unseen).copy()
@@ -82,8 +76,7 @@ def test_without_a_discovery():
         linker.corpus.discover(docs)
 
 
-def test_link_stream_reads_documents_twice(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_link_stream_reads_documents_twice(nlp, linker):
     texts = [*DEV, *NEW]
     reads = []
 
@@ -119,14 +112,6 @@ def test_evidence_names_other_documents():
     others = steps[1:-1]
     assert all(step.kind == "mention" and step.document and step.context for step in others)
     assert others[0].id.count(":") == 2 and steps[-1].document == ""
-
-
-def test_repeated_texts_have_one_id(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    linker.discovery = replace(linker.discovery, threshold=1.0)
-    docs = docs_of(nlp, NEW[:1] * 4)
-    discovered = linker.corpus.discover(docs)
-    assert clusters(docs) == discovered.ids * 4 and len(discovered[0].members) == 1
 
 
 @pytest.mark.parametrize(

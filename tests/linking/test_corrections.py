@@ -74,18 +74,6 @@ def test_it_holds_where_the_same_is_said_without_being_certain(nlp, corrected):
     assert kb_id == "us" and 0.9 < score < 1.0
 
 
-def test_it_holds_in_its_document_unless_another_one_fits_better(nlp, corrected):
-    text = f"{PLANT} {FLIGHTS} A manager of Kestrel smiled."
-    mentions = ["Kestrel"] * 3
-    before = links(nlp, text, *mentions)
-    doc = marked(nlp, text, *mentions)
-    nlp.get_pipe("arbo_linker").feedback.learn(doc.ents[0], "canada")
-    after = links(nlp, text, *mentions)
-    nlp.get_pipe("arbo_linker").feedback.forget(doc.ents[0])
-    assert after[0] == ("canada", 1.0)
-    assert links(nlp, text, *mentions) == before
-
-
 @pytest.mark.parametrize("how", ["learn", "reject_link"])
 @pytest.mark.parametrize(("said", "mention", "want", "later"), cases("other_senses"))
 def test_a_no_in_one_sense_leaves_the_other_sense_linked(

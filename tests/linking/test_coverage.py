@@ -52,8 +52,7 @@ def nlp():
     return pipeline()
 
 
-def test_coverage_moves_presence_and_leaves_shares(nlp):
-    linker = find_linker(nlp)
+def test_coverage_moves_presence_and_leaves_shares(nlp, linker):
     before = links(nlp, documents(nlp, 3, 3))
     linker.coverage = 0.8
     after = links(nlp, documents(nlp, 3, 3))
@@ -67,8 +66,7 @@ def test_coverage_moves_presence_and_leaves_shares(nlp):
     assert links(nlp, documents(nlp, 3, 3)) == before
 
 
-def test_coverage_by_label(nlp):
-    linker = find_linker(nlp)
+def test_coverage_by_label(nlp, linker):
     plain = links(nlp, [document(nlp, NAMES[0])])[0]
     linker.coverage = {"GENE": 1e-4, "*": FITTED}
     gene, name = links(nlp, [document(nlp, NAMES[0], "GENE"), document(nlp, NAMES[0])])
@@ -78,8 +76,7 @@ def test_coverage_by_label(nlp):
 
 
 @pytest.mark.parametrize("known, unknown", [(90, 10), (50, 50), (10, 90)])
-def test_the_share_of_a_list_is_estimated_from_texts_without_labels(nlp, known, unknown):
-    linker = find_linker(nlp)
+def test_the_share_of_a_list_is_estimated_from_texts_without_labels(nlp, linker, known, unknown):
     estimate = linker.estimate_coverage(documents(nlp, known, unknown))
     assert estimate.share.share == pytest.approx(known / 100, abs=0.1)
     assert linker.coverage == estimate.setting
@@ -87,8 +84,7 @@ def test_the_share_of_a_list_is_estimated_from_texts_without_labels(nlp, known, 
     assert f"{estimate.mentions} mentions" in str(estimate) and "NIL" in str(estimate)
 
 
-def test_each_label_with_enough_mentions_has_its_own(nlp):
-    linker = find_linker(nlp)
+def test_each_label_with_enough_mentions_has_its_own(nlp, linker):
     docs = [*documents(nlp, 36, 4, "DISEASE"), *documents(nlp, 4, 36, "GENE")]
     docs += documents(nlp, 3, 0, "RARE")
     setting = linker.estimate_coverage(docs).setting
@@ -96,8 +92,7 @@ def test_each_label_with_enough_mentions_has_its_own(nlp):
     assert setting["DISEASE"] > 0.7 > 0.3 > setting["GENE"]
 
 
-def test_documents_texts_and_files_give_the_same_estimate(nlp, tmp_path):
-    linker = find_linker(nlp)
+def test_documents_texts_and_files_give_the_same_estimate(nlp, linker, tmp_path):
     texts = [doc.text for doc in documents(nlp, 30, 0)]
     nlp.add_pipe("arbo_names", before="arbo_linker")
     of_texts = linker.estimate_coverage(texts)
@@ -110,8 +105,7 @@ def test_documents_texts_and_files_give_the_same_estimate(nlp, tmp_path):
     assert linker.estimate_coverage(tmp_path).share.share == pytest.approx(of_texts.share.share)
 
 
-def test_what_can_not_be_estimated_is_refused(nlp):
-    linker = find_linker(nlp)
+def test_what_can_not_be_estimated_is_refused(nlp, linker):
     with pytest.raises(ValueError, match="29 mentions.*at least 30"):
         linker.estimate_coverage(documents(nlp, 29, 0))
     assert linker.coverage is None
@@ -126,8 +120,7 @@ def test_coverage_is_a_share(nlp, value):
         find_linker(nlp).coverage = value
 
 
-def test_coverage_is_saved_with_the_pipeline(nlp, tmp_path):
-    linker = find_linker(nlp)
+def test_coverage_is_saved_with_the_pipeline(nlp, linker, tmp_path):
     linker.coverage = {"NAME": 0.7, "*": 0.5}
     nlp.to_disk(tmp_path / "saved")
     again = find_linker(spacy.load(tmp_path / "saved"))
@@ -137,8 +130,7 @@ def test_coverage_is_saved_with_the_pipeline(nlp, tmp_path):
     assert link == links(nlp, [document(nlp, NAMES[0])])[0]
 
 
-def test_it_is_explained(nlp):
-    linker = find_linker(nlp)
+def test_it_is_explained(nlp, linker):
     doc = nlp(document(nlp, NAMES[0]))
     assert "coverage 0.40, that of the reranker's fit" in str(linker.explain(doc.ents[0]))
     linker.coverage = 0.8
@@ -148,8 +140,7 @@ def test_it_is_explained(nlp):
     assert f"in the knowledge base: {shown_probability(link.presence)}" in shown
 
 
-def test_a_corpus_as_a_whole_is_linked_by_the_estimate_of_its_mentions(nlp):
-    linker = find_linker(nlp)
+def test_a_corpus_as_a_whole_is_linked_by_the_estimate_of_its_mentions(nlp, linker):
     corpus = documents(nlp, 36, 4)
     expected = linker.estimate_coverage(corpus).setting
     linked = linker.corpus.link(corpus)
@@ -163,8 +154,7 @@ def test_a_corpus_as_a_whole_is_linked_by_the_estimate_of_its_mentions(nlp):
     assert expected > FITTED
 
 
-def test_a_small_corpus_has_the_coverage_of_the_fit(nlp):
-    linker = find_linker(nlp)
+def test_a_small_corpus_has_the_coverage_of_the_fit(nlp, linker):
     plain = linker.corpus.link(documents(nlp, 3, 1))
     linker.coverage = "estimate"
     again = linker.corpus.link(documents(nlp, 3, 1))

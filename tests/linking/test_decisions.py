@@ -97,7 +97,10 @@ def test_undoing_an_acceptance_elsewhere_and_into_an_existing_entity(shared, lin
     known = len(linker.exemplars)
     entity = linker.kb.get("river")
     linker.feedback.learn(docs[0].ents[0], "planet")
-    discovered.accept(discovered[0], "river")
+    accepted = discovered.ids[0]
+    discovered.accept(accepted, "river")
+    assert accepted not in linker.new_entities
+    assert linker.new_entities.resolve(accepted) == "river"
     discovered.undo()
     assert linker.kb.get("river") == entity and len(linker.exemplars) == known + 1
     assert linker.exemplars.records[-1].kb_ids == ("planet",)

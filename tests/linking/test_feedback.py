@@ -37,14 +37,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
-def each_kind(request):
-    return KINDS[request.param]()
-
-
 @pytest.fixture
-def nlp():
-    return build()
+def nlp(request):
+    return KINDS[getattr(request, "param", "best evidence")]()
+
+
+each_kind = pytest.mark.parametrize("nlp", KINDS, indirect=True)
 
 
 @pytest.mark.parametrize("fingerprint", [None, "another encoder"])
@@ -67,9 +65,8 @@ def test_exemplars_with_kept_vectors_are_those_that_are_encoded(nlp, fingerprint
 
 
 @pytest.mark.slow
-def test_learn_and_forget(each_kind, tmp_path):
-    nlp = each_kind
-    linker = nlp.get_pipe("arbo_linker")
+@each_kind
+def test_learn_and_forget(nlp, linker, tmp_path):
     before, other = linked(nlp, TEXT).ents[0]._.arbo, ids(nlp, OTHER)
     span = linked(nlp, TEXT).ents[0]
     assert before.kb_id == "river"
@@ -95,20 +92,8 @@ def test_learn_and_forget(each_kind, tmp_path):
     assert linked(nlp, TEXT).ents[0]._.arbo == before
 
 
-def test_forget_restores_the_label_of_a_training_mention(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    count = len(linker.exemplars)
-    span = linked(nlp, OTHER).ents[0]
-    linker.feedback.learn(span, "car")
-    assert ids(nlp, OTHER)[0] == "car" and len(linker.exemplars) == count
-    linker.feedback.forget(span)
-    assert ids(nlp, OTHER) == ["cat", "cat"]
-    assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
-
-
-def test_learn_nil_and_reject_links(each_kind):
-    nlp = each_kind
-    linker = nlp.get_pipe("arbo_linker")
+@each_kind
+def test_learn_nil_and_reject_links(nlp, linker):
     span = linked(nlp, TEXT).ents[0]
     linker.feedback.learn(span, "NIL")
     link = linked(nlp, TEXT).ents[0]._.arbo
@@ -125,8 +110,7 @@ def test_learn_nil_and_reject_links(each_kind):
     assert ids(nlp, TEXT) == ["river"]
 
 
-def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_only_entities_of_the_knowledge_base_can_be_learned_or_rejected(nlp, linker):
     span = linked(nlp, TEXT).ents[0]
     with pytest.raises(
         ValueError,
@@ -159,15 +143,6 @@ def test_add_and_remove_exemplars():
     assert linker.feedback.remove_exemplars([Span(docs[0], 0, 1)]) == 0
 
 
-def test_corrections_do_not_depend_on_batches(nlp):
-    linker = nlp.get_pipe("arbo_linker")
-    linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
-    texts = [TEXT, OTHER, TEXT.replace("Boats", "Ships")]
-    docs = [without_links(annotated(nlp, text)) for text in texts]
-    together = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs, batch_size=3)]
-    assert together == [ids(nlp, text) for text in texts] == [["cat"], ["cat", "cat"], ["cat"]]
-
-
 @pytest.mark.parametrize("kind", ["Independent", "Clustering"])
 def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     nlp = build(inference={"@misc": f"spacy-arbo-el.{kind}.v1", "n_exemplars": 0})
@@ -176,8 +151,7 @@ def test_corrections_count_with_an_inference_that_uses_no_exemplars(kind):
     assert ids(nlp, TEXT) == ["cat"]
 
 
-def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp, linker):
     span, second = linked(nlp, OTHER).ents
     linker.feedback.reject_link(span, "car")
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("cat",)
@@ -190,8 +164,7 @@ def test_a_rejected_entity_leaves_the_label_of_a_training_mention(nlp):
     assert ids(nlp, OTHER) == ["cat", "cat"]
 
 
-def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp):
-    linker = nlp.get_pipe("arbo_linker")
+def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
     span = linked(nlp, TEXT).ents[0]
     linker.feedback.learn(span, "shop")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
@@ -213,9 +186,8 @@ def test_a_correction_holds_for_mentions_of_the_same_type():
         assert [ent.kb_id_ for ent in doc.ents] == [expected]
 
 
-def test_nothing_but_a_correction_reaches_a_threshold_of_one(each_kind):
-    nlp = each_kind
-    linker = nlp.get_pipe("arbo_linker")
+@each_kind
+def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp, linker):
     linker.threshold = 1.0
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"] and ids(nlp, OTHER) == ["NIL", "NIL"]

@@ -1,39 +1,40 @@
-"""Threads that link while others edit: each call sees one state, before or after an edit."""
+"""Threads and processes that link while others edit: each call sees one state."""
 
+import json
+import os
 import threading
+import time
+import traceback
 from functools import partial
 
 import pytest
 import spacy
+import torch
 
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import text_fingerprint
 
 from ..devices import needs_fork
-from ..linker.conftest import build
+from ..linker.conftest import build, build_tiny
 from ..linker.world import DEV, ENTITIES, annotated
-from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
+from ..threads import PATIENCE, run_in_threads, wait_until
 from .invented import docs_of, many
 
 NLP = spacy.blank("xx")
 RANKER = {"reranker": {"@misc": "spacy-arbo-el.FeatureRanker.v1"}}
 
 
-@pytest.fixture
-def linker(tiny_bert):
-    return tiny_linker(tiny_bert)
-
-
 def tiny_linker(tiny_bert, **settings):
     """A linker over the small world, with a tiny encoder."""
-    encoder = {
-        "@architectures": "spacy-arbo-el.TransformerEncoder.v1",
-        "name": str(tiny_bert),
-        "window": 32,
-    }
-    return build(model={"mention": encoder}, **settings).get_pipe("arbo_linker")
+    return find_linker(build_tiny(tiny_bert, **settings))
+
+
+@pytest.fixture
+def nlp(tiny_bert):
+    return build_tiny(tiny_bert)
 
 
 def described(linker, texts):
@@ -129,26 +130,6 @@ def test_the_first_calls_of_many_threads_encode_once(linker):
     assert calls == [1]
 
 
-def test_saving_while_threads_link_and_edit_ends(tmp_path, tiny_bert, linker):
-    stop = threading.Event()
-
-    def link():
-        while not stop.is_set():
-            described(linker, DEV[:2])
-
-    def save():
-        try:
-            for number in range(3):
-                linker.kb.add(Entity(f"n{number}", f"number {number}"))
-                linker.to_disk(tmp_path / "linker")
-                copy = tiny_linker(tiny_bert, entities=[], train=[]).from_disk(tmp_path / "linker")
-                assert len(copy.kb) == len(ENTITIES) + number + 1
-        finally:
-            stop.set()
-
-    run_in_threads(link, link, save)
-
-
 def test_a_saved_state_is_one_state(tiny_bert, linker):
     """The exemplars and the knowledge base that are saved belong together."""
     stop = threading.Event()
@@ -225,34 +206,6 @@ def test_a_knowledge_base_can_be_replaced_while_threads_link(linker):
     assert seen <= answers
 
 
-@needs_fork
-def test_a_process_that_is_forked_while_threads_read_and_edit_can_link_and_edit(linker):
-    expected = described(linker, DEV[:1])
-    is_reading, done = threading.Event(), threading.Event()
-
-    def read():
-        with linker.datastore.reading():
-            is_reading.set()
-            wait_for(done, "the forked process")
-
-    def edit():
-        wait_for(is_reading, "the reader")
-        with linker.datastore.editing():
-            pass
-
-    def links_and_edits():
-        same = described(linker, DEV[:1]) == expected
-        linker.kb.add(Entity("new", "new"))
-        return same and "new" in linker.kb
-
-    def fork():
-        wait_for(is_reading, "the reader")
-        assert forked(links_and_edits)
-        done.set()
-
-    run_in_threads(read, edit, fork)
-
-
 @pytest.mark.attack
 def test_threads_that_update_new_entities_lose_nothing(attacks):
     # No invented name is linked, however similar it is to one that is known.
@@ -280,17 +233,74 @@ def test_threads_that_update_new_entities_lose_nothing(attacks):
         assert again.documents == len(texts)
 
 
-def test_edits_of_new_entities_from_many_threads_are_all_kept():
-    nlp = build(threshold=0.6)
+N_PROCESSES = 3
+TEXTS = [*DEV[:3], "Nobody knew the [zorblat|x] yet."]
+
+
+def links(nlp):
     linker = nlp.get_pipe("arbo_linker")
-    linker.new_entities = linker.corpus.discover(docs_of(nlp, many(60)))
-    ids, before = linker.new_entities.ids, len(linker.new_entities.rows)
+    found = linker.predict([annotated(nlp, text) for text in TEXTS])
+    return [[link.kb_id, *link.ids, *link.scores] for of_doc in found for link in of_doc.values()]
 
-    def work(name):
-        linker.new_entities.reject(name)
-        linker.new_entities.to_bytes()
 
-    run_in_threads(*[partial(work, name) for name in ids])
-    assert not len(linker.new_entities) and len(linker.new_entities.rows) == before
-    numbers = [entry["n"] for entry in linker.new_entities.log if entry["action"] == "reject"]
-    assert numbers[-1] - numbers[0] == len(ids) - 1 and numbers == sorted(set(numbers))
+def read(nlp, folder, calls, pipe):
+    """Link so many times, and on until both states were read. Report the different answers."""
+    nlp.get_pipe("arbo_linker").set_kb(folder)
+    answers = []
+
+    def has_read():
+        nonlocal calls
+        calls -= 1
+        answer = links(nlp)
+        if answer not in answers:
+            answers.append(answer)
+        return calls <= 0 and len(answers) > 1
+
+    wait_until(has_read, "an answer from each of the two states")
+    os.write(pipe, json.dumps(answers).encode())
+
+
+@pytest.mark.attack
+@needs_fork
+def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attacks):
+    threads, calls, edits = torch.get_num_threads(), attacks(15, 2500), 0
+    # A forked process has no threads of torch.
+    torch.set_num_threads(1)
+    nlp = build_tiny(tiny_bert)
+    folder, new = tmp_path / "kb", Entity("new", "zorblat")
+    ArboKB(nlp.vocab, ENTITIES).to_disk(folder)
+    nlp.get_pipe("arbo_linker").set_kb(folder)
+    states = [links(nlp)]
+    with ArboKB.open(folder) as kb:
+        kb.add(new)
+        states.append(links(nlp))
+        assert "new" in states[1][-1] and "new" not in states[0][-1]
+        pipes, processes = [os.pipe() for _ in range(N_PROCESSES)], []
+        for _, pipe in pipes:
+            process = os.fork()
+            if not process:  # pragma: no cover - another process
+                try:
+                    read(nlp, folder, calls, pipe)
+                except BaseException:
+                    os.write(pipe, json.dumps(traceback.format_exc()).encode())
+                os._exit(0)
+            processes.append(process)
+        running = set(processes)
+        while running:
+            for edit in (partial(kb.remove, "new"), partial(kb.add, new)):
+                edit()
+                time.sleep(0.005)
+            edits += 2
+            running = {process for process in running if os.waitpid(process, os.WNOHANG)[0] == 0}
+    reports = []
+    for reading, writing in pipes:
+        os.close(writing)
+        reports.append(json.loads(os.read(reading, 1 << 20)))
+        os.close(reading)
+    torch.set_num_threads(threads)
+    documents = N_PROCESSES * calls * len(TEXTS)
+    print(f"{documents} documents by {N_PROCESSES} processes, {edits} edits between")
+    assert all(isinstance(r, list) for r in reports), "".join(
+        r for r in reports if isinstance(r, str)
+    )
+    assert all(answer in states for report in reports for answer in report)

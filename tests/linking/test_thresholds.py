@@ -88,8 +88,7 @@ def test_thresholds_are_pickled():
 
 
 @pytest.mark.parametrize(("only", "want"), cases("some_entities"))
-def test_a_call_links_to_some_entities_only(nlp, only, want):
-    linker = nlp.get_pipe("arbo_linker")
+def test_a_call_links_to_some_entities_only(nlp, linker, only, want):
     doc = nlp("They saw Port Vale there.", disable=["arbo_linker"])
     if want not in (None, "other"):
         doc = nlp("They saw Port Veil there.", disable=["arbo_linker"])

@@ -1,7 +1,9 @@
-"""The documentation agrees with the code: examples, configs, commands, names and links."""
+"""The documentation and the help agree with the code: examples, commands, recipes, links."""
 
 import ast
+import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,8 +20,10 @@ from spacy_arbo_el.base.errors import Errors, Warnings
 from spacy_arbo_el.cli import arbo_cli
 from spacy_arbo_el.config_sources import read_partial
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.annotations import Link
 
+from ..commands import run
 from ..linker.conftest import build
 from ..linker.world import annotated, without_links
 
@@ -46,12 +50,6 @@ def test_each_code_stands_for_one_message():
     sources = "\n".join(map(read, (ROOT / "spacy_arbo_el").rglob("errors.py")))
     codes = re.findall(r"^    ([EW]\d+) = ", sources, re.M)
     assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
-
-
-def test_picture_of_the_graph_is_what_its_script_draws():
-    script = ROOT / "docs" / "graph_example.py"
-    drawn = script.with_suffix(".svg").read_text(encoding="utf8")
-    assert import_file(script.stem, script).picture() == drawn, "Run: python docs/graph_example.py"
 
 
 def test_examples_on_the_graph_give_what_their_comments_say():
@@ -93,33 +91,13 @@ def test_python_code_uses_existing_names(page):
         assert hasattr(spacy_arbo_el, name) or (ROOT / "spacy_arbo_el" / name).exists(), name
 
 
-def without_repetition(texts):
-    """The texts of configs, joined into fewer in which no section occurs twice: each is loaded."""
-    joined = []
-    for text in texts:
-        sections = set(re.findall(r"^\[(.+)\]$", text, re.M))
-        free = next((one for one in joined if not _overlap(sections, one[0])), None)
-        if free is None:
-            joined.append((sections, [text]))
-        else:
-            free[0].update(sections)
-            free[1].append(text)
-    return ["\n".join(parts) for _, parts in joined]
-
-
-def _overlap(some, others):
-    """Whether a section of one config is one of the other, or lies within one of its sections."""
-    dotted = [(f"{a}.", f"{b}.") for a in some for b in others]
-    return any(a.startswith(b) or b.startswith(a) for a, b in dotted)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
 def test_sections_of_configs_are_valid(page):
     for name in ("custom_reranker", "custom_encoder"):
         import_file(name, ROOT / "examples" / f"{name}.py")
     nlp = {"lang": "en", "pipeline": ["arbo_linker"]}
     base = Config({"nlp": nlp, "components": {"arbo_linker": {"factory": "arbo_linker"}}})
-    for text in without_repetition(blocks(page, "ini")):
+    for text in blocks(page, "ini"):
         components = read_partial(text).get("components", {})
         if "arbo_linker" in components:
             own = Config({"components": {"arbo_linker": components["arbo_linker"]}})
@@ -206,10 +184,6 @@ def test_readme_example_prints_what_the_readme_shows(capsys):
         assert same, (one, other)
 
 
-def test_readme_is_short():
-    assert len(read(ROOT / "README.md").splitlines()) <= 120
-
-
 def test_every_page_is_in_the_navigation():
     navigation, readme = read(ROOT / "mkdocs.yml"), read(ROOT / "README.md")
     pages = sorted((ROOT / "docs").glob("*.md"))
@@ -262,3 +236,68 @@ def test_inference_procedure_of_the_architecture_links():
     assert first._.arbo.score == second._.arbo.score
     assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
     assert nlp.get_pipe("arbo_linker").corpus.link([nlp.make_doc("Nothing.")])
+
+
+def commands(group=None, path=()):
+    group = group or typer.main.get_command(arbo_cli)
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example_with_existing_options(name):
+    command = COMMANDS[name]
+    _, example = command.help.replace("\\\n", " ").split("\b\nExample:\n")
+    lines = example.strip().split("\n")
+    assert lines
+    options = {option for parameter in command.params for option in parameter.opts}
+    required = sum(p.param_type_name == "argument" and p.required for p in command.params)
+    for line in lines:
+        words = line.strip().split(f"python -m spacy arbo {name} ")
+        assert words[0] == "" and len(words) == 2, line
+        given = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*(?!\S)", words[1]))
+        assert given <= options, (line, given - options)
+        values = re.sub(r"(?<!\S)--?[a-z.-]+ (\"[^\"]*\"|\S+)", "", words[1]).split()
+        assert len(values) >= required, line
+
+
+def test_commands_that_load_a_pipeline_import_code():
+    for name, command in COMMANDS.items():
+        loads = {"model", "models", "config"} & {parameter.name for parameter in command.params}
+        if loads and name != "new list":
+            assert any("--code" in parameter.opts for parameter in command.params), name
+
+
+DATA = ROOT / "tests" / "data" / "recipes"
+PAGE = (ROOT / "docs" / "knowledge_base.md").read_text(encoding="utf8")
+LINES = PAGE.partition("Recipes for")[2].partition("```\n")[2].partition("```")[0].splitlines()
+READER = re.search(r"```python\n(.*?mesh.*?)```", PAGE, re.S)[1]
+RECIPES = [line.split()[6:] for line in LINES if line.startswith("python -m spacy arbo kb")]
+
+
+@pytest.mark.parametrize("arguments", RECIPES, ids=[command[0] for command in RECIPES])
+def test_recipes(arguments, tmp_path, monkeypatch):
+    source = arguments[0]
+    if source == "META":
+        pytest.skip("read in test_golden_files.py")
+    if source.endswith(".ttl"):
+        pytest.importorskip("rdflib")
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
+    Path("readers.py").write_text(READER)
+    Path("experiments").mkdir()
+    shutil.copy(ROOT / "experiments" / "readers.py", "experiments")
+    for line in LINES:
+        if line.startswith("cut "):
+            subprocess.run(line, shell=True, check=True)
+    options = [argument.strip('"') for argument in arguments]
+    run("kb", "build", *options)
+    kb = ArboKB.for_reading(tmp_path / "kb")
+    expected = json.loads((DATA / "expected.json").read_text("utf8"))
+    assert {entity.id: entity.names for entity in kb} == expected[source]

@@ -77,19 +77,3 @@ def test_nothing_grows_and_ceilings_follow_down(name, measured):
     assert now <= limit.ceiling, f"{now:,} {name}, at most {limit.ceiling:,}; aim {limit.aim:,}"
     assert now >= limit.ceiling - limit.slack, f"Lower the ceiling of {name} to {now:,}."
     assert limit.aim <= limit.ceiling
-
-
-def test_packed_assignments_and_long_functions_are_found():
-    packed, single = ast.parse("a, b = 1, 2\na = 1, 2").body
-    assert is_packed(packed) and not is_packed(single)
-    body = " a\n" * LONGEST
-    long, short = ast.parse(f"def f():\n{body}\ndef g():\n a").body
-    assert is_long(long) and not is_long(short)
-
-
-MOST_LINES = {"project.yml": 149, "experiments/project.yml": 268}
-
-
-@pytest.mark.parametrize(("path", "lines"), MOST_LINES.items())
-def test_projects_are_short(path, lines):
-    assert len((ROOT / path).read_text(encoding="utf8").splitlines()) <= lines

@@ -1,9 +1,10 @@
-"""The rooms of the package: each imports only those that stand before it, and add-ons none of each
-other.
-"""
+"""Rooms import only rooms before them, add-ons none of each other, and scripts what exists."""
 
 import ast
 import re
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -89,41 +90,10 @@ def test_add_ons_import_nothing_of_each_other():
         assert others <= {own}, path
 
 
-PAPERS = {"biocom", "deer", "moleman", "verbalized", "verbalized_iteration", "verbalized_links"}
-
-
-def test_papers_import_no_other_paper():
-    for name in PAPERS:
-        path = PACKAGE / "contrib" / "papers" / f"{name}.py"
-        papers = {part for one in imports_of(path) for part in one} & PAPERS
-        # A paper may have several files, whose names begin with its own.
-        assert all(one.startswith(name.split("_")[0]) for one in papers), path
-
-
-@pytest.mark.parametrize("name", sorted(PAPERS))
-def test_each_paper_says_in_ten_lines_what_it_has(name):
-    lines = (PACKAGE / "contrib" / "papers" / f"{name}.py").read_text("utf8").splitlines()
-    end = next(i for i, line in enumerate(lines) if line.endswith('"""'))
-    assert lines[0].startswith('"""') and end <= 10
-
-
 def test_the_web_framework_is_imported_for_http_alone():
     for path in FILES:
         is_http = path.is_relative_to(REVIEW / "serve") or path == REVIEW / "commands" / "serve.py"
         assert is_http or not WEB & {one[0] for one in imports_of(path)}, path
-
-
-# A verbalization, and the layers of an n-gram tower by what they do.
-SHARED_NAMES = {"Parts"}
-
-
-def test_a_name_of_a_class_means_one_thing():
-    named = {}
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-            if isinstance(node, ast.ClassDef):
-                named.setdefault(node.name.lstrip("_"), []).append(path)
-    assert {name for name, paths in named.items() if len(paths) > 1} == SHARED_NAMES
 
 
 ADD_ON_MESSAGES = [PaperMessages, FormatMessages, ReviewMessages, ScaleMessages]
@@ -147,3 +117,25 @@ def test_the_graph_package_needs_arrays_alone():
     assert not {name.split(".")[0] for name in absolute} & {"spacy", "torch", "thinc", "faiss"}
     above = {node.module for node in relative if node.level == 2}
     assert above <= {"base.arrays", "base.compiling", "base.errors"}
+
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted([*ROOT.glob("benchmarks/*.py"), *ROOT.glob("experiments/*.py")])
+
+
+def imported(script: Path) -> Iterator[tuple[str, str]]:
+    """What a script imports from the package: modules and names in them."""
+    for node in ast.walk(ast.parse(script.read_text(encoding="utf8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("spacy_arbo_el"):
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def test_there_are_scripts():
+    assert sum(1 for script in SCRIPTS for _ in imported(script)) > 50
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_the_imports_of_scripts_exist(script):
+    for module, name in imported(script):
+        found = hasattr(import_module(module), name) or find_spec(f"{module}.{name}")
+        assert found, f"{module} has no {name}"

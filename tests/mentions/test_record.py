@@ -1,14 +1,23 @@
-"""Batches of mentions: put one after the other, and taken apart."""
+"""Mentions as they are read: batches, gold ids of merged entities, exact names."""
 
 import numpy as np
+import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.vocab import Vocab
 
 from spacy_arbo_el.encoders.inputs import SpanInputs
+from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.mentions.labels import current_ids, gold_positions
+from spacy_arbo_el.mentions.normalization.abbreviations import ExpandAbbreviations
+from spacy_arbo_el.mentions.normalization.text import AmericanSpelling, NormalizerChain, keep
 from spacy_arbo_el.mentions.reader import MentionReader, MentionSettings
 from spacy_arbo_el.mentions.record import MentionBatch, keys_of
 
+from ..cases import cases
+from ..linker.conftest import build
 from ..linker.world import TRAIN, annotated
 
 NLP = spacy.blank("xx")
@@ -64,3 +73,69 @@ def test_records_hold_what_is_in_the_document():
         assert record.kb_ids == (span.kb_id_,) and record.normalized == span.text
         assert span.doc.text.startswith(record.before + record.text + record.after)
         assert record.context in " ".join(span.doc.text.split())
+
+
+IDS = [f"e{i}" for i in range(5)]
+ids = st.sampled_from([*IDS, "unknown"])
+
+
+@given(st.data())
+def test_ids_are_those_of_the_entities_that_they_lead_to(data):
+    kb = ArboKB(Vocab(), map(Entity, IDS))
+    for _ in range(data.draw(st.integers(0, 3))):
+        old, new = data.draw(st.tuples(ids, ids))
+        if old in kb and new in kb and kb.get(old).id != kb.get(new).id:
+            kb.merge(old, new)
+    gold = data.draw(st.lists(st.lists(ids, max_size=3), max_size=4))
+    found = current_ids(kb, gold)
+    for before, after in zip(gold, found):
+        assert after == tuple(dict.fromkeys(kb.get(i).id if i in kb else i for i in before))
+    # The same entities as those that training and calibration use.
+    one, other = gold_positions(kb, gold), gold_positions(kb, found)
+    for left, right in zip(one, other):
+        assert {*left[left >= 0]} == {*right[right >= 0]}
+    assert len(found) == len(gold) and one.dtype == np.int64
+
+
+CHAIN = {
+    "@misc": "spacy-arbo-el.NormalizerChain.v1",
+    "*": {
+        name: {"@misc": f"spacy-arbo-el.{name}.v1"}
+        for name in ("PlainCharacters", "ExpandAbbreviations", "AmericanSpelling")
+    },
+}
+LONG = "World Health Office"
+TEXT = (
+    "The World Health Office (WHO) met. Then [WHO|E1] of [Colour Ltd|E2] paid the [WHO tumour|E3]."
+)
+
+
+@pytest.mark.parametrize(("names", "read"), cases("exact_names"))
+def test_the_spelling_of_a_name_wins(names, read):
+    entities = [{"id": f"E{n}", "title": name} for n, name in enumerate((*names, "Alder"))]
+    nlp = build(entities, train=(), mentions={"normalizer": CHAIN})
+    linker = nlp.get_pipe("arbo_linker")
+    doc = annotated(nlp, TEXT)
+    batch = linker.reader.read([list(doc.ents)])
+    assert batch.normalized == read
+    (texts,) = linker.reader.texts_of([list(doc.ents)]).texts
+    assert texts.startswith("The World Health Office (WHO) met. Then ")
+
+
+def test_an_abbreviation_of_another_long_name_is_written_out():
+    entities = [{"id": "E1", "title": "Water Horse Order", "aliases": ["WHO"]}]
+    nlp = build(entities, train=(), mentions={"normalizer": CHAIN})
+    doc = annotated(nlp, TEXT)
+    read = nlp.get_pipe("arbo_linker").reader.read([list(doc.ents)]).normalized
+    assert read == [LONG, "Color Ltd", f"{LONG} tumor"]
+
+
+def test_kept_mentions_move_with_the_text():
+    text = "coronary heart disease (CHD): CHD, tumour CHD and CHD tumour"
+    chain = NormalizerChain((ExpandAbbreviations(), AmericanSpelling()))
+    at = [30, 35, 50]
+    offsets = np.array([(at[0], 33), (at[1], 45), (at[2], len(text))])
+    for kept in np.array([[1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=bool):
+        new, moved = keep(chain, text, offsets, kept)
+        for (start, end), (a, b), same in zip(offsets.tolist(), moved.tolist(), kept):
+            assert (new[a:b] == text[start:end]) == same

@@ -9,7 +9,6 @@ from thinc.api import Adam
 
 from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 
 from ..devices import needs_fork
 from ..kb.test_round_trips import ODD, SOME, addable
@@ -123,13 +122,3 @@ def test_pipelines_come_back_from_folders_and_bytes(odd_nlp, tmp_path_factory, e
     again.add_pipe("arbo_linker", config=config).from_bytes(linker.to_bytes())
     for nlp in (load_pipeline(folder / "saved"), spacy.load(folder / "to_disk"), again):
         assert kept(nlp) == kept(odd_nlp)
-
-
-def test_a_folder_that_a_linker_encodes_stays_readable(odd_nlp, tmp_path):
-    ArboKB(odd_nlp.vocab, UNREADABLE).to_disk(tmp_path / "kb")
-    linker = odd_nlp.get_pipe("arbo_linker")
-    linker.set_kb(tmp_path / "kb")
-    linker.refresh()
-    assert ArboKB.for_reading(tmp_path / "kb").in_sync
-    doc = odd_nlp.get_pipe("arbo_linker")(annotated(odd_nlp, "They saw [Sony|x] there."))
-    assert doc.ents[0].kb_id_ == "sony"

@@ -1,17 +1,21 @@
-"""The examples train and link through a config that names them."""
+"""The examples train, link and draw, and the demo data is as its README describes it."""
 
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 import spacy
 import srsly
-from spacy.cli.train import train
-from spacy.util import import_file
+from spacy.training.initialize import init_nlp
+from spacy.util import import_file, load_config_from_str
+from thinc.api import Adam
 from thinc.util import to_numpy
 
-from ..linker.world import DEV, annotated, examples, without_links, write_corpus
+from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.mentions.explanation import Explanation
+
+from ..cases import cases
+from ..linker.world import DEV, TRAIN, annotated, examples, write_corpus
 from ..systems import load_system
 
 ROOT = Path(__file__).parents[2]
@@ -43,34 +47,24 @@ def test_custom_encoder_and_reranker_train_and_link(tmp_path):
     """As ``spacy train --code examples/NAME.py`` does with a config that has their sections."""
     for name in ("custom_encoder", "custom_reranker"):
         import_file("python_code", EXAMPLES / f"{name}.py")
-    config_with(bonus=2.0).to_disk(tmp_path / "my.cfg")
-    settings = {
-        "training.max_epochs": 8,
-        "training.eval_frequency": 8,
-        "training.optimizer.learn_rate.initial_rate": 0.01,
-    }
-    overrides = {**write_corpus(tmp_path), **settings}
-    train(tmp_path / "my.cfg", tmp_path / "out", overrides=overrides)
-    trained = nlp = spacy.load(tmp_path / "out" / "model-best")
-    linker = nlp.get_pipe("arbo_linker")
+    config = load_config_from_str(config_with(bonus=2.0).to_str(), write_corpus(tmp_path))
+    nlp = init_nlp(config)
+    linker = find_linker(nlp)
     tower = linker.model.get_ref("mention")
-    assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
-    untrained = np.random.default_rng(0).normal(size=(16384, 64)).astype(np.float32)
+    untrained = to_numpy(tower.get_param("E")).copy()
+    assert nlp.update(examples(nlp, TRAIN), sgd=Adam(0.01))["arbo_linker"] > 0
     assert (to_numpy(tower.get_param("E")) != untrained).any()
-    config = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
+    assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
+    assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
+    nlp.to_disk(tmp_path / "model")
+    without = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
     scores = {}
-    for bonus, nlp in (
-        (0.0, spacy.load(tmp_path / "out" / "model-best", config=config)),
-        (2.0, trained),
-    ):
-        assert repr(nlp.get_pipe("arbo_linker").reranker) == f"WordOverlap(bonus={bonus})"
-        assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
-        text = "Look at [Mercury|planet], a planet of the solar system."
-        (span,) = nlp(without_links(annotated(nlp, text))).ents
-        scores[bonus] = {c.kb_id: c.score for c in span._.arbo.candidates}
-    # "planet", "solar" and "system" are in the description of the planet, not in that of the metal.
-    assert scores[2.0]["planet"] > scores[0.0]["planet"]
-    assert scores[2.0]["metal"] == pytest.approx(scores[0.0]["metal"], abs=1e-3)
+    for again in (spacy.load(tmp_path / "model"), spacy.load(tmp_path / "model", config=without)):
+        (span,) = again(annotated(again, "Look at [Mercury|planet] in the solar system.")).ents
+        candidates = {one.kb_id: one.score for one in span._.arbo.candidates}
+        scores[repr(find_linker(again).reranker)] = candidates["planet"]
+    # "solar" and "system" are in the description of the planet.
+    assert scores["WordOverlap(bonus=2.0)"] > scores["WordOverlap(bonus=0.0)"]
 
 
 def test_service_is_mounted(saved_nlp, monkeypatch):
@@ -107,3 +101,54 @@ def test_notebook_runs(name, tmp_path, monkeypatch):
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
+
+
+figures = import_file("figures", Path(__file__).parents[2] / "examples" / "figures.py")
+
+
+def test_figures_show_the_numbers_that_they_are_given():
+    (axes,) = figures.plot_cluster_sizes({"gold": [1, 5, 2]}).axes
+    (line,) = axes.get_lines()
+    assert line.get_xydata().tolist() == [[5, 1], [2, 2], [1, 3]]
+    parts = {"words": -0.5, "name": 2.0}
+    why = Explanation("x", None, titles={"a": "A"}, compared=("a", "b"), contributions=parts)
+    (axes,) = figures.plot_contributions(why).axes
+    bars = [(bar.get_x(), bar.get_width()) for bar in axes.patches]
+    assert bars == [(0.0, 2.0), (2.0, -0.5), (0.0, 1.5)], "from nothing to the sum"
+
+
+def test_map_has_each_mention_and_names_the_most_frequent_entities(nlp, linker):
+    linker.refresh()
+    docs = [annotated(nlp, text) for text in TRAIN]
+    (axes,) = figures.plot_map(linker, docs, n_entities=2).axes
+    sizes = [len(points.get_offsets()) for points in axes.collections]
+    assert sizes == [14, 3, 1, 3, 1] and len(axes.texts) == 2
+
+
+ASSETS = Path(__file__).parents[2] / "assets"
+README = (ASSETS / "README.md").read_text(encoding="utf8")
+
+
+@pytest.fixture(scope="module")
+def builder():
+    return import_file("assets_build", ASSETS / "build.py")
+
+
+def test_the_readme_has_the_counts_of_the_data(builder):
+    """Documents, mentions, types, ambiguous names, and entities that train lacks."""
+    printed = " ".join(builder.stats(builder.build(), builder.read_entities()).split())
+    shown = re.search(r"<!-- stats -->.*?```text\n(.*?)```", README, re.S)[1].split()
+    assert " ".join(shown[: shown.index("first")]) in printed
+    assert f"first seen after train ({shown[-1]}):" in printed
+
+
+def test_files_are_up_to_date(builder):
+    for split, docs in builder.build().items():
+        built = builder.to_jsonl(docs).encode("utf8")
+        assert (ASSETS / f"{split}.jsonl").read_bytes() == built, "run python assets/build.py"
+
+
+@pytest.mark.parametrize(("source", "problem"), cases("bad_markup"))
+def test_bad_markup_is_refused(builder, source, problem):
+    with pytest.raises(ValueError, match=problem):
+        builder.parse(source, builder.read_entities(), "train.txt")

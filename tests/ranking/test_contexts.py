@@ -1,7 +1,6 @@
 """Contexts of mentions against descriptions of entities, with an encoder that counts words."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,13 +91,9 @@ def test_the_contexts_of_a_string_in_a_document_are_read_together(datastore):
     both = fits(datastore, [first, second], [[0, 1], [0, 1]])
     assert both.shared[0].tolist() == both.shared[1].tolist()
     assert both.shared[1, 0] > both.shared[1, 1]
-    elsewhere = replace_key(second, ("another", 0, 3))
+    elsewhere = replace(second, key=("another", 0, 3))
     apart = fits(datastore, [first, elsewhere], [[0, 1], [0, 1]])
     assert apart.shared[1].tolist() == pytest.approx(apart.fit[1].tolist())
-
-
-def replace_key(one, key):
-    return MentionRecord(key, (), one.text, one.before, one.after)
 
 
 def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
@@ -193,9 +188,3 @@ def test_frequency_is_a_prior_among_entities_of_one_name():
     prior = _prior(np.array([[1.0, 100.0, 1e6, 0.0]]), same)
     assert prior[0, 1] == prior[0, 2] == 0 and prior[0, 0] == prior[0, 3] < -2
     assert not _prior(np.zeros((1, 4)), same).any(), "where nothing is known"
-
-
-def test_no_datastore_is_asked_without_candidates():
-    found = fits(SimpleNamespace(), [record("a ")], [[-1, -1]])
-    assert not found.fit.any()
-    assert (found.described == -1).all()

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.vocab import Vocab
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.ranking import entity_strings
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
@@ -110,14 +108,6 @@ def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
     index = EntityStrings(datastore).index
     (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
     assert by_name[1] > by_name[0] > 0
-
-
-def test_another_knowledge_base_is_read_anew():
-    datastore = datastore_of()
-    read = EntityStrings(datastore)
-    assert read.updated(datastore) is read
-    datastore.kb = ArboKB(Vocab(), [Entity("a", "a")])
-    assert read.updated(datastore) is None
 
 
 def test_changes_that_were_forgotten_are_not_known(monkeypatch):

@@ -139,15 +139,6 @@ def test_all_owners_of_a_name_are_candidates_however_many():
     assert (candidates.entities[1] >= 0).sum() == 3, "of its own string, nearest and exemplar"
 
 
-def test_batches_of_other_widths_are_joined():
-    rng = np.random.default_rng(0)
-    parts = [random_candidates(rng, 3, count=2), random_candidates(rng, 2, count=5)]
-    joined = CandidateFeatures.concat(parts)
-    assert joined.entities.shape == (5, 5)
-    assert joined.valid.sum(axis=1).tolist() == [2, 2, 2, 5, 5]
-    assert not joined.features[~joined.valid].any()
-
-
 def random_candidates(rng, mentions=200, count=6):
     entities = np.tile(np.arange(count), (mentions, 1))
     features = rng.normal(size=(mentions, count, len(FEATURES))).astype(np.float32)
@@ -210,18 +201,6 @@ def test_fitting_leaves_random_states_unchanged():
     assert first.to_bytes() == second.to_bytes()
 
 
-def test_log_odds_do_not_depend_on_the_batch():
-    candidates = random_candidates(np.random.default_rng(0))
-    weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
-    whole = weights.logits(candidates)
-    for size in (1, 3, 64):
-        parts = [
-            weights.logits(candidates.take(np.arange(start, min(start + size, 200))))
-            for start in range(0, 200, size)
-        ]
-        np.testing.assert_array_equal(np.concatenate(parts), whole)
-
-
 def test_contributions_of_features_sum_to_the_difference_between_candidates():
     candidates = random_candidates(np.random.default_rng(0))
     weights = fit_weights(candidates, first_feature_decides(candidates), np.arange(200))
@@ -232,12 +211,6 @@ def test_contributions_of_features_sum_to_the_difference_between_candidates():
     assert weights.contributions(one, 4, 2) == pytest.approx(-parts)
     assert parts[5] == 0, "of the feature that never differs"
     assert np.abs(parts).argmax() == 0, "of the feature that decides"
-
-
-def test_a_single_document_is_held_out_by_mentions():
-    candidates = random_candidates(np.random.default_rng(0))
-    fitted = fit_weights(candidates, first_feature_decides(candidates), np.zeros(200, int))
-    assert 0.8 < fitted.accuracy <= 1.0
 
 
 def test_the_best_of_bad_candidates_is_unlikely():
@@ -273,18 +246,6 @@ def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others
     assert part.exemplars[0, :3].tolist() == [-1, -1, -1]
     one = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings, 1))
     assert one.candidates.ids.tolist() == part.candidates.ids[:, :1].tolist()
-
-
-def test_decisions_follow_the_ranker():
-    batch, context = batch_of("bb", "dd"), context_of(strings_of(NAMES, SURFACE_FORMS))
-    ranking = FeatureRanker(weights=weights_of(ngrams=50.0))(batch, NEIGHBOURS, context)
-    for inference in (Independent(8), Clustering(), Clustering("minimax")):
-        decisions = inference.decide(ranked(NEIGHBOURS, ranking), Calibration(), -np.inf)
-        assert decisions.entities.tolist() == [1, 3]
-        assert [step.kind for step in decisions.paths[0]] == ["entity", "mention"]
-    plain = BestEvidence()(batch, NEIGHBOURS, context)
-    decisions = Independent(8).decide(ranked(NEIGHBOURS, plain), Calibration(), -np.inf)
-    assert decisions.entities.tolist() == [0, 3]
 
 
 def test_without_weights_it_ranks_by_the_best_evidence():

@@ -3,20 +3,19 @@
 import itertools
 import os
 from collections import Counter
-from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from spacy_arbo_el.base.words import NEGATING, numbers_among, words_of
 from spacy_arbo_el.ranking import entity_strings as strings_module
 from spacy_arbo_el.ranking import string_features
+from spacy_arbo_el.ranking.string_features import count_ngrams
 
 from ..cases import cases
-from ..threads import run_in_threads
 from .strings import index_of
 
 words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
@@ -257,23 +256,6 @@ def test_only_the_names_of_candidates_are_read():
     assert read == [[2, 5], [7], [9]]
 
 
-def test_threads_read_names_at_the_same_time():
-    rng = np.random.default_rng(0)
-    names = [[f"name {i % 50} of {i}", f"{'abc'[i % 3]} {i}"] for i in range(3000)]
-    tables = [rng.integers(3000, size=(20, 8)) for _ in range(40)]
-    mentions = [f"name {i}" for i in range(20)]
-    alone = [np.stack(index_of(names).similarity(mentions, table)) for table in tables[:3]]
-    index = index_of(names)
-    results = {}
-
-    def compare(number):
-        results[number] = np.stack(index.similarity(mentions, tables[number]))
-
-    run_in_threads(*(partial(compare, number) for number in range(len(tables))))
-    for number, expected in enumerate(alone):
-        np.testing.assert_allclose(results[number], expected, atol=1e-6)
-
-
 @pytest.mark.parametrize("block", [1, 3])
 def test_strings_may_be_read_in_blocks(block, monkeypatch):
     names = [[f"name {i} of {'abc'[i % 3]}", f"{i}th"] for i in range(10)] + [[]]
@@ -284,3 +266,46 @@ def test_strings_may_be_read_in_blocks(block, monkeypatch):
     mentions, entities = ["name 7", "3th of b", ""], np.arange(11)[None].repeat(3, axis=0)
     for one, other in zip(*(index.similarity(mentions, entities) for index in (whole, in_blocks))):
         assert one.tolist() == other.tolist()
+
+
+texts = st.text(alphabet=st.sampled_from("abc é\n\t\u3000\U00020000🙂ab "), max_size=12)
+
+
+def counted(strings, shortest, longest):
+    """For each string the counts of its n-grams, by key."""
+    found = count_ngrams(strings, shortest, longest)
+    assert (np.diff(found.keys.astype(object)) > 0).all()
+    spans = zip(found.bounds[:-1].tolist(), found.bounds[1:].tolist())
+    return [
+        dict(zip(found.keys[found.ngrams[a:b]].tolist(), found.counts[a:b].tolist()))
+        for a, b in spans
+    ]
+
+
+@given(st.lists(texts, max_size=5), st.integers(1, 6), st.integers(0, 3))
+@example(["a", "", "  "], 6, 0)
+def test_ngrams_are_those_of_scikit_learn(strings, shortest, more):
+    lengths = shortest, shortest + more
+    analyze = CountVectorizer(
+        analyzer="char_wb", ngram_range=lengths, lowercase=False
+    ).build_analyzer()
+    expected = [Counter(analyze(string)) for string in strings]
+    key_of = {}
+    for ngrams, keys in zip(expected, counted(strings, *lengths)):
+        assert sorted(ngrams.values()) == sorted(keys.values())
+        # Alone, an n-gram has the same key as anywhere.
+        for ngram in ngrams:
+            if ngram not in key_of:
+                (only,) = (
+                    counted([ngram.strip()], len(ngram), len(ngram)) if is_word(ngram) else [{}]
+                )
+                key_of[ngram] = next(iter(only), None)
+            if key_of[ngram] is not None:
+                assert keys[key_of[ngram]] == ngrams[ngram]
+    distinct = {ngram for ngrams in expected for ngram in ngrams}
+    assert len(count_ngrams(strings, *lengths).keys) == len(distinct)
+
+
+def is_word(ngram):
+    """Whether an n-gram is a whole word with its two spaces."""
+    return len(ngram) > 2 and ngram[0] == ngram[-1] == " "

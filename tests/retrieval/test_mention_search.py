@@ -175,10 +175,3 @@ def test_neighbours_do_not_depend_on_what_is_searched_for_together(
         found = saved.nearest(part)
         assert (found.ids == expected.ids[part]).all()
         assert (found.scores == expected.scores[part]).all()
-
-
-def test_a_search_of_nothing_is_saved_too(tmp_path):
-    search = CorpusSearch.build(np.zeros((0, 4), dtype=np.float32), 4, Cosine())
-    write_search(tmp_path, search)
-    saved = read_search(tmp_path, search.vectors)
-    assert saved.nearest(np.zeros(0, dtype=np.int64)).ids.shape == (0, 0)

@@ -1,4 +1,4 @@
-"""The training loop, and how it resumes from checkpoints."""
+"""The training loop: checkpoints, which model it takes, and vectors that are stored before."""
 
 import io
 from pathlib import Path
@@ -12,15 +12,19 @@ from spacy.util import registry
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.retrieval import datastore
 from spacy_arbo_el.runs import evaluation, loop
 from spacy_arbo_el.runs.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from spacy_arbo_el.runs.evaluation import ERROR, is_chosen
 from spacy_arbo_el.runs.loop import train
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
+from ..default import entities, marked
 from ..linker.world import DEV, ENTITIES, TRAIN, annotated, parse, write_corpus
 from ..systems import load_system
+from ..tiny import save_tiny
 
 SYSTEM = "in_batch"
 EVERY = "components.arbo_linker.objective.refresh.every"
@@ -80,34 +84,6 @@ def weights(folder):
 def scores_of(log):
     """Losses and scores of the lines."""
     return [line.split() for line in log.splitlines() if line.strip()[:1].isdigit()]
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(paths, tmp_path_factory):
-    output = tmp_path_factory.mktemp("uninterrupted")
-    log = run(paths, output)
-    return log, weights(output / "model-last")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [[3], [6, 8]])
-def test_resumed_run_continues_where_it_was(paths, uninterrupted, tmp_path, at):
-    for step in at:
-        INTERRUPT_AT[:] = [step]
-        with pytest.raises(Interrupted):
-            run(paths, tmp_path, resume=True)
-        last = (step - 1) // 4 * 4
-        assert read_checkpoint(tmp_path / CHECKPOINT).step == last
-    INTERRUPT_AT.clear()
-    log = run(paths, tmp_path, resume=True)
-    assert f"Resuming after step {last}" in log
-    rows, expected = scores_of(log), scores_of(uninterrupted[0])
-    assert [row[3:] for row in rows] == [row[3:] for row in expected[-len(rows) :]]
-    for a, b in zip(weights(tmp_path / "model-last"), uninterrupted[1]):
-        np.testing.assert_allclose(a, b, atol=1e-6)
-    assert (tmp_path / "model-best").is_dir()
-    # What is left says that the training has ended.
-    assert (tmp_path / CHECKPOINT).stat().st_size < 10000
 
 
 @pytest.mark.slow
@@ -239,3 +215,77 @@ def test_evaluations_search_some_entities_and_the_last_all(paths, tmp_path, monk
         kb = find_linker(spacy.load(tmp_path / "out" / name)).kb
         assert kb.in_sync and (kb.rows.owners >= 0).sum() == n_rows
     assert len(sizes) == n_encoded, "what was saved is complete"
+
+
+def chosen(scores, error=0.02):
+    """The number of the last model that was taken as the best."""
+    evaluations = [(score, {ERROR: error} if error else {}) for score in scores]
+    return max(i for i in range(len(scores)) if is_chosen(evaluations[: i + 1]))
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.80, 0.82, 0.81, 0.805], 3),
+        ([0.80, 0.90, 0.88, 0.80], 2),
+        ([0.90, 0.85, 0.84], 0),
+        # The best of all counts: small losses do not add up.
+        ([0.90, 0.88, 0.86, 0.84], 1),
+    ],
+)
+def test_the_latest_within_chance_is_chosen(scores, expected):
+    assert chosen(scores) == expected
+
+
+def test_without_known_errors_the_highest_score_is_chosen_and_the_later_of_equal_ones():
+    assert chosen([0.8, 0.9, 0.89], error=0.0) == 1
+    assert chosen([0.8, 0.9, 0.9], error=0.0) == 2
+
+
+def corpus(path):
+    """Documents with one mention each, of several entities."""
+    nlp, docs = spacy.blank("xx"), []
+    for organ in ("kidney", "heart", "liver", "lung", "brain", "stomach", "bone", "skin"):
+        doc = marked(nlp, f"She had {organ} cancer for years.", [f"{organ} cancer"])
+        doc.ents = [spacy.tokens.Span(doc, 2, 4, "DISEASE", kb_id=f"{organ}:cancer")]
+        docs.append(doc)
+    write_docbin(docs, path)
+    return str(path)
+
+
+def tower(name):
+    """The default settings, but for the encoder."""
+    return {"model": {"mention": {"name": name}}}
+
+
+@pytest.mark.slow
+def test_a_training_encodes_no_name_that_linking_has_stored(tmp_path, monkeypatch):
+    kb = ArboKB(spacy.blank("xx").vocab)
+    kb.add(entities())
+    kb.to_disk(tmp_path / "kb")
+    nlp = spacy.blank("xx")
+    encoder = str(save_tiny(tmp_path / "bert", "bert", positions=128))
+    nlp.add_pipe("arbo_linker", config=tower(encoder)).set_kb(tmp_path / "kb")
+    encoded, encode_texts = [], datastore.encode_texts
+
+    def counting(encoder, texts):
+        encoded.append((encoder.is_trained, len(texts)))
+        return encode_texts(encoder, texts)
+
+    monkeypatch.setattr(datastore, "encode_texts", counting)
+    nlp(marked(nlp))
+    names = sum(count for _, count in encoded)
+    assert names > 500
+    encoded.clear()
+    settings = {
+        "paths.train": corpus(tmp_path / "train.spacy"),
+        "paths.dev": corpus(tmp_path / "dev.spacy"),
+        "paths.kb": str(tmp_path / "kb"),
+        "paths.encoder": encoder,
+        "training.max_steps": 2,
+        "training.eval_frequency": 2,
+    }
+    train(init_nlp(load_system("linker", settings)), tmp_path / "out", stdout=io.StringIO())
+    assert sum(count for is_trained, count in encoded if not is_trained) == 0
+    # After the two steps, all names are encoded once for the pipeline that is saved.
+    assert sum(count for is_trained, count in encoded if is_trained) == names

@@ -16,21 +16,11 @@ from spacy_arbo_el import (
     links_to_frame,
 )
 from spacy_arbo_el.corpora.links import doc_record
-from spacy_arbo_el.mentions.annotations import annotate
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 from spacy_arbo_el.show.html import render_evidence
 
-from ..base.test_display import LINK, NIL_LINK, new_entity
-
-
-def linked_doc():
-    doc = Doc(spacy.blank("xx").vocab, words=["Mercury", "saw", "Zorblat"])
-    doc.user_data["doc_id"] = "first"
-    doc.ents = [Span(doc, 0, 1, "STAR"), Span(doc, 2, 3, "THING")]
-    links = {(0, 7, "STAR"): LINK, (12, 19, "THING"): NIL_LINK}
-    annotate(doc, links, EntSpans(), "arbo", overwrite=True)
-    return doc
-
+from ..base.test_display import LINK, new_entity
+from .test_pages import linked_doc
 
 ROWS = [
     ("first", 0, 7, "Mercury", "STAR", "D1", "Mercury", 0.934, 0.0, "", ""),
@@ -39,24 +29,24 @@ ROWS = [
 
 
 def test_links_of_docs_are_rows():
-    rows = links_to_dicts([linked_doc()])
+    rows = links_to_dicts([linked_doc(doc_id="first")])
     assert [tuple(row.values()) for row in rows] == ROWS
     assert list(rows[0])[5:] == ["kb_id", "title", "score", "presence", "undecided", "new_entity"]
     assert json.loads(json.dumps(rows)) == rows
-    doc = linked_doc()
+    doc = linked_doc(doc_id="first")
     doc.spans["none"] = []
     assert links_to_dicts([doc], get_spans=GroupSpans("none")) == []
 
 
 def test_documents_without_an_id_are_named_by_their_fingerprint():
-    doc = linked_doc()
+    doc = linked_doc(doc_id="first")
     del doc.user_data["doc_id"]
     (name,) = {row["document"] for row in links_to_dicts([doc])}
     assert len(name) == 16
 
 
 def test_documents_without_user_data_have_their_ids():
-    doc = linked_doc()
+    doc = linked_doc(doc_id="first")
     stored = DocBin(docs=[doc]).to_bytes()
     copies = [*DocBin().from_bytes(stored).get_docs(doc.vocab), doc[:].as_doc()]
     copies.append(Doc.from_docs([doc], exclude=["user_data"]))
@@ -76,14 +66,14 @@ def test_documents_without_user_data_have_their_ids():
 
 
 def test_candidates_of_docs_are_rows():
-    rows = candidates_to_dicts([linked_doc()])
+    rows = candidates_to_dicts([linked_doc(doc_id="first")])
     assert [(row["text"], row["rank"], row["kb_id"], row["is_linked"]) for row in rows] == [
         ("Mercury", 1, "D1", True),
         ("Mercury", 2, "D2", False),
         ("Zorblat", 1, "D1", False),
     ]
-    assert [row["title"] for row in rows] == ["Mercury", "", "Mercury"]
-    assert len(candidates_to_dicts([linked_doc()], count=1)) == 2
+    assert [row["title"] for row in rows] == ["Mercury", "Hg", "Mercury"]
+    assert len(candidates_to_dicts([linked_doc(doc_id="first")], count=1)) == 2
 
 
 def test_a_link_as_a_dict_has_names_for_everything():
@@ -100,7 +90,7 @@ def test_a_link_as_a_dict_has_names_for_everything():
 
 def test_rows_and_pages_follow_what_was_edited_after_linking():
     def edited(*spans):
-        doc = linked_doc()
+        doc = linked_doc(doc_id="first")
         doc.ents = [Span(doc, *span[:2], "NEW", kb_id=span[2]) for span in spans]
         rows = [tuple(row.values())[3:] for row in links_to_dicts([doc])]
         record = doc_record(doc, "", EntSpans(), "arbo")["mentions"]
@@ -111,7 +101,7 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
     rows, page = edited((0, 1, "OTHER"), (2, 3, "NIL"))
     assert rows == [("Mercury", "NEW", "OTHER", "OTHER", 1.0, 0.0, "", ""), kept]
     assert "OTHER (OTHER)" in page and "D1 (Mercury), probability" not in page
-    assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "D2", 1.0, 0.0, "", "")]
+    assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "Hg", 1.0, 0.0, "", "")]
     assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, 0.0, "", "")]
     assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, 0.0, "", "")], (
         "a new mention"
@@ -121,8 +111,8 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
 
 
 FRAMES = {
-    "links": lambda: links_to_frame([linked_doc()]),
-    "candidates": lambda: candidates_to_frame([linked_doc()]),
+    "links": lambda: links_to_frame([linked_doc(doc_id="first")]),
+    "candidates": lambda: candidates_to_frame([linked_doc(doc_id="first")]),
     "new entity": lambda: new_entity().to_frame(),
     "new entities": lambda: NewEntities().to_frame(),
 }
@@ -137,10 +127,10 @@ def test_one_clear_error_without_pandas(make, monkeypatch):
 
 def test_frames_have_the_rows_and_columns():
     pytest.importorskip("pandas")
-    frame = links_to_frame([linked_doc()])
+    frame = links_to_frame([linked_doc(doc_id="first")])
     assert list(frame.itertuples(index=False, name=None)) == ROWS
     assert list(links_to_frame([]).columns) == list(frame.columns)
-    assert list(candidates_to_frame([linked_doc()])["rank"]) == [1, 2, 1]
+    assert list(candidates_to_frame([linked_doc(doc_id="first")])["rank"]) == [1, 2, 1]
     assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
     assert "nearest_title" in NewEntities().to_frame()
 

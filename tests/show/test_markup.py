@@ -6,7 +6,6 @@ import pytest
 import spacy
 from hypothesis import example, given
 from hypothesis import strategies as st
-from spacy import displacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import NewEntity, RefusedEntity, to_html
@@ -119,14 +118,6 @@ def test_text_of_others_is_shown_as_it_is():
     page = Page(render_evidence([linked_doc(*[f"<b> & 'q' \"{i}\"" for i in range(8)])]))
     text = "".join(page.text)
     assert all(text.count(f"<b> & 'q' \"{i}\"") for i in (0, 1, 2, 3, 4, 5))
-
-
-def test_displacy_itself_does_not_escape():
-    doc = linked_doc("a", "<i>", "<b>", "<u>", "e", "f", "g", "h")
-    theirs = displacy.render(doc, style="ent", jupyter=False)
-    assert "<b>" in theirs and "<i>" in theirs, "if spaCy escapes now, to_displacy must not"
-    ours = displacy.render(to_displacy(doc), style="ent", manual=True, jupyter=False)
-    assert "<b>" not in ours and "&lt;b&gt;" in ours and "&lt;u&gt;" in ours
 
 
 @pytest.mark.parametrize(("template", "kb_id", "address"), cases("addresses"))

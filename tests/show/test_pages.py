@@ -1,24 +1,25 @@
-"""Pages of evidence and of new entities, and what displaCy draws of links."""
+"""Pages of evidence and of new entities, what displaCy draws, and the forest of a document."""
 
 import base64
 import hashlib
 import re
-import shutil
-import subprocess
+from xml.etree import ElementTree
 
 import pytest
 import spacy
+from hypothesis import given
+from hypothesis import strategies as st
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
-from spacy_arbo_el.mentions.explanation import Explanation, outcome_of
+from spacy_arbo_el.mentions.explanation import Explanation
 from spacy_arbo_el.mentions.getters import EntSpans, place_of
+from spacy_arbo_el.show.arborescence import COLUMN, ROW, Node, as_svg, draw_arborescence, forest_of
 from spacy_arbo_el.show.html import direction_of, render_evidence, to_displacy
 
 from ..base.test_display import new_entity
-from ..threads import PATIENCE
 
 TEMPLATE = "https://example.org/{}"
 VOCAB = spacy.blank("xx").vocab
@@ -58,13 +59,6 @@ def test_displacy_draws_title_id_and_probability_of_a_link_with_its_address_if_t
     assert text_of(drawn(doc)) == "Mercury STAR Q308"
 
 
-def test_displacy_keeps_the_colours_of_labels():
-    ents, options = to_displacy(linked_doc()), {"colors": {"THING": "#123456"}}
-    assert [ent["label"] for ent in ents["ents"]] == ["STAR", "THING"]
-    html = displacy.render(ents, style="ent", manual=True, jupyter=False, options=options)
-    assert html.count("#123456") == 1
-
-
 @pytest.mark.parametrize(
     ("text", "direction"),
     [("Mercury عطارد", "ltr"), ("عطارد Mercury", "rtl"), ("«1» ירושלים", "rtl"), ("12", "ltr")],
@@ -74,21 +68,6 @@ def test_text_from_right_to_left_stays_so(text, direction):
     assert direction_of(doc) == direction
     assert f"direction: {direction}" in drawn(doc)
     assert all("<bdi>" in ent["params"]["text"] for ent in to_displacy(doc)["ents"])
-
-
-def test_a_vocabulary_decides_where_no_letter_does():
-    assert direction_of(Doc(spacy.blank("ar").vocab, words=["12"])) == "rtl"
-
-
-def test_the_outcome_is_that_of_the_terminal():
-    first, second = (ent._.arbo for ent in linked_doc().ents)
-    assert outcome_of(first, first.title) == "D1 (Mercury), probability 0.93"
-    reason = "NIL: the most probable candidate, D1 (Mercury), has a probability of 0.12"
-    assert outcome_of(second, "") == reason
-    assert outcome_of(second, "", 0.5) == f"{reason}, below the threshold of 0.5"
-    assert outcome_of(second, "", 0.1).startswith("NIL: by a correction")
-    page = text_of(render_evidence([linked_doc()], threshold=0.5))
-    assert "D1 (Mercury), probability 0.93" in page and "below the threshold of 0.5" in page
 
 
 def test_the_evidence_page_names_documents_and_has_their_candidates():
@@ -146,24 +125,70 @@ def test_the_page_of_new_entities_says_why_the_nearest_entities_were_refused():
     assert "below the threshold of 0.5" in text and "0.31" in text and "document doc 1" in text
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+ENTITY = Evidence("entity", "D1", "Mercury", "", 1.0)
+EXEMPLAR = Evidence("exemplar", "f:0:4", "the <planet>", "round it", 1.0, "PMID 1")
 
 
-def in_browser(html, folder, *options):
-    path = folder / "page.html"
-    path.write_text(html, encoding="utf8")
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={folder / 'user'}"]
-    command = [CHROMIUM, *flags, *options, path.as_uri()]
-    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE).stdout
+def mention(place, weight):
+    return Evidence("mention", place, f"m{place}", "", weight)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
-@pytest.mark.parametrize("make", PAGES.values(), ids=PAGES)
-def test_a_browser_runs_our_script_and_no_other(make, tmp_path):
-    foreign = "<script>document.title = 'script'</script><img src='x' onerror='document.title=1'>"
-    html = make()
-    (title,) = re.findall(r"<head>.*<title>(.*?)</title>", html)
-    page = in_browser(html.replace("</h1>", f"</h1>{foreign}"), tmp_path, "--dump-dom")
-    assert '<div class="controls">' in page, "our script shows the controls"
-    assert f"<title>{title}</title><style>" in page
+LINKS = [
+    ("0:1", "m0:1", Link("D1", 0.9, evidence=[ENTITY, mention("0:1", 0.9)])),
+    ("2:3", "m2:3", Link("D1", 0.8, evidence=[ENTITY, mention("0:1", 0.9), mention("2:3", 0.8)])),
+    ("4:5", "m4:5", Link("D1", 0.7, evidence=[ENTITY, EXEMPLAR, mention("4:5", 0.7)])),
+    ("6:7", "m6:7", Link("NIL", 0.1, cluster="new-1")),
+    ("8:9", "m8:9", Link("NIL", 0.1, cluster="new-1")),
+    ("9:9", "m9:9", Link("NIL", 0.1)),
+]
+
+
+def outline(nodes):
+    return [(node.text, outline(node.children)) for node in nodes]
+
+
+def test_paths_of_links_are_one_forest():
+    assert outline(forest_of(LINKS)) == [
+        ("Mercury (D1)", [("m0:1", [("m2:3", [])]), ("the <planet>", [("m4:5", [])])]),
+        ("new-1", [("m6:7", []), ("m8:9", [])]),
+    ]
+    assert forest_of([]) == []
+
+
+def test_the_drawing_has_a_box_for_each_node_and_a_line_for_each_edge():
+    svg = ElementTree.fromstring(as_svg(forest_of(LINKS)))[0]
+    tags = [element.tag.split("}")[1] for element in svg.iter()]
+    assert (tags.count("rect"), tags.count("path")) == (8, 6)
+    texts = [element.text for element in svg.iter() if element.tag.endswith("}text")]
+    assert [text for text in texts if text[0].isdigit()] == ["0.90", "0.80", "1.00", "0.70"]
+    assert "the <planet>" in texts, "escaped"
+    titles = [element.text for element in svg.iter() if element.tag.endswith("}title")]
+    assert "exemplar · f:0:4 · PMID 1 · round it" in titles
+
+
+trees = st.recursive(
+    st.builds(Node, st.just("mention"), st.text(), st.text(), st.just(0.5)),
+    lambda children: st.builds(
+        Node, st.just("mention"), st.text(), st.text(), st.just(0.5), st.lists(children, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(trees, max_size=3))
+def test_boxes_never_overlap_and_stay_inside(roots):
+    html = as_svg(roots)
+    width, height = map(int, re.search(r"width='(\d+)' height='(\d+)' viewBox", html).groups())
+    boxes = [tuple(map(int, box)) for box in re.findall(r"<rect x='(\d+)' y='(\d+)'", html)]
+    assert len(boxes) == len(set(boxes))
+    assert all(x % COLUMN == 0 and y % ROW == 0 for x, y in boxes)
+    assert all(x < width and y < height for x, y in boxes)
+
+
+def test_the_links_of_a_doc_are_drawn():
+    doc = Doc(spacy.blank("xx").vocab, words=["a", "b"])
+    assert "<rect" not in draw_arborescence(doc)
+    doc.ents = [Span(doc, 0, 1, "X"), Span(doc, 1, 2, "X")]
+    links = {(0, 1, "X"): LINKS[0][2], (2, 3, "X"): LINKS[1][2]}
+    annotate(doc, links, EntSpans(), "arbo", overwrite=True)
+    assert draw_arborescence(doc).count("<rect") == 3

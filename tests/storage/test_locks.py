@@ -8,22 +8,12 @@ import pytest
 
 from spacy_arbo_el.storage.locks import ForkableLock, Revision, RevisionCache, SharedLock
 
-from ..threads import PATIENCE, forked, run_in_threads, wait_for, wait_until
+from ..threads import forked, run_in_threads, wait_for, wait_until
 
 
 def can_enter(block):
     with block:
         return True
-
-
-def test_readers_read_at_the_same_time():
-    lock, both = SharedLock(), threading.Barrier(2, timeout=PATIENCE)
-
-    def read():
-        with lock.reading():
-            both.wait()
-
-    run_in_threads(read, read)
 
 
 def test_writers_are_alone_and_nothing_is_lost():

@@ -16,7 +16,6 @@ from spacy_arbo_el.contrib.papers.biocom import batch_by_concept
 from spacy_arbo_el.mentions.record import gold_ids
 from spacy_arbo_el.training.batchers import batch_by_mention, chosen_mentions
 
-from ..linker.conftest import build
 from ..linker.world import TRAIN, examples
 
 NLP = spacy.blank("xx")
@@ -111,9 +110,7 @@ def test_documents_keep_all_their_mentions_for_other_components():
 
 
 @pytest.mark.slow
-def test_the_linker_trains_on_the_chosen_mentions_alone():
-    nlp = build()
-    linker = nlp.get_pipe("arbo_linker")
+def test_the_linker_trains_on_the_chosen_mentions_alone(nlp, linker):
     batcher = registry.batchers.get("spacy-arbo-el.batch_by_mention.v1")(size=3)
     steps = []
     step = linker.trainer.step

@@ -1,8 +1,9 @@
 """Positives, negatives and the refresh schedule, on vectors written by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from spacy.util import registry
 from spacy.vocab import Vocab
 
 from spacy_arbo_el.contrib.papers.biocom import InBatchPositives
@@ -27,7 +28,7 @@ from spacy_arbo_el.training.positives import (
     EntityPositives,
     SynonymPositives,
 )
-from spacy_arbo_el.training.queries import MentionQueries, NameQueries
+from spacy_arbo_el.training.queries import NameQueries
 from spacy_arbo_el.training.refresh import CacheRefresh
 from spacy_arbo_el.training.table import GoldTable
 
@@ -219,13 +220,6 @@ def test_synonym_positives_of_mentions_are_names_that_they_are_not_written_with(
         assert {strings[i] for i in ids} == {name for name in own if name.casefold() != written}
 
 
-def test_each_synonym_is_drawn(names):
-    strings, table, cache = names
-    query = np.array([strings.index("tumour")])
-    drawn = {strings[SynonymPositives()(query, table, cache)[0, 0]] for _ in range(60)}
-    assert drawn == {"cancer", "Cancer", "malignant tumour", "growth"}
-
-
 def test_hard_negatives_of_names_are_the_nearest_names_of_other_entities(names):
     strings, table, cache = names
     queries = np.arange(len(strings))
@@ -244,20 +238,6 @@ def test_hard_negatives_of_names_are_the_nearest_names_of_other_entities(names):
         gold = enumerate(record.kb_ids for record in table.records)
         expected = {m for m, ids in gold if not entities[query].intersection(ids)}
         assert {m for m in chosen_mentions[query].tolist() if m >= 0} == expected
-
-
-def test_queries_of_both_kinds_have_the_pairs_that_each_has_alone(names):
-    _, table, cache = names
-    nodes = np.array([table.n_texts + 1, 3, table.n_texts, 0])
-    for pairs in (table.text_pairs, table.mention_pairs):
-        together = set(zip(*(part.tolist() for part in pairs(nodes))))
-        alone = {
-            (i, x) for i, node in enumerate(nodes) for x in pairs(np.array([node]))[1].tolist()
-        }
-        assert together == alone
-    both = cache.vectors(nodes)
-    for i, node in enumerate(nodes):
-        np.testing.assert_array_equal(both[i], cache.vectors(np.array([node]))[0])
 
 
 def test_in_batch_negatives_of_names_are_the_other_names(names):
@@ -282,31 +262,18 @@ def test_positives_for_the_wrong_kind_of_query_are_an_error(names, world):
         NameQueries()(np.array([0]), world[0])
 
 
-def test_a_sum_of_objectives_from_a_config():
-    part = {
-        "@misc": "spacy-arbo-el.Objective.v1",
-        "positives": {"@misc": "spacy-arbo-el.EntityPositives.v1"},
-        "negatives": {"@misc": "spacy-arbo-el.HardNegatives.v1"},
-        "loss": {"@losses": "spacy-arbo-el.CrossEntropy.v1"},
-    }
-    names = {**part, "weight": 0.5, "queries": {"@misc": "spacy-arbo-el.NameQueries.v1", "n": 9}}
-    sum_of = {"@misc": "spacy-arbo-el.ObjectiveSum.v1", "*": {"m": part, "n": names}}
-    objective = registry.resolve({"objective": sum_of})["objective"]
-    assert [term.weight for term in objective.terms] == [1.0, 0.5]
-    assert [term.chosen_queries for term in objective.terms] == [MentionQueries(), NameQueries(9)]
-    with pytest.raises(ValueError, match="E609"):
-        ObjectiveSum(())
-    with pytest.raises(ValueError, match="E610.*str, not"):
-        ObjectiveSum(("all",))
-    refresh = {"@misc": "spacy-arbo-el.CacheRefresh.v1", "every": 7}
-    own = registry.resolve({"objective": {**part, "refresh": refresh}})["objective"]
-    of_sum = registry.resolve({"objective": {**sum_of, "refresh": refresh}})["objective"]
-    assert objective.refresh is None and own.refresh == of_sum.refresh == CacheRefresh(7)
+def test_only_a_sum_as_a_whole_is_refreshed():
+    one = Objective(EntityPositives(), HardNegatives(), CrossEntropy())
+    own, of_sum = replace(one, refresh=CacheRefresh(7)), objective_sum(one, refresh=CacheRefresh(7))
+    assert one.refresh is None and own.refresh == of_sum.refresh == CacheRefresh(7)
     for inner in (own, of_sum):
         with pytest.raises(ValueError, match="E620.*objective.refresh"):
             objective_sum(inner)
+    for terms, problem in ((), "E609"), (("all",), "E610.*str, not"):
+        with pytest.raises(ValueError, match=problem):
+            ObjectiveSum(terms)
     with pytest.raises(ValueError, match="objective.weight must be a finite number above 0"):
-        Objective(EntityPositives(), HardNegatives(), CrossEntropy(), weight=0.0)
+        replace(one, weight=0.0)
 
 
 def test_refresh_schedules():

@@ -1,20 +1,29 @@
-"""The learning rate, whose steps are counted on the corpus."""
+"""The learning rate, counted on the corpus or too high, and refreshes of vectors."""
 
 import io
+import warnings
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import spacy
+from scipy.sparse import csr_matrix
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as spacy_train
 from spacy.util import registry
+from thinc.api import Adam, Model
 
 from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el.retrieval.similarity import Cosine
 from spacy_arbo_el.runs.loop import train as arbo_train
+from spacy_arbo_el.training.cache import EmbeddingCache
+from spacy_arbo_el.training.refresh import refresh_texts
+from spacy_arbo_el.training.trainer import warn_of_high_rate
 
 from ..cases import cases
-from ..linker.world import write_corpus
+from ..linker.conftest import build_tiny
+from ..linker.world import TRAIN, examples, write_corpus
 from ..systems import load_system
 
 NLP = spacy.blank("xx")
@@ -86,3 +95,79 @@ def test_trainings_of_spacy_and_of_this_package_follow_it(tiny_bert, tmp_path, m
     train(init_nlp(config), tmp_path / "out", stdout=io.StringIO(), stderr=io.StringIO())
     assert len(seen) == 12
     np.testing.assert_allclose(seen, 1e-4 * np.array([0, 1, *np.arange(11, 1, -1) / 12]))
+
+
+TEXTS, MENTIONS, WIDTH = 4000, 6, 16
+
+
+def refreshed(change):
+    """Refresh after the vectors of texts and mentions have changed. RETURNS: What was encoded."""
+    rng = np.random.default_rng(0)
+    texts = rng.standard_normal((TEXTS, WIDTH)).astype(np.float32)
+    mentions = texts[:MENTIONS] + np.float32(0.1)
+    gold = csr_matrix((np.ones(MENTIONS), (range(MENTIONS), range(MENTIONS))), (MENTIONS, TEXTS))
+    cluster = np.arange(MENTIONS)
+    cluster[-1] = -1
+    table = SimpleNamespace(n_texts=TEXTS, cluster=cluster, mention_texts=gold)
+    cache, encoded = EmbeddingCache(Cosine(), texts, mentions), []
+
+    def encode(rows):
+        encoded.append(rows)
+        return change(texts)[rows]
+
+    count = refresh_texts(cache, table, change(mentions), encode, np.random.default_rng(1))
+    rows = np.concatenate(encoded)
+    assert count == len(rows) == len(np.unique(rows)), "nothing is encoded twice"
+    expected = Cosine().prepare(change(texts))
+    np.testing.assert_array_equal(cache.texts[rows], expected[rows])
+    np.testing.assert_array_equal(cache.mentions, Cosine().prepare(change(mentions)))
+    nearest = np.argsort(-cache.mentions[:-1] @ expected.T, axis=1)[:, :10]
+    return rows, nearest
+
+
+def test_texts_near_mentions_and_some_others_are_encoded_again():
+    rows, nearest = refreshed(lambda vectors: vectors * np.float32(1.01) + np.float32(0.01))
+    assert np.isin(nearest, rows).all() and np.isin(np.arange(MENTIONS), rows).all()
+    assert 100 < len(rows) < TEXTS / 3
+
+
+def test_all_texts_are_encoded_where_others_are_near_mentions_now():
+    rng = np.random.default_rng(2)
+    turn = np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0].astype(np.float32)
+    rows, _ = refreshed(lambda vectors: np.abs(vectors @ turn))
+    assert len(rows) == TEXTS
+
+
+@pytest.fixture(autouse=True)
+def nobody_is_warned_yet(monkeypatch):
+    monkeypatch.setattr("spacy_arbo_el.training.trainer._warned_of", set())
+
+
+def encoder(pretrained):
+    tower = Model("tower", lambda model, X, is_train: (X, lambda d: d))
+    tower.attrs["pretrained"] = pretrained
+    both = Model("dual", lambda model, X, is_train: (X, lambda d: d), layers=[tower])
+    both.set_ref("mention", tower)
+    both.set_ref("entity", tower)
+    return both
+
+
+def test_the_default_rate_of_spacy_is_warned_of_once_per_optimizer():
+    sgd, model = Adam(0.001), encoder(True)
+    with pytest.warns(UserWarning, match="learning rate of 'linker' is 0.001.*init-config"):
+        warn_of_high_rate("linker", model, sgd)
+    before = model.to_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_high_rate("linker", model, sgd)
+        warn_of_high_rate("linker", model, Adam(1e-4))
+        warn_of_high_rate("linker", encoder(False), Adam(0.01))
+    assert model.to_bytes() == before
+
+
+def test_update_of_the_linker_warns(tiny_bert):
+    nlp = build_tiny(tiny_bert)
+    sgd = nlp.create_optimizer()
+    assert sgd.learn_rate == 0.001, "what spacy init config gives"
+    with pytest.warns(UserWarning, match="learning rate"):
+        nlp.update(examples(nlp, TRAIN[:2]), sgd=sgd)

@@ -146,13 +146,3 @@ def test_an_index_that_grows_is_the_one_that_is_built_at_once(seed, counts):
     queries = similarity.prepare(rng.standard_normal((4, 8)).astype(np.float32))
     whole = FlatIndex(similarity.prepare(rows.array()), similarity)
     assert index.search(queries, 5).ids.tolist() == whole.search(queries, 5).ids.tolist()
-
-
-def test_two_indexes_can_grow_from_one():
-    first = FlatIndex(np.zeros((2, 3), np.float32), Dot())
-    middle = first.with_vectors(np.ones((1, 3), np.float32))
-    left = middle.with_vectors(np.full((1, 3), 2, np.float32))
-    right = middle.with_vectors(np.full((1, 3), 3, np.float32))
-    assert left.vectors[:, 0].tolist() == [0, 0, 1, 2]
-    assert right.vectors[:, 0].tolist() == [0, 0, 1, 3]
-    assert len(first) == 2

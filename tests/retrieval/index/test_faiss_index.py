@@ -1,8 +1,5 @@
 """Indexes of FAISS against exact search over the same rows."""
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import product
-
 import faiss
 import numpy as np
 import pytest
@@ -50,33 +47,18 @@ def assert_same(actual, expected):
         np.testing.assert_array_equal(left[sure], right[sure])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("codes", "similarity"),
-    # The 256 centres of PQ2x8 take three seconds to find: one is enough.
-    [*product(("Flat", "SQfp16", "SQ8", "PQ4x4fs"), SIMILARITIES), ("PQ2x8", SIMILARITIES[0])],
-)
-def test_search_is_exact_where_all_lists_are_searched_and_all_candidates_rescored(
-    similarity, codes
-):
-    rows = rows_of(1200)
-    queries = similarity.prepare(rows_of(50, seed=1).array())
-    index = FaissIndex(f"IVF8,{codes}", "nprobe=8", rescore=1000)(rows, similarity)
-    assert isinstance(index, ApproximateIndex)
-    assert_same(index.search(queries, 20), exact(rows, similarity, queries, 20))
-
-
+@pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("factory, search", cases("faiss_kinds"))
 def test_kinds_that_are_searched_exhaustively_with_rows_that_are_not_allowed(
-    factory, search, monkeypatch
+    factory, search, similarity, monkeypatch
 ):
     monkeypatch.setattr(faiss_index, "MIN_ROWS", 300)
     rows = rows_of(400)
-    index = FaissIndex(factory, search, rescore=100)(rows, Cosine())
+    index = FaissIndex(factory, search, rescore=100)(rows, similarity)
     assert isinstance(index, ApproximateIndex)
-    queries = Cosine().prepare(rows_of(20, seed=1).array())
+    queries = similarity.prepare(rows_of(20, seed=1).array())
     for allowed in (None, np.arange(400) % 3 > 0, np.arange(400) < 4):
-        expected = exact(rows, Cosine(), queries, 8, allowed)
+        expected = exact(rows, similarity, queries, 8, allowed)
         assert_same(index.search(queries, 8, allowed), expected)
 
 
@@ -103,23 +85,6 @@ def test_many_rows_added_later_are_added_to_the_index(monkeypatch):
     index = LISTS(rows, Dot(), index.attached)
     assert index.index.ntotal == 325
     assert_same(index.search(more.array(), 5), exact(rows, Dot(), more.array(), 5))
-
-
-@pytest.mark.parametrize(
-    "factory, search",
-    [("IVF256,SQ8", "nprobe=4"), ("IVF256,PQ4x4fs", "nprobe=4"), ("HNSW32", "efSearch=96")],
-)
-def test_recall(factory, search):
-    rows, similarity = rows_of(12_000), Cosine()
-    queries = similarity.prepare(rows_of(12_000).array()[::100] + np.float32(0.01))
-    index = FaissIndex(factory, search)(rows, similarity)
-    assert isinstance(index, ApproximateIndex)
-    actual, expected = index.search(queries, 10).ids, exact(rows, similarity, queries, 10).ids
-    recall = np.mean([len({*a} & {*b}) / 10 for a, b in zip(actual.tolist(), expected.tolist())])
-    assert recall > 0.9
-    with ThreadPoolExecutor(4) as pool:
-        for ids in pool.map(lambda _: index.search(queries, 10).ids, range(8)):
-            np.testing.assert_array_equal(ids, actual)
 
 
 def test_few_rows_are_searched_exactly():
