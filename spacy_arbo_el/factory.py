@@ -70,7 +70,6 @@ def make_arbo_linker(
 def in_pipeline(kind: type[LinkerT], nlp: Language, **settings: Any) -> LinkerT:
     """Make a linker that belongs to a pipeline.
 
-    kind: The class of the linker.
     settings: Those of its constructor, its name among them.
     """
     extension = settings["extension"]

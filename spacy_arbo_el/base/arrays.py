@@ -178,7 +178,6 @@ class AppendOnly:
     """An array that grows by rows without copying old ones.
 
     buffer: (capacity, …), of which the first ``length`` rows are in use.
-    length: The number of rows.
     taken: The number of rows of the buffer that this or a longer version of it uses.
     """
 

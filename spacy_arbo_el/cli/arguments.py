@@ -128,8 +128,6 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
     """Raise ValueError for an option that would have no effect.
 
     given: Whether each option has another value than its default.
-    other: The option that they need.
-    why: The reason.
     """
     for option, is_given in given.items():
         if is_given:

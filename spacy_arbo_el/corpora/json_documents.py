@@ -51,12 +51,10 @@ Parse = Callable[[dict[str, Any], str], AnnotatedText | None]
 class Source:
     """A file, and how it is read.
 
-    path: The file.
     on_error: Takes the errors of invalid records, which are left out; by default they are raised.
     name: Begins the ids of documents that have none; "" for the file's name without its suffix.
     lines: The part of the file to read; files of other kinds than .txt, .jsonl, .parquet and
         .spacy are read whole.
-    encoding: The encoding of its text.
     offsets: How its offsets count, one of ``READINGS``; "" to find it out.
     id_key: The name of the field that has the ids of mentions; "" to know it by its name.
     """
@@ -205,8 +203,6 @@ def mentions_in(
 
     values: The list; None for no mentions.
     key: Its name, for messages.
-    text: The text of the document.
-    offsets: How offsets count, see ``Source``.
     names: The keys of the offsets.
     strict: Whether there must be a list of objects that have ``kb_id``.
     """
@@ -281,10 +277,7 @@ def check_object(value: Any) -> None:
 
 
 def items(value: Any, key: str) -> list[Any]:
-    """Return a value that must be a list.
-
-    key: Its name, for messages.
-    """
+    """Return a value that must be a list."""
     if not isinstance(value, list):
         raise Problem(f"{key!r} must be a list, got {json_kind(value)}.")
     return value

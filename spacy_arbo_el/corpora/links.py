@@ -29,10 +29,6 @@ def check_output(path: Path) -> None:
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
     """Write documents with links as JSONL, all or none of them.
 
-    docs: Linked documents.
-    path: The file.
-    get_spans: Gives the mentions of a document.
-    extension: Name of the attribute that carries the ``Link``.
     RETURNS: The number of documents.
     """
     count = 0

@@ -219,9 +219,7 @@ def read_documents(
 
     Raises ValueError for a file of another kind, and for a folder without such files.
 
-    path: The file or the folder.
     nlp: Only its tokenizer and its vocabulary are used.
-    encoding: That of the files of text.
     on_error: Takes the errors of invalid lines and files; by default they are raised.
     """
     check_encoding(encoding)
@@ -267,10 +265,7 @@ def read_plain_documents(
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
-    """List the readable files of a folder by name, or the file itself.
-
-    any_suffix: Whether they can have any suffix.
-    """
+    """List the readable files of a folder by name, or the file itself."""
     path = check_exists(path, "Check the path.")
     given = sorted(path.rglob("*")) if path.is_dir() else [path]
     files = [

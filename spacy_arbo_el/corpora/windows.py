@@ -93,10 +93,7 @@ class NearWindows:
 
 
 def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearWindows:
-    """Find the windows that are similar to a name of the index.
-
-    least: The least similarity.
-    """
+    """Find the windows that are similar to a name of the index."""
     kinds = {unit.words: number for number, unit in enumerate(units)}
     numbers = {words: number for number, words in enumerate(kinds)}
     words = _words_of_kinds(list(kinds), index)

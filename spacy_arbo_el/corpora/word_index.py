@@ -291,9 +291,6 @@ def _nearest(  # pragma: no cover - compiled
     A name with a similarity of ``least`` has all words of a window but for a share of
     1 - least ** 2 (a bound on prefixes, Bayardo et al. 2007). So only the names with one of its
     rarest words are compared.
-
-    names: The names with each word.
-    words: The words of each name.
     """
     seen = np.full(len(words.bounds) - 1, -1, dtype=np.int64)
     frequency = np.zeros(len(windows.sizes), dtype=np.int64)

@@ -19,7 +19,6 @@ from .new_entities import NewEntities
 class Acceptance:
     """Moves new entities to a linker's knowledge base and back.
 
-    datastore: The knowledge base and the exemplars.
     corrections: What people have said about single mentions, ``Corrections``.
     stored: The new entities of the linker: the same mentions leave them.
     require_ready: Raises an error where the encoder has no weights.

@@ -48,7 +48,6 @@ class NewEntities:
     ``undo`` takes the last of these decisions back. ``log`` records them. Threads may call all
     methods at the same time.
 
-    threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
     acceptance: Gives the ``Acceptance`` that moves them to a knowledge base; None without a linker.
@@ -235,7 +234,6 @@ class NewEntities:
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
         """Undo the last ``leave_out`` of mentions, if any.
 
-        keys: The keys of the mentions.
         kb_id: The entity that they had become.
         """
         with self._changing() as verdicts:
@@ -256,7 +254,6 @@ class NewEntities:
         about: ``title``, by default the new entity's name; ``description``; ``types``, by default
             the labels of its mentions; ``max_aliases``, how many of the other surface forms of its
             mentions become aliases, the most frequent first, by default 10.
-        RETURNS: The entity.
         """
         if self.acceptance is None:
             raise ArboError(Errors.E727)
@@ -379,7 +376,6 @@ class NewEntities:
         """Encode all mentions again if the encoder has changed.
 
         encode: Function from inputs to prepared vectors.
-        fingerprint: Identifies the encoder.
         """
         if self.fingerprint != fingerprint:
             self.rows.encode(encode)

@@ -17,7 +17,6 @@ from .entities import NearestEntity, new_entity_id
 class Unlinked:
     """Unlinked mentions, ``m`` of them, in order of documents.
 
-    records: The record of each.
     documents: (m,) int64, ascending, the number of the document each is in.
     nearest: For each the most probable entities of the knowledge base, best first.
     inputs: The m spans that they are encoded from.

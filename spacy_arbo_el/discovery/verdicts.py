@@ -15,12 +15,7 @@ from .store import Clusters, Rows
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Changes stored new entities, noting how to undo each change.
-
-    rows: The mentions.
-    clusters: The clusters of the mentions.
-    log: What was decided.
-    """
+    """Changes stored new entities, noting how to undo each change."""
 
     rows: Rows
     clusters: Clusters

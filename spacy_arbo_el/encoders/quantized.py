@@ -72,7 +72,6 @@ class QuantizedLinear(nn.Module):
 
     Inputs are float32, or uint8 where ``rounded`` gave them before.
 
-    linear: The layer.
     scales: (inputs + 2,) float32, see ``Scales``.
     """
 

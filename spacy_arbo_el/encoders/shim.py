@@ -266,7 +266,6 @@ def precision_kind(
     depend on the batch. Otherwise it takes "int8" to predict where that is fast, and float32.
     "int8" takes 8 bits to predict where that is fast, and is as "auto" elsewhere.
 
-    precision: One of ``PRECISIONS``.
     allows_int8: Whether the weights may be quantized.
     """
     if precision in ("float32", "bfloat16"):

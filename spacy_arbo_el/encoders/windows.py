@@ -108,7 +108,6 @@ def mention_windows(
     The mention is always inside. Both sides get the same amount of context; what one side does not
     need goes to the other. A mention longer than the window keeps its two ends.
 
-    tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a window, special tokens included.
     texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     RETURNS: n passages with one span each.
@@ -149,7 +148,6 @@ def share_context(
 class LocatedMentions(NamedTuple):
     """Mentions in the word pieces of texts, or of stretches.
 
-    pieces: The word pieces.
     text_of: (n,) int64, which of these texts each mention is in.
     low, high: (n,) int64, the first word piece of each mention, and the one after its last.
     """

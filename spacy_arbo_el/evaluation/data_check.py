@@ -38,7 +38,6 @@ class Finding:
     what: What it is, in the plural.
     count: How many there are.
     total: Of how many.
-    examples: Some of them.
     advice: What to do.
     """
 
@@ -53,7 +52,6 @@ class Finding:
 class KBSurvey:
     """Contents of a knowledge base's entities.
 
-    size: The number of entities.
     described: The number of those with a description.
     unnamed: Ids of those without a name.
     duplicates: Pairs of ids of entities that are probably one.

@@ -20,9 +20,7 @@ def remove_entities(
 
     Their exemplars are not searched any more. (The arborescence paper's code removes 10 %.)
 
-    docs: Annotated documents.
     share: The share of the entities in the documents to remove, 0 to 1.
-    seed: Determines which entities are chosen.
     RETURNS: The ids of the removed entities.
     """
     if not 0.0 <= share <= 1.0:

@@ -37,7 +37,6 @@ def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) 
 
     probability: (n,) float, 0 to 1.
     correct: (n,) bool.
-    bins: How many bins there are from 0 to 1.
     """
     number = np.minimum((probability * bins).astype(np.int64), bins - 1)
     count = np.bincount(number, minlength=bins)

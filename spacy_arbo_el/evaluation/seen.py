@@ -13,7 +13,6 @@ from .outcomes import Outcome, mean
 class Seen(NamedTuple):
     """Entities and surface forms with exemplars.
 
-    ids: The ids of entities.
     strings: Surface forms, case-folded.
     """
 

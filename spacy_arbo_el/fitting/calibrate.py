@@ -264,10 +264,7 @@ def same_entity_edges(
 ) -> LabelledEdges:
     """Edges between nearest annotated mentions of a corpus.
 
-    discovery: How mentions are compared.
     vectors: (m, width) float32, prepared.
-    similarity: How vectors are compared.
-    identities: The entity of each mention.
     """
     nearest = nearest_in_corpus(vectors, discovery.n_neighbors, similarity)
     annotated = np.array([bool(identity) for identity in identities], dtype=bool)

@@ -31,7 +31,6 @@ WIDTH = 110
 class FitResult:
     """How annotated documents were used.
 
-    way: The name of the way.
     comparison: All ways on documents held out; None where the way was given.
     """
 

@@ -61,7 +61,6 @@ class ThresholdSweep(NamedTuple):
     has_gold: (n,) bool, whether they have a gold entity.
     documents: (n,) int64, the document that each is in.
     linked: (T, m) bool, which mentions were linked, without those with discarded labels.
-    batch: The mentions, encoded.
     labels: The gold entity of each mention, new entities included: equal for mentions of the same
         entity. None if the entity of a NIL mention is not annotated.
     """
@@ -83,7 +82,6 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     another is better, and few documents move it little.
 
     sweeps: Of the same thresholds, on different documents.
-    score: See ``Score``.
     prior: The threshold that is kept if nothing speaks against it.
     """
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
@@ -195,7 +193,6 @@ def sweep_discovery(
     """Group mentions at many thresholds.
 
     linker: Groups them. Its curve is taken where none can be fitted.
-    sweep: The mentions.
     linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
         if there are few of these.
     thresholds: The probabilities to try.

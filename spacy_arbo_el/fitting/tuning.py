@@ -75,12 +75,9 @@ def tune(
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
-    docs: Annotated documents.
     drop: The share of their entities to remove from the linker's knowledge base first. They stay
         removed. The linker is calibrated again, because a calibration with all entities never saw
         a mention that is NIL.
-    seed: Determines which entities are removed.
-    score: The score to tune linking by.
     cost: How many missed links cost as much as a wrong one. Then the threshold is chosen by the
         right links less this times the wrong ones, and not by the score.
     """

@@ -165,7 +165,6 @@ def check_complete(path: Path) -> None:
 class SourceFolder:
     """The folder that the entities of a knowledge base came from.
 
-    path: The folder.
     lock: The right to write to it; None for a reader.
     stamp: See ``_stamp_of``; that of the folder as it was read.
     state: The uuid and the number of edits that were read.
@@ -256,8 +255,6 @@ class Storage:
     The file is that of ``source`` for a writer, whose edits are in it once they are committed, and
     for a reader of a large one, whose first edit copies it. What has no source is in memory.
 
-    database: The SQLite database.
-    entities: The entities in it.
     source: The folder that they came from; None where they came from none.
     edits: Grows with every change.
     guard: Threads that link have it as readers, edits as writers.

@@ -40,7 +40,6 @@ def import_into(
 
     Other ids that the source has for an entity lead to it.
 
-    kb: The knowledge base.
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
     replace: Whether to replace entities with the same ids, which are an error otherwise.
@@ -108,10 +107,8 @@ def build(
 
     Merged ids of the one that it replaces go on leading to entities that are still there.
 
-    path: The folder.
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
-    dtype: Type of the vectors.
     overwrite: Whether a knowledge base that is there is replaced. Otherwise ValueError.
     finish: Called with the knowledge base before the folder appears, to encode it for example.
     options: Further arguments of ``import_into``.

@@ -66,7 +66,6 @@ def similar_names(
     have in common. Strings of less than three characters are similar to nothing.
 
     string: Compared whatever the case, also without its accents.
-    count: At most so many entities.
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """

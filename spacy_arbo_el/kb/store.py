@@ -35,7 +35,6 @@ class EntityStore:
 
     Each entity has a position that stays its own: when it is removed, no other entity gets it.
 
-    database: The database that holds them.
     changes: The positions of the entities that were added, changed or removed.
     """
 

@@ -79,7 +79,6 @@ class _KnownFiles:
 class VectorCache:
     """Vectors of one kind, by key. It may be used by several threads and several processes.
 
-    about: What the vectors are.
     folder: The folder of their files; None to keep them in memory.
     most_checked: Files of at most this many bytes are compared with their checksums.
     """
@@ -389,7 +388,6 @@ class VectorCaches:
         """The vectors of some kind of texts, to look them up and to add some.
 
         kind: What the texts are, such as "descriptions": lowercase letters.
-        encoder: The fingerprint of the encoder.
         lasting: Whether vectors are kept for others. Those of an encoder in training are not.
         """
         about = VectorKind(encoder, kind, self.storage.dtype)

@@ -57,7 +57,6 @@ class VectorKind:
 class VectorFolder:
     """A folder with files of vectors.
 
-    path: The folder.
     most_bytes: The size of all files together; 0 to keep ``MOST_ENCODERS`` of each kind, however
         large.
     """

@@ -23,10 +23,7 @@ SURE = log_odds(0.5)
 
 
 class NilCount:
-    """Counts mentions without a sure link, and advises once where they are many.
-
-    name: The name of the component.
-    """
+    """Counts mentions without a sure link, and advises once where they are many."""
 
     def __init__(self, name: str):
         self.name = name
@@ -56,10 +53,6 @@ class NilCount:
 class DocumentLinker:
     """Links documents, each for itself, and writes links onto Docs.
 
-    stages: The stages of linking.
-    threshold: The probability that a link must have.
-    extension: Name of the attribute that carries the ``Link``.
-    overwrite: Which existing kb ids are replaced.
     nil: Counts the mentions without an entity; None where nothing is advised.
     """
 
@@ -85,7 +78,6 @@ class DocumentLinker:
     ) -> list[DocLinks]:
         """Links by the places of their mentions. NIL for mentions that are not to be linked.
 
-        docs: The documents.
         spans: For each document the mentions that were linked.
         links: One link for each of them.
         """

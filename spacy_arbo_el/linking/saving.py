@@ -213,11 +213,7 @@ def rebuild(
 
 @contextmanager
 def reading_part(name: str, part: str) -> Iterator[None]:
-    """Convert errors of damaged bytes to one ValueError.
-
-    name: What the linker is called.
-    part: The part.
-    """
+    """Convert errors of damaged bytes to one ValueError."""
     collects_garbage = gc.isenabled()
     try:
         yield
@@ -274,10 +270,7 @@ def _loaded_shims(tower: Model) -> "list[tuple[Model, EncoderShim]]":
 
 
 def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> None:
-    """Drop corrections of unstored mentions, with a warning.
-
-    name: What the linker is called.
-    """
+    """Drop corrections of unstored mentions, with a warning."""
     orphans = [key for key in corrections.items if store.row(key[:3]) < 0]
     for key in orphans:
         del corrections.items[key]

@@ -23,7 +23,6 @@ class LiveSettings(dict[str, Any]):
     def belong_to(self, component: Any, nlp: Language) -> None:
         """Write changes to the config of a pipeline.
 
-        component: The component whose settings these are.
         nlp: The pipeline that it is made for. It need not be in there yet.
         """
         self._component = weakref.ref(component)

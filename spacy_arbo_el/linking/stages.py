@@ -254,7 +254,6 @@ class LinkingStages:
         All mentions see one state of the datastore, whatever other threads change meanwhile.
 
         spans: For each document its mentions.
-        threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
         return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)

@@ -94,7 +94,6 @@ class MentionReader:
     """Reads the mentions of Docs.
 
     encoder: Cuts the window from the text around a mention.
-    settings: Which spans are mentions.
     has_type: Whether an entity of the knowledge base has a type.
     named: Function from case-folded strings to those that are names of entities, with the most
         words that another name of such an entity has.

@@ -188,7 +188,6 @@ def records_of(
     """The mentions of one Doc.
 
     spans: At least one.
-    text: The text of the Doc.
     normalized: The normalized surface form of each.
     """
     doc: Doc = spans[0].doc

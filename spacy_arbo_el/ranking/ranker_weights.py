@@ -127,8 +127,6 @@ class RankerWeights:
     def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> "RankerWeights":
         """Load the result of ``to_bytes``.
 
-        n_features: How many features they are for.
-
         Raises ValueError where an array is of other features, has another type, or is not finite.
         """
         packed = unpack_arrays(data)

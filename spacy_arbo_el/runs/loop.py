@@ -66,7 +66,6 @@ def train(
     with the batch after it. Later random draws are not those that an uninterrupted run draws: the
     result is that of another seed.
 
-    nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
         takes the checkpoint's place, which says that the training has ended.
     use_gpu: The number of the GPU, -1 for the CPU.
@@ -100,7 +99,6 @@ def train(
 class _Training:
     """A training that can run.
 
-    nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint.
     config: The training settings as the config has them.
     settings: The same, resolved.
@@ -250,7 +248,6 @@ class _PipelineWriter:
 
     Each folder is replaced in one step, so that both are whole whenever training is stopped.
 
-    nlp: The pipeline.
     settings: The training settings, resolved.
     output: The folder for model-last and model-best.
     """
@@ -262,7 +259,6 @@ class _PipelineWriter:
     def evaluate_all(self, corpus: Any, info: dict[str, Any], is_last_best: bool) -> None:
         """Save model-last and model-best with all entities, fits on fifths and their scores.
 
-        corpus: The documents to evaluate on.
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
         """

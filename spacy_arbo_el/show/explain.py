@@ -25,11 +25,7 @@ LONGEST_SENTENCE = 80
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains the links of a linker.
-
-    stages: Its stages.
-    threshold: The probability that a link must have.
-    """
+    """Explains the links of a linker."""
 
     stages: LinkingStages
     threshold: float

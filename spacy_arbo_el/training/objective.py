@@ -102,7 +102,6 @@ class Objective:
 class ObjectiveSum:
     """A sum of objectives. See ``objective_sum``.
 
-    terms: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
     contexts: The objective of contexts and descriptions; None for none.
     """

@@ -59,7 +59,6 @@ class RevisedInputs:
     """Inputs that replace some mentions' stored ones in a step.
 
     rows: (r,) int64, the rows of the mentions, each once.
-    inputs: Their spans.
     """
 
     rows: np.ndarray
@@ -109,11 +108,9 @@ def train_step(
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
     however many objectives use it.
 
-    model: The dual encoder.
     terms: The objectives with their queries and targets.
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
-    similarity: Compares queries with their targets.
     revised: The spans of mentions that this step encodes from something else.
     RETURNS: The weighted sum of the objectives' mean losses, and what was encoded.
     """

@@ -43,9 +43,6 @@ class GoldTable:
     ):
         """Number texts, mentions and entities.
 
-        records: The mentions.
-        kb: The knowledge base that their ids refer to.
-        texts: The texts of the knowledge base.
         text_lengths: (r,) int64, their word pieces.
         """
         self.text_lengths = text_lengths

@@ -92,7 +92,6 @@ class TableReader:
 class _TableFile:
     """The rows of a file.
 
-    header: The names of the columns.
     where: The values that rows have in some columns.
     """
 
