@@ -539,10 +539,6 @@ class Warnings(metaclass=Coded):
         "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
         "exemplars: exemplars and corrections were saved at different times."
     )
-    W516 = (
-        "{path} has other settings for '{name}' than the running linker: {keys}. Save the whole "
-        "pipeline with spacy_arbo_el.save_pipeline(nlp, path)."
-    )
     W520 = (
         "The evaluation gave none of the scores that training.score_weights names: {names}. The "
         "last model counts as the best. Evaluate with gold ids and a scorer."
@@ -578,11 +574,6 @@ class Warnings(metaclass=Coded):
     W547 = (
         "Mentions with the label {label!r} can't be linked: no entity has this type, all have "
         "one, such as {types}. Map labels to types, or set retriever.match_types = false."
-    )
-    W550 = (
-        "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity, and "
-        "{doubtful} more have an unsure one. Fit it to your texts: python -m spacy arbo fit MODEL "
-        "DOCS, without labels by --no-labels (linker.fit, linker.estimate_coverage)."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions. Set it "
