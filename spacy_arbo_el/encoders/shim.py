@@ -13,6 +13,7 @@ from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice
 from ..storage.locks import ForkableLock
 from .loading import release_weights
 from .quantization import find_scales
@@ -40,8 +41,7 @@ class EncoderShim(HFShim):
 
     def __init__(self, hf_model: HFObjects, precision: str = "auto"):
         super().__init__(hf_model, grad_scaler_config={"enabled": False})
-        if precision not in PRECISIONS:
-            raise ArboError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
+        check_choice("precision", precision, PRECISIONS)
         self.precision = precision
         self.position_limit = 0
         self._is_trained = False

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..base.errors import ArboError, Errors
+from ..base.settings import check_share
 from ..corpora.docs import copied
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
@@ -23,8 +23,7 @@ def remove_entities(
     share: The share of the entities in the documents to remove, 0 to 1.
     RETURNS: The ids of the removed entities.
     """
-    if not 0.0 <= share <= 1.0:
-        raise ArboError(Errors.E711.format(value=share))
+    check_share("holdout", share)
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
     mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
     count = round(share * len(mentioned))

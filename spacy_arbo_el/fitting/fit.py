@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rich.console import Console
 from spacy.tokens import Doc
 
+from ..base.settings import check_choice
 from ..linker import ArboLinker
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import HeldOutFit, fit_held_out
@@ -15,10 +16,10 @@ from .ways import (
     BOTH,
     CALIBRATED,
     FOLDS,
+    WAYS,
     FitComparison,
     Train,
     check_documents,
-    check_way,
     compare_ways,
     criterion,
     use_way,
@@ -93,7 +94,8 @@ def fit_linker(
 ) -> FitResult:
     """Use annotated documents. See ``ArboLinker.fit``."""
     if way is not None:
-        check_way(way, is_trained=False)
+        # The last one needs a training.
+        check_choice("way", way, WAYS[:-1])
     annotated = check_documents(linker, list(docs), by)
     chosen = choose_way(linker, annotated, way, by, folds)
     use_way(linker, annotated, chosen.name, chosen.fit)

@@ -46,12 +46,6 @@ Score = str | float
 SweepRow = dict[str, float]
 
 
-def check_score(name: str, choices: Sequence[str]) -> None:
-    """Raise ValueError unless the name is one of these scores."""
-    if name not in choices:
-        raise ArboError(Errors.E713.format(value=name, choices=", ".join(choices)))
-
-
 class ThresholdSweep(NamedTuple):
     """Annotated mentions, linked at T thresholds.
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..base.settings import check_choice
 from ..corpora.table import csv_text
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
@@ -20,7 +21,6 @@ from .thresholds import (
     SweepRow,
     best_row,
     cautious_row,
-    check_score,
     sweep_discovery,
     sweep_linking,
 )
@@ -81,7 +81,7 @@ def tune(
     cost: How many missed links cost as much as a wrong one. Then the threshold is chosen by the
         right links less this times the wrong ones, and not by the score.
     """
-    check_score(score, LINKING_SCORES)
+    check_choice("score", score, LINKING_SCORES)
     fitted = None
     stages = linker.keeping_stages()
     if drop:

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 
 from ..base.errors import ArboError, Errors
 from ..base.log import progress
+from ..base.settings import check_choice
 from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
 from ..evaluation.reliability import reliability_of_links
@@ -211,8 +212,7 @@ def compare_ways(
 
 def criterion(by: str) -> str:
     """The score that people call "accuracy" or "f1". Raises ValueError for another word."""
-    if by not in CRITERIA:
-        raise ArboError(Errors.E713.format(value=by, choices=", ".join(CRITERIA)))
+    check_choice("by", by, tuple(CRITERIA))
     return CRITERIA[by]
 
 
@@ -278,10 +278,3 @@ def trained_on(
     fit_held_out(linker, kept, FOLDS, criterion(by), from_scratch=True).whole.install(linker)
     linker.feedback.add_exemplars(kept)
     return nlp
-
-
-def check_way(name: str, is_trained: bool) -> None:
-    """Raise ValueError unless it is a way to use documents, or one that needs no training."""
-    choices = WAYS if is_trained else WAYS[:-1]
-    if name not in choices:
-        raise ArboError(Errors.E839.format(value=name, choices=", ".join(choices)))

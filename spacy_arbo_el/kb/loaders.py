@@ -15,14 +15,14 @@ from ..storage.formats import (
     check_readable,
     entity_formats,
     format_of,
-    option_names,
+    make_reader,
     parsed_options,
 )
 from ..storage.lines import check_exists
 from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
-from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
+from .importers import ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
 
 
@@ -49,14 +49,11 @@ def import_into(
     RETURNS: The number of entities, and what was left out.
     """
     format = format or known_format_of(source)
-    if format not in entity_formats:
-        choices = ", ".join(sorted(entity_formats.get_all()))
-        raise ArboError(Errors.E024.format(value=format, choices=choices))
     if skip_bad:
         options["skip_bad"] = True
     elif format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
-    reader = _reader(format, options)
+    reader = make_reader(entity_formats, format, options)
     report = ImportReport()
     with kb.transaction():
         entities = watch(reader.read(source, report))
@@ -80,17 +77,6 @@ def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[s
     """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
     return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
-
-
-def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
-    """The reader of a format. ValueError for an option that it does not have."""
-    reader = entity_formats.get(format)
-    known = option_names(reader)
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        choices = ", ".join(known) or "none"
-        raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
-    return reader(**options)
 
 
 def build(

@@ -20,6 +20,7 @@ import numpy as np
 import platformdirs
 
 from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice
 
 DTYPES = ("float32", "float16")
 # A header takes so many bytes, so that the rows after it are aligned to a page.
@@ -152,8 +153,7 @@ def read_header(path: Path) -> tuple[VectorKind, int] | None:
 
 def check_dtype(dtype: str) -> str:
     """The type, where vectors can be stored in it; else ValueError."""
-    if dtype not in DTYPES:
-        raise ArboError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
+    check_choice("dtype", dtype, DTYPES)
     return dtype
 
 
