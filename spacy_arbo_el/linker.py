@@ -389,7 +389,6 @@ class ArboLinker(TrainablePipe):
         self._new_entities = value
 
     def _acceptance(self) -> Acceptance:
-        """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
         corrections = self.stages.corrections
         return Acceptance(self.datastore, corrections, self._new_entities, require_ready)

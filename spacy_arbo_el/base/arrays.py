@@ -57,7 +57,6 @@ class TopK:
         )
 
     def take(self, rows: np.ndarray) -> "TopK":
-        """The given rows, in that order."""
         return TopK(self.ids[rows], self.scores[rows])
 
     def first(self, count: int) -> "TopK":

@@ -141,7 +141,6 @@ def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Cur
 
 
 def log_probability(logits: np.ndarray) -> np.ndarray:
-    """The logarithms of probabilities, from their log-odds."""
     return -np.logaddexp(0, -logits.astype(np.float64))
 
 

@@ -31,7 +31,6 @@ class ArboError(ValueError):
 
     @property
     def code(self) -> str:
-        """The code, such as "E013"."""
         return code_of(self)
 
 

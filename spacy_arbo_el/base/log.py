@@ -40,7 +40,6 @@ class WarnOnce:
             warnings.warn(message, stacklevel=3)
 
     def cache_clear(self) -> None:
-        """Say everything once more."""
         self._said.clear()
 
 

@@ -81,7 +81,6 @@ def check_annotated(path: Path) -> None:
 
 
 def is_pipeline(path: Path) -> bool:
-    """Return whether a folder holds a saved pipeline."""
     return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
 
 
@@ -117,7 +116,6 @@ def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
 
 
 def load_linker(model: Path) -> "ArboLinker":
-    """The linker of a saved pipeline."""
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 

@@ -188,11 +188,9 @@ class NewFiles:
 
     @property
     def page(self) -> Path:
-        """The HTML page."""
         return self.output.with_suffix(".html")
 
     def chosen(self, found: "NewEntities") -> "list[NewEntity]":
-        """Those with enough mentions."""
         return [one for one in found if len(one.members) >= self.least]
 
     def write(self, found: "NewEntities") -> None:

@@ -124,6 +124,5 @@ def checked(
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:
-    """Print a hint if the knowledge base has no entities."""
     if not len(linker.kb):
         msg.warn("The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)")

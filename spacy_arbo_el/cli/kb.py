@@ -114,7 +114,6 @@ def pairs(options: Iterable[str]) -> dict[str, list[str]]:
 
 
 def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
-    """The entities, with a progress bar."""
     from tqdm import tqdm
 
     return tqdm(entities, unit=" entities", leave=False)

@@ -169,7 +169,6 @@ _COMPARISONS = (_exactly, _but_for_spaces, _but_for_characters)
 
 
 def is_within_word(text: str, start: int, end: int) -> bool:
-    """Return whether a mention begins or ends within a word."""
     return _is_joined(text, start) or _is_joined(text, end)
 
 

@@ -51,7 +51,6 @@ class Discovery:
         check_choice("discovery.method", self.method, METHODS)
 
     def min_similarity(self, calibration: Calibration) -> float:
-        """The threshold as a similarity."""
         return similarity_at(self.threshold, calibration.same_new_entity)
 
     def group(

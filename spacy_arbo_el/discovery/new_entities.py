@@ -290,7 +290,6 @@ class NewEntities:
 
     @locked
     def decided(self) -> Decided:
-        """Decisions that the next discovery must keep."""
         return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
@@ -404,5 +403,4 @@ class NewEntities:
 
     @classmethod
     def from_disk(cls, path: str | Path) -> "NewEntities":
-        """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())

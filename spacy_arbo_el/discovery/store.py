@@ -34,7 +34,6 @@ class Unlinked:
 
     @property
     def keys(self) -> list[MentionKey]:
-        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
 
@@ -63,7 +62,6 @@ class Rows:
         return self._row_of.get(key, -1)
 
     def keys_of(self, rows: np.ndarray) -> list[MentionKey]:
-        """The keys of the mentions at ``rows``."""
         return [self.records[row].key for row in rows.tolist()]
 
     def extend(self, mentions: Unlinked) -> None:
@@ -104,7 +102,6 @@ class Rows:
         )
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
-        """Encode all mentions anew."""
         if len(self):
             self.vectors = encode(self.inputs)
 

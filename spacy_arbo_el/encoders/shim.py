@@ -51,12 +51,10 @@ class EncoderShim(HFShim):
 
     @property
     def is_loaded(self) -> bool:
-        """Return whether there are weights."""
         return self._model is not None
 
     @property
     def width(self) -> int:
-        """The width of the hidden states."""
         return self._model.config.hidden_size
 
     @property
@@ -224,7 +222,6 @@ class _Quantized:
 
 
 def shim_of(tower: Model) -> EncoderShim:
-    """The shim of a transformer tower."""
     return cast(EncoderShim, tower.shims[0])
 
 

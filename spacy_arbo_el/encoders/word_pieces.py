@@ -98,7 +98,6 @@ class WordPieceTokenizer:
         return WordPieceTokenizer, (self.tokenizer,)
 
     def read(self, texts: Sequence[str]) -> WordPieces:
-        """The word pieces of texts."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         for number in self._mixed(texts, encodings):
             encodings[number] = self._read_in_parts(texts[number], ())

@@ -136,7 +136,6 @@ def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    """Rows of scores as a table for the terminal."""
     cells = ((n, *(_cell(row.get(key)) for key in COLUMNS.values())) for n, row in rows.items())
     return table_of_numbers(title, COLUMNS, cells)
 

@@ -38,11 +38,9 @@ class Fitted(NamedTuple):
     reranker: Reranker
 
     def within(self, stages: LinkingStages) -> LinkingStages:
-        """The stages with these parts."""
         return replace(stages, calibration=self.calibration, reranker=self.reranker)
 
     def install(self, linker: ArboLinker) -> None:
-        """Use these parts in a linker."""
         linker.calibration = self.calibration
         linker.reranker = self.reranker
 
@@ -91,7 +89,6 @@ class AnnotatedMentions(NamedTuple):
 
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
-    """The documents with an annotated mention."""
     return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
 
 

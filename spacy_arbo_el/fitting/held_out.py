@@ -26,7 +26,6 @@ class Fit(NamedTuple):
     threshold: float
 
     def install(self, linker: ArboLinker) -> None:
-        """Give it to a linker."""
         self.fitted.install(linker)
         if not isinstance(linker.threshold, LabelThresholds):
             linker.threshold = self.threshold

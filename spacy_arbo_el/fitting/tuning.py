@@ -47,12 +47,10 @@ class TuningResult(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """The best threshold for linking."""
         return self.linking[self.best_linking]["threshold"]
 
     @property
     def summary(self) -> str:
-        """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
         if self.discovery is not None:
             text += f", discovery.threshold = {self.discovery_threshold:g}"
@@ -114,7 +112,6 @@ def store(nlp: Language, result: TuningResult) -> None:
 
 
 def as_csv(rows: Sequence[SweepRow]) -> str:
-    """Rows of scores as CSV with a header."""
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 

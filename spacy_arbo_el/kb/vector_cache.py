@@ -376,7 +376,6 @@ class VectorCaches:
         self._making = ForkableLock()
 
     def clear(self) -> None:
-        """Forget all vectors."""
         self._caches.clear()
 
     def keep(self, cache: VectorCache) -> VectorCache:

@@ -74,11 +74,9 @@ class VectorFolder:
 
     @property
     def is_writable(self) -> bool:
-        """Return whether files may be written into it."""
         return os.access(self.path, os.W_OK)
 
     def has(self, about: VectorKind) -> bool:
-        """Return whether there are vectors of a kind."""
         return (self.path / f"{about.name}.keys").is_file()
 
     def _by_use(self, pattern: str) -> list[Path]:

@@ -75,7 +75,6 @@ class LinkingStages:
 
     @property
     def context(self) -> RankingContext:
-        """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
 

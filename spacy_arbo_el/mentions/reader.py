@@ -108,7 +108,6 @@ class MentionReader:
     respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, own: ()
 
     def all_mentions(self, doc: Doc) -> list[Span]:
-        """The mentions of a Doc, in order."""
         return find_mentions(doc, self.settings.getter)
 
     def mentions_to_link(self, doc: Doc) -> list[Span]:

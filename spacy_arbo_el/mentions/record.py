@@ -121,12 +121,10 @@ class MentionBatch:
 
     @property
     def keys(self) -> list[MentionKey]:
-        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
     def normalized(self) -> list[str]:
-        """The normalized surface form of each mention."""
         return [record.normalized for record in self.records]
 
     @classmethod
@@ -223,5 +221,4 @@ def check_key(key: Any) -> None:
 
 
 def are_texts(values: Iterable[Any]) -> bool:
-    """Return whether all values are strings."""
     return all(isinstance(value, str) for value in values)

@@ -106,7 +106,6 @@ def words_at(features: StringFeatures, row: int) -> Words:  # pragma: no cover -
 
 @jit_helper
 def is_number(words: Words, k: int) -> bool:  # pragma: no cover - compiled
-    """Return whether word k has digits."""
     return ZERO <= words.letters[words.bounds[k]] <= NINE
 
 

@@ -64,7 +64,6 @@ class Labelled:
 
     @cached_property
     def absent(self) -> CandidateFeatures:
-        """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
 
     @classmethod
@@ -100,7 +99,6 @@ class PresenceData(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """The share of them that have a right candidate."""
         return float(self.counts[self.present].sum() / self.counts.sum())
 
 
@@ -119,7 +117,6 @@ class _Way(NamedTuple):
     absent: np.ndarray
 
     def take(self, rows: np.ndarray) -> "_Way":
-        """The same with the scores of some mentions."""
         return self._replace(scores=self.scores[rows], absent=self.absent[rows])
 
 

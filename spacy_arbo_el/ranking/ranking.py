@@ -76,7 +76,6 @@ class Ranking:
         return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)
 
     def take(self, rows: np.ndarray) -> "Ranking":
-        """The rankings of some mentions."""
         return Ranking(self.candidates.take(rows), self.exemplars[rows], self.presence[rows])
 
     def first(self, count: int) -> "Ranking":

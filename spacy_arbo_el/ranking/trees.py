@@ -64,7 +64,6 @@ class Trees:
         return np.column_stack([evidence, self(evidence)])
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod

@@ -78,7 +78,6 @@ class Datastore:
 
     @property
     def revision(self) -> Revision:
-        """The present state."""
         return Revision(self.content, self.kb.vectors.layout, self.encoder.fingerprint)
 
     @contextmanager
@@ -186,7 +185,6 @@ class Datastore:
             return rows
 
     def changed(self) -> None:
-        """Note a change of an entity or exemplar."""
         self.content += 1
         self._retriever = None
 

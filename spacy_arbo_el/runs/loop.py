@@ -175,7 +175,6 @@ class _Training:
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
     def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
-        """The steps of spaCy's loop."""
         settings = self.settings
         batches = create_train_batches(
             self.nlp, self.train_corpus, settings["batcher"], settings["max_epochs"]

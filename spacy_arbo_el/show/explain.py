@@ -104,7 +104,6 @@ class Explainer:
         return f'context fits: {found.fit:.2f}{against}, "{first_sentence(description)}"'
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
-        """Reason for a mention's missing link to an entity."""
         datastore = self.stages.datastore
         threshold = threshold_for(self.threshold, span.label_)
         if kb_id == NIL:
@@ -151,7 +150,6 @@ class Explainer:
         )
 
     def _not_chosen(self, link: Link, rank: int, threshold: float) -> str:
-        """Reason for which a candidate was not linked to."""
         score = link.scores[rank]
         place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
         if link.is_nil and score < threshold:
@@ -187,7 +185,6 @@ def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a description, shortened."""
     return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
 
 

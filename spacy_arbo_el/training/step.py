@@ -171,7 +171,6 @@ def _loss_of(
 
 
 def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndarray, Backward]:
-    """Return the logits of similarities and their backprop."""
     loss = term.loss
     if isinstance(loss, LearnsScale):
         return loss.begin_update(model, term.number, similarities)
@@ -181,7 +180,6 @@ def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndar
 def _begin_update(
     tower: Model, inputs: SpanInputs
 ) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
-    """Encode spans; return vectors and backprop."""
     if not len(inputs):
         return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None
     ops: Any = tower.ops

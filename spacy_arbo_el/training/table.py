@@ -72,7 +72,6 @@ class GoldTable:
 
     @property
     def n_labelled(self) -> int:
-        """The number of mentions with gold ids."""
         return len(self._sorted)
 
     @property

@@ -271,7 +271,6 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> dict[str, int]:
-        """State of training, for a checkpoint."""
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 

@@ -153,12 +153,10 @@ class ImportReport:
         self.lost = 0
 
     def skip(self, reason: str) -> None:
-        """Count an entry that is left out."""
         self.skipped[reason] += 1
 
     @property
     def reasons(self) -> str:
-        """The entries left out by reason, for people."""
         return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
 
     def on_bad(self, skip: bool) -> OnBad:
