@@ -253,12 +253,7 @@ def _similarity(  # pragma: no cover - compiled
     windows: WordWindows,
     of_name: np.ndarray,
 ) -> float:
-    """The similarity of a window to a name; 0 where the name lacks its first or its last unit.
-
-    units: Those of the window.
-    size: How many words they have.
-    of_name: The words of the name.
-    """
+    """The similarity of a window to a name; 0 where the name lacks its first or its last unit."""
     dot = np.float32(0.0)
     found = np.zeros(len(of_name), dtype=np.bool_)
     for place in range(len(units)):

@@ -195,10 +195,7 @@ class VectorCache:
         return found[1]
 
     def _read_blocks(self, data: bytes) -> None:
-        """Take in the blocks of rows that follow those which are known.
-
-        data: The end of the file of keys.
-        """
+        """Take in the blocks of rows that follow those which are known."""
         path = self._path(".bin")
         start = len(self)
         width = self._state.width
