@@ -151,11 +151,11 @@ def _fit(
             _print_ways(chosen.comparison, linker, docs, path)
         if output is None:
             return
-        if chosen.name == TRAINED:
+        if chosen.way == TRAINED:
             nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
         else:
-            use_way(linker, docs, chosen.name, chosen.fit)
-        msg.good(f"{chosen.name}, with all {len(docs)} documents")
+            use_way(linker, docs, chosen.way, chosen.fit)
+        msg.good(f"{chosen.way}, with all {len(docs)} documents")
         fitted.append(nlp)
 
 

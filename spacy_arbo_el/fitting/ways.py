@@ -68,16 +68,6 @@ class FitWay:
         right = [bool(one.gold) and one.is_correct for one in self.outcomes]
         return np.array([linked, right], dtype=bool)
 
-    @property
-    def recall_at_1(self) -> float | None:
-        """Share of the mentions with an entity whose first candidate is right."""
-        return recall_at(self.outcomes, 1)
-
-    @property
-    def calibration_error(self) -> float:
-        """Distance of probabilities from the share of right links."""
-        return reliability_of_links(self.outcomes).error
-
 
 @dataclass(frozen=True)
 class FitComparison:
@@ -144,18 +134,19 @@ class FitComparison:
         chosen = self.scores(self.by)
         rows = []
         for number, way in enumerate(self.ways):
-            recall = way.recall_at_1
+            recall = recall_at(way.outcomes, 1)
             gained = 100 * (chosen[number] - chosen[0])
             interval = 100 * np.quantile(samples[number] - samples[0], [0.025, 0.975])
             gain = f"{gained:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
             low, high = np.quantile(samples[number], [0.025, 0.975])
+            error = reliability_of_links(way.outcomes).error
             cells = (
                 f"{accuracy[number]:.1%}",
                 f"{f1[number]:.1%}",
                 f"{low:.1%} to {high:.1%}",
                 gain if number else "",
                 "–" if recall is None else f"{recall:.1%}",
-                f"{100 * way.calibration_error:.1f}",
+                f"{100 * error:.1f}",
                 "–" if way.threshold is None else shown_threshold(way.threshold),
             )
             rows.append((way.name, *cells))
