@@ -147,9 +147,10 @@ def _wrong_link(
     ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
     rank = min(ranks, default=0)
     known = [kb_id for kb_id in one.gold if kb_id in titles]
-    others = owners.get(folded(one.span.text), set()) - set(one.gold)
+    text = one.span.text
+    others = owners.get(folded(text), set()) - set(one.gold)
     traits = {
-        ABBREVIATION: _is_abbreviation(one.span.text),
+        ABBREVIATION: bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1,
         UNSEEN: bool(seen and known and not seen & set(known)),
         AMBIGUOUS: bool(others and one.gold),
     }
@@ -176,10 +177,6 @@ def _wrong_link(
         tuple(trait for trait in TRAITS if traits[trait]),
         rank,
     )
-
-
-def _is_abbreviation(text: str) -> bool:
-    return bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1
 
 
 def sentence_of(span: Span) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
@@ -85,19 +85,12 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     best = _middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
     documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
-    samples = _sampled(judged, has_gold, documents, score)
+    drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
+    # (mentions, SAMPLES): how often each mention is in a sample.
+    samples = _values(score, judged, has_gold, drawn[documents])
     error = (samples[[best]] - samples).std(axis=1)
     as_good = np.flatnonzero(values[best] - values <= error)
     return int(as_good[np.abs(thresholds[as_good] - prior).argmin()])
-
-
-def _sampled(
-    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: Score
-) -> np.ndarray:
-    """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
-    drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
-    # (mentions, SAMPLES): how often each mention is in a sample.
-    return _values(score, judged, has_gold, drawn[documents])
 
 
 def _values(
@@ -142,7 +135,9 @@ def sweep_linking(
         raise ArboError(Errors.E712)
     batch = MentionBatch.concat(batches)
     # Mentions with discarded labels are NIL at every threshold.
-    discarded = _discarded_mentions(linker, docs)
+    reader = linker.reader
+    mentions = (span for doc in docs for span in reader.all_mentions(doc))
+    discarded = [s for s in mentions if s.kb_id_ and reader.is_discarded(s.label_)]
     never = np.zeros((len(thresholds), len(discarded)), dtype=bool)
     has_gold = [bool(record.kb_ids) for record in batch.records]
     has_gold += [bool(gold_ids(span)) for span in discarded]
@@ -159,11 +154,6 @@ def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> l
     scores = scores_of_links(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
     return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
-
-
-def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> list[Span]:
-    mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
-    return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
 
 
 class DiscoverySweep(NamedTuple):

@@ -320,7 +320,11 @@ class Storage:
         with self.guard.writing():
             outermost = not self.database.in_transaction
             if outermost and self.open_folder is None:
-                self._detach()
+                # Entities of one's own do not follow the folder any more.
+                if self.source is not None:
+                    self.source = replace(self.source, is_current=False)
+                if not self.database.writable:
+                    self.use(self.database.copy(), self.source)
             with self.database.transaction():
                 if outermost and not self.is_unedited:
                     # What others save of the folder's state is not of this one.
@@ -329,13 +333,6 @@ class Storage:
                 if outermost:
                     self.database.set(generation=self.database.get("generation") + 1)
             self.edits += outermost
-
-    def _detach(self) -> None:
-        """Have entities of one's own, which do not follow the folder any more."""
-        if self.source is not None:
-            self.source = replace(self.source, is_current=False)
-        if not self.database.writable:
-            self.use(self.database.copy(), self.source)
 
     def changed_folder(self) -> Path | None:
         """The folder that was read, if another program has edited it since; else None."""
