@@ -21,7 +21,7 @@ from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
-from .store import Clusters, Rows, Unlinked
+from .store import Clusters, Unlinked
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class NewEntities:
         self.documents = 0
         self.acceptance: Callable[[], Any] | None = None
         self.lock = ForkableLock()
-        self.rows = Rows()
+        self.rows = Unlinked.empty()
         self.clusters = Clusters()
         self.history = DecisionLog()
         self._by_size: dict[int, np.ndarray] | None = None
@@ -303,7 +303,7 @@ class NewEntities:
         new.acceptance = self.acceptance
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
-        new.rows.extend(self.rows.take(np.flatnonzero(closed)))
+        new.rows = self.rows.take(np.flatnonzero(closed))
         new.clusters = clusters
         new.history = DecisionLog(list(self.log))
         return new
@@ -384,16 +384,16 @@ class NewEntities:
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return pack(self.rows.all(), self.clusters, settings)
+        return pack(self.rows, self.clusters, settings)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
-        mentions, clusters, settings = unpack(data)
+        rows, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
         self.documents = settings["documents"]
         self.history = DecisionLog(settings["log"])
-        self.rows.extend(mentions)
+        self.rows = rows
         self.clusters = clusters
         return self
 

@@ -10,14 +10,14 @@ from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
 from .grouping import Decided
-from .store import Clusters, Rows
+from .store import Clusters, Unlinked
 
 
 @dataclass(frozen=True)
 class Verdicts:
     """Changes stored new entities, noting how to undo each change."""
 
-    rows: Rows
+    rows: Unlinked
     clusters: Clusters
     log: DecisionLog
 
