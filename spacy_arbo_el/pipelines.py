@@ -141,7 +141,6 @@ class PipelineOwner:
                     self._databases.append(lock)
 
     def release(self) -> None:
-        """Give back what saving has locked."""
         for lock in self._databases:
             lock.release()
 

@@ -89,7 +89,6 @@ def probability(logits: Any) -> Any:
 
 
 def log_odds(p: float) -> float:
-    """Convert probabilities to log-odds, infinite at the ends."""
     if p <= 0.0:
         return -np.inf
     return np.inf if p >= 1.0 else float(np.log(p / (1.0 - p)))

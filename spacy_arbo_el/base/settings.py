@@ -12,12 +12,10 @@ def different_keys(some: Mapping[str, Any], others: Mapping[str, Any]) -> list[s
     return [key for key in {**some, **others} if some.get(key) != others.get(key)]
 
 
-def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> None:
-    """Raise ValueError unless a value is a whole number from ``least`` to ``most``."""
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    if not is_count or value < least or (most is not None and value > most):
-        limit = f" and at most {most}" if most is not None else ""
-        _refuse(name, f"a whole number of at least {least}{limit}", value)
+def check_count(name: str, value: Any, least: int = 0) -> None:
+    """Raise ValueError unless a value is a whole number of at least ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        _refuse(name, f"a whole number of at least {least}", value)
 
 
 def check_share(name: str, value: Any) -> None:

@@ -65,7 +65,6 @@ def find_id(fields: Mapping[str, Any], id_key: str = "") -> FoundId:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a field of this name has an id."""
     return plain_name(name) in KNOWN
 
 

@@ -302,7 +302,6 @@ def _optional(record: dict[str, Any], key: str) -> str:
 
 
 def integer(record: dict[str, Any], key: str) -> int:
-    """A whole number."""
     value = get(record, key)
     # JSON's true is an int in Python, but not a valid offset.
     if not isinstance(value, int) or isinstance(value, bool):

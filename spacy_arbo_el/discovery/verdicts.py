@@ -22,7 +22,6 @@ class Verdicts:
     log: DecisionLog
 
     def merge(self, into: int, others: list[int]) -> None:
-        """Merge clusters into one."""
         clusters = self.clusters
         numbers = clusters.numbers
         mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]

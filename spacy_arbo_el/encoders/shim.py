@@ -59,7 +59,6 @@ class EncoderShim(HFShim):
 
     @property
     def token_types(self) -> int:
-        """Number of token types; 0 if the transformer has none."""
         return int(getattr(self._model.config, "type_vocab_size", 0))
 
     @property
@@ -103,7 +102,6 @@ class EncoderShim(HFShim):
         self.position_limit = find_position_limit(transformer)
 
     def autocast(self, training: bool = False) -> torch.autocast:
-        """The precision of a forward pass."""
         enabled = self._precision_kind(training) == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled)
 

@@ -86,7 +86,6 @@ def score_rows(nlp: Language, results: Mapping[str, list[Outcome]]) -> dict[str,
 def linked_outcomes(
     linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
 ) -> list[Outcome]:
-    """Outcomes of linking gold mentions by these stages."""
     extension = linker.cfg["extension"]
     documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
     linked = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
@@ -97,7 +96,6 @@ def linked_outcomes(
 
 
 def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
-    """The scores of a linker's outcomes."""
     scores = scores_with_seen(results, seen_by(linker), linker.kb)
     # With fewer candidates, it would be the recall at another number.
     if linker.datastore.settings.n_candidates < MOST_CANDIDATES:
@@ -106,7 +104,6 @@ def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
 
 
 def seen_by(linker: ArboLinker) -> Seen:
-    """Collect what the linker has exemplars of."""
     return Seen.of(linker.kb, linker.exemplars.records)
 
 

@@ -115,7 +115,6 @@ def _digest(keys: np.ndarray) -> str:
 
 
 def file_checksum(path: Path) -> int:
-    """The checksum of a file."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):

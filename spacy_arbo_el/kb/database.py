@@ -136,7 +136,6 @@ class Database:
         return self.rows(statement, (json.dumps(list(values)),))
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """First value of the first row; None without rows."""
         rows = self.rows(statement, values)
         return rows[0][0] if rows else None
 

@@ -376,7 +376,6 @@ class VectorCaches:
         self._caches.clear()
 
     def keep(self, cache: VectorCache) -> VectorCache:
-        """Use vectors from now on for their kind."""
         self._caches[cache.about, True] = cache
         return cache
 

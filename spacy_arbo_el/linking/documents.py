@@ -22,7 +22,6 @@ class DocumentLinker:
     overwrite: Overwrite
 
     def link(self, docs: Sequence[Doc]) -> list[DocLinks]:
-        """The links of docs."""
         one_thread_after_fork()
         spans = [self.stages.reader.mentions_to_link(doc) for doc in docs]
         if not any(spans):

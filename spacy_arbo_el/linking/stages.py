@@ -85,7 +85,6 @@ class LinkingStages:
         return self.reader.read(spans)
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
-        """The batch with its vectors."""
         return batch.with_vectors(self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:

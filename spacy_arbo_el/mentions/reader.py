@@ -69,7 +69,6 @@ class ReadTexts:
 
     @property
     def normalized(self) -> list[str]:
-        """The normalized surface forms of all mentions."""
         return [
             text[start:end]
             for text, pairs in zip(self.texts, self.offsets)
@@ -219,7 +218,6 @@ class MentionReader:
         return kept
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
-        """Encoder inputs of the mentions of texts."""
         text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
         return self.encoder.read_mentions(read.texts, text_of, offsets)

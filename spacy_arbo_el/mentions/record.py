@@ -76,7 +76,6 @@ class MentionRecord:
 
     @classmethod
     def from_values(cls, values: Sequence[Any]) -> "MentionRecord":
-        """A record of ``values`` that msgpack has read."""
         (document, start, end), kb_ids, *texts = values
         return cls((document, start, end), tuple(kb_ids), *texts)
 
@@ -175,7 +174,6 @@ def text_fingerprint(text: str) -> str:
 
 
 def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
-    """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
     return [(fingerprint, *offsets_of_span(span)) for span in spans]
 

@@ -68,7 +68,6 @@ class Labelled:
 
     @classmethod
     def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
-        """The mentions of one or more parts, one after the other."""
         return cls(
             CandidateFeatures.concat([part.candidates for part in parts]),
             concat_tables([part.correct for part in parts], False),
@@ -76,7 +75,6 @@ class Labelled:
         )
 
     def take(self, rows: np.ndarray) -> "Labelled":
-        """The mentions at ``rows``, numbers or bool."""
         return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:

@@ -134,7 +134,6 @@ class Datastore:
         return self._derived.get(name, self.content, build, update)
 
     def has_type(self, name: str) -> bool:
-        """Return whether an entity has this type."""
         kb = self.kb
         types = self._derived.get(
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())

@@ -106,7 +106,6 @@ class Neighbours:
         return replace(self, exemplars=exemplars, exemplar_entities=entities)
 
     def narrowed(self, entities: int, exemplars: int) -> "Neighbours":
-        """Limit the entities and exemplars of each mention."""
         return replace(
             self,
             entities=self.entities.first(entities),
