@@ -100,10 +100,7 @@ def open_model(model: Path, data: Path | None = None, **settings: Any) -> "Langu
 
 
 def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
-    """Load the pipeline that a command was given, or make one from a list of entities.
-
-    overrides: Settings of the config that differ.
-    """
+    """Load the pipeline that a command was given, or make one from a list of entities."""
     if not is_list(model):
         return open_model(model, config=overrides)
     from spacy.util import dot_to_dict

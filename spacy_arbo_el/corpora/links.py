@@ -26,10 +26,7 @@ def check_output(path: Path) -> None:
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write documents with links as JSONL, all or none of them.
-
-    RETURNS: The number of documents.
-    """
+    """Write documents with links as JSONL, all or none of them. RETURNS: How many."""
     count = 0
     with replacing(path) as file:
         for doc in docs:

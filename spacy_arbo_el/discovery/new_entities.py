@@ -216,10 +216,7 @@ class NewEntities:
             verdicts.reject(self._named(entity))
 
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
-        """Mark a new entity as accepted into the knowledge base.
-
-        more: What the log records beside it.
-        """
+        """Mark a new entity as accepted into the knowledge base."""
         with self._changing() as verdicts:
             verdicts.accept(self._named(entity), kb_id, **more)
 
@@ -232,10 +229,7 @@ class NewEntities:
             verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Undo the last ``leave_out`` of mentions, if any.
-
-        kb_id: The entity that they had become.
-        """
+        """Undo the last ``leave_out`` of mentions, if any."""
         with self._changing() as verdicts:
             wanted = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):

@@ -131,11 +131,7 @@ class Clusters:
         return self._numbers[cluster_id]
 
     def id_now(self, number: int) -> str:
-        """Present id of a cluster.
-
-        RETURNS: Its present id, the id of the entity that it was accepted as, or "" where it was
-            rejected.
-        """
+        """Present id of a cluster, as ``NewEntities.resolve`` gives it."""
         number = self.current(number)
         if number in self.accepted:
             return self.accepted[number]

@@ -59,10 +59,7 @@ class Verdicts:
         self.log.add("reject", id=self.clusters.ids[number])
 
     def accept(self, number: int, kb_id: str, **more: Any) -> None:
-        """Mark a cluster as an entity of the knowledge base.
-
-        more: What the log says besides.
-        """
+        """Mark a cluster as an entity of the knowledge base."""
         clusters = self.clusters
         keys = self._keys(np.flatnonzero(clusters.numbers == number))
         clusters.accepted[number] = kb_id

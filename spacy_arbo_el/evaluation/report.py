@@ -108,10 +108,7 @@ def seen_by(linker: ArboLinker) -> Seen:
 
 
 def scores_with_seen(results: list[Outcome], seen: Seen, kb: ArboKB) -> dict[str, Any]:
-    """Score outcomes, with recall@100, seen and unseen, namesakes, and interval.
-
-    The interval is that of accuracy.
-    """
+    """Score outcomes: recall@100, seen and unseen, namesakes, and the interval of accuracy too."""
     return {
         **score_outcomes(results),
         f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES),

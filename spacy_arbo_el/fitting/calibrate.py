@@ -270,10 +270,7 @@ def same_entity_edges(
 
 
 def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
-    """The edges at which ``keep`` (m, k) is True.
-
-    They are correct between mentions of the same entity.
-    """
+    """The edges at which ``keep`` (m, k) is True; correct between mentions of the same entity."""
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]
     return nearest.scores[keep], np.array(correct, dtype=bool)

@@ -53,10 +53,5 @@ class LiveSettings(dict[str, Any]):
 
 
 def name_in_pipeline(component: Any, nlp: Language) -> str | None:
-    """Name of a component in the pipeline.
-
-    ``nlp.rename_pipe`` may have changed it.
-
-    RETURNS: None where the pipeline does not have it.
-    """
+    """Name of a component in a pipeline, which may have renamed it; None where it is not there."""
     return next((name for name, other in nlp.components if other is component), None)

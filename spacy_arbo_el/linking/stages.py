@@ -222,10 +222,7 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: int | None = None
     ) -> RankedMentions:
-        """Rank candidates of spans.
-
-        n_mentions: As in ``retrieve``.
-        """
+        """Rank candidates of spans."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -234,10 +231,7 @@ class LinkingStages:
         n_mentions: int | None = None,
         allowed: AllowedEntities | None = None,
     ) -> RankedMentions:
-        """Rank candidates of encoded mentions.
-
-        n_mentions, allowed: As in ``retrieve``.
-        """
+        """Rank candidates of encoded mentions; see ``retrieve`` for the other arguments."""
         with self.datastore.reading():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 
@@ -367,12 +361,7 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
-    """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
-
-    documents: (m,) int64.
-    clusters: (m,) int64, -1 for linked mentions.
-    RETURNS: "" where the cluster is -1.
-    """
+    """Number the new entities of each document by first mention: "new-1"; "" for links, -1."""
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):

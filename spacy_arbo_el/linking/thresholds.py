@@ -31,10 +31,7 @@ class LabelThresholds(float):
 
 
 def check_threshold(value: Any) -> ThresholdSetting:
-    """The setting with plain floats, where it is a probability or a table of them.
-
-    Raises ValueError else.
-    """
+    """The setting with plain floats. ValueError unless it is a probability or a table of them."""
     if not isinstance(value, Mapping):
         return _probability(value)
     if OTHER_LABELS not in value:

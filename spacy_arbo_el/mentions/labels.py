@@ -68,9 +68,6 @@ def identities_of(kb: ArboKB, spans: Sequence[Span]) -> list[Identity]:
 
 
 def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:
-    """Raise ValueError where no document has an annotated mention.
-
-    path: The file that the documents are from.
-    """
+    """Raise ValueError where no document has an annotated mention."""
     if not any(span.kb_id_ for doc in docs for span in getter(doc)):
         raise ArboError(Errors.E726.format(path=path))

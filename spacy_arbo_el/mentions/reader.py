@@ -77,10 +77,7 @@ class ReadTexts:
 
 
 def texts_as_written(groups: Spans) -> ReadTexts:
-    """The texts of documents before they are normalized.
-
-    groups: Some spans of each document.
-    """
+    """The texts of documents before they are normalized, each with some of its spans."""
     offsets = [
         np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
     ]

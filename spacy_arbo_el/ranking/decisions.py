@@ -97,10 +97,7 @@ class Inference(Protocol):
     def decide(
         self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        """Decide.
-
-        min_logit: The log-odds that each edge of a link must have.
-        """
+        """Decide. min_logit: The log-odds that each edge of a link must have."""
         ...
 
 

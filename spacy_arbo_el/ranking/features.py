@@ -200,10 +200,7 @@ class CandidateFeatures:
         return self.valid & (rank < np.maximum(owners, MAX_DESCRIBED))
 
     def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
-        """The same with other features of some mentions.
-
-        mentions: (k,) int64.
-        """
+        """The same with other features of some mentions (k,)."""
         features = self.features.copy()
         features[mentions] = others.features
         return replace(self, features=features)

@@ -172,10 +172,7 @@ class Assessment:
         return log_odds_of(self.log_shares, self.presence)
 
     def replaced(self, mentions: np.ndarray, others: "Assessment") -> "Assessment":
-        """The same with another assessment of some mentions.
-
-        mentions: (k,) int64.
-        """
+        """The same with another assessment of some mentions (k,)."""
         log_shares = self.log_shares.copy()
         log_shares[mentions] = others.log_shares
         presence = self.presence.copy()

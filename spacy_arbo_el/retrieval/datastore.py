@@ -222,10 +222,7 @@ class Datastore:
         return self._retriever if guard.is_reading and not guard.is_writing else None
 
     def refresh(self) -> Retriever:
-        """Encode entities and exemplars that lack current vectors.
-
-        RETURNS: The search over them.
-        """
+        """Encode what lacks current vectors. RETURNS: The search over entities and exemplars."""
         if self._retriever_in_use is not None:
             return self._retriever_in_use
         with self.editing():

@@ -87,12 +87,7 @@ class Similarity:
         return -d_right.sum(axis=1), d_right
 
     def blocks(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """All similarities of two groups, by matrix product.
-
-        left: (n, width), prepared.
-        right: (m, width), prepared.
-        RETURNS: (n, m).
-        """
+        """All similarities of prepared (n, width) and (m, width), by matrix product: (n, m)."""
         product = left @ right.T
         if self.metric == "ip":
             return product

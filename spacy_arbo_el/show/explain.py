@@ -31,11 +31,7 @@ class Explainer:
     threshold: float
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
-        """Explain a mention's link. Its document is linked anew, with its other mentions.
-
-        span: One of the document's mentions, or any other span.
-        kb_id: An entity that was expected.
-        """
+        """Explain a link as ``ArboLinker.explain`` does, linking the document anew."""
         if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)

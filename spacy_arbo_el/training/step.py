@@ -65,11 +65,7 @@ class RevisedInputs:
     inputs: SpanInputs
 
     def of(self, mentions: np.ndarray, stored: SpanInputs) -> SpanInputs:
-        """The spans of mentions.
-
-        mentions: (n,) int64, their rows.
-        stored: Their stored state.
-        """
+        """The spans of mentions by their rows (n,). stored: As they are stored."""
         place = np.arange(len(mentions))
         order = np.argsort(self.rows)
         at = np.searchsorted(self.rows, mentions, sorter=order)

@@ -106,10 +106,7 @@ class GoldTable:
         return vstack([of_texts, of_mentions], format="csr")[np.argsort(order)]
 
     def text_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs (i, text) with the text of node i's entity.
-
-        A text is thus in a pair with itself.
-        """
+        """Pairs (i, text) with each text of node i's entity, with itself too."""
         return (self.entities_of(nodes) @ self.entity_texts).nonzero()
 
     def mention_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -304,10 +304,7 @@ _warned_of: set[int] = set()
 
 
 def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
-    """Warn of learning rates too high for pretrained encoders.
-
-    An optimizer is warned of once.
-    """
+    """Warn, once for an optimizer, of learning rates too high for pretrained encoders."""
     rate = getattr(optimizer, "learn_rate", 0.0)
     is_high = isinstance(rate, (int, float)) and rate > LIMIT
     if not is_high or not any(model.get_ref(tower).attrs.get("pretrained") for tower in TOWERS):
