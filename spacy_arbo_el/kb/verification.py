@@ -39,9 +39,9 @@ def _derived_problems(path: Path) -> Iterator[str]:
     """Damages of what follows from the entities. It is made again where it is used."""
     for keys in sorted(path.glob("vectors-*.keys")):
         header = read_header(keys)
-        bin = keys.with_suffix(".bin")
-        rows = bin.name
-        if not keys.stat().st_size and bin.is_file() and bin.stat().st_size <= HEADER:
+        vectors = keys.with_suffix(".bin")
+        rows = vectors.name
+        if not keys.stat().st_size and vectors.is_file() and vectors.stat().st_size <= HEADER:
             continue  # its writer was killed before it wrote a vector
         if header is None or header[0].name != keys.stem:
             yield f"{keys.name} or {rows} is damaged: it has another header"

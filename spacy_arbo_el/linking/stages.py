@@ -361,7 +361,7 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
-    """Number the new entities of each document by first mention: "new-1"; "" for links, -1."""
+    """Number the new entities of each document by first mention: "new-1"; "" for a cluster -1."""
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):
