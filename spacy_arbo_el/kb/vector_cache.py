@@ -173,7 +173,10 @@ class VectorCache:
                 is_older = os.fstat(file.fileno()).st_size < self._state.end
                 if header != self._state.header or is_older:
                     self._forget()
-                    self._state.width = self._check_header(header)
+                    found = parse_header(header)
+                    if found is None or found[0] != self.about:
+                        raise ValueError("it has another header")
+                    self._state.width = found[1]
                     self._state.header = header
                 file.seek(self._state.end)
                 data = file.read()
@@ -186,13 +189,6 @@ class VectorCache:
         except (OSError, ValueError) as error:
             self._forget()
             self._note_damage(str(error))
-
-    def _check_header(self, header: bytes) -> int:
-        """The width that a header says. ValueError where it is of something else."""
-        found = parse_header(header)
-        if found is None or found[0] != self.about:
-            raise ValueError("it has another header")
-        return found[1]
 
     def _read_blocks(self, data: bytes) -> None:
         """Take in the blocks of rows that follow those which are known."""
