@@ -38,10 +38,7 @@ def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> list[Doc]:
 
     The ``span.id_`` of such a mention is the id of its entity.
     """
-    return [_with_removed_as_nil(doc, kb) for doc in docs]
 
-
-def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
     def copy_span(copy: Doc, span: Span) -> Span:
         ids = gold_ids(span)
         existing = _existing_ids(kb, span)
@@ -53,7 +50,7 @@ def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
             span_id = ID_SEPARATOR.join(sorted(ids))
         return Span(copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id)
 
-    return copied(doc, copy_span)
+    return [copied(doc, copy_span) for doc in docs]
 
 
 def _existing_ids(kb: ArboKB, span: Span) -> list[str]:
