@@ -29,7 +29,6 @@ def init_command(
     Example:
       python -m spacy arbo init entities.csv MODEL
     """
-    from ..base.errors import ArboError, Errors
     from ..linker import find_linker
     from ..pipelines import pipeline_from_list, save_pipeline
 
