@@ -136,7 +136,11 @@ class NewEntities:
         RETURNS: Its present id, the id of the entity of the knowledge base that it was accepted
             as, or "" where it was rejected. KeyError where there never was a new entity of this id.
         """
-        return self.clusters.id_now(self.clusters.number_of(entity_id))
+        clusters = self.clusters
+        number = clusters.current(clusters.number_of(entity_id))
+        if number in clusters.accepted:
+            return clusters.accepted[number]
+        return "" if number in clusters.rejected else clusters.ids[number]
 
     @locked
     def id_of(self, key: MentionKey) -> str:

@@ -130,13 +130,6 @@ class Clusters:
             raise KeyError(Errors.E703.format(id=cluster_id))
         return self._numbers[cluster_id]
 
-    def id_now(self, number: int) -> str:
-        """Present id of a cluster, as ``NewEntities.resolve`` gives it."""
-        number = self.current(number)
-        if number in self.accepted:
-            return self.accepted[number]
-        return "" if number in self.rejected else self.ids[number]
-
     def is_open(self, number: int) -> bool:
         """Return whether a cluster is a new entity that is neither accepted nor rejected."""
         return number not in self.accepted and number not in self.rejected
