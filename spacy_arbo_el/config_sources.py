@@ -45,7 +45,8 @@ def complete_config(system: str, overrides: Mapping[str, Any] = SimpleFrozenDict
     except (ValueError, KeyError, ImportError, ParserError) as error:
         raise ArboError(Errors.E796.format(path=path, error=_reason(error))) from error
     config = Config().from_str(config.to_str(), overrides=dict(overrides), interpolate=False)
-    return _comment(text) + in_order(config.to_str(interpolate=False))
+    comment = re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
+    return comment + in_order(config.to_str(interpolate=False))
 
 
 def default_training() -> Config:
@@ -95,10 +96,6 @@ def split(text: str) -> dict[str, str]:
         if names.count(name) > 1:
             raise ArboError(Errors.E798.format(section=name))
     return dict(zip(names, parts[1::2]))
-
-
-def _comment(text: str) -> str:
-    return re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
 
 
 def in_order(text: str) -> str:

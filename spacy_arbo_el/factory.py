@@ -68,11 +68,7 @@ def make_arbo_linker(
 
 
 def in_pipeline(kind: type[LinkerT], nlp: Language, **settings: Any) -> LinkerT:
-    """Make a linker that belongs to a pipeline.
-
-    kind: The class of the linker.
-    settings: Those of its constructor, its name among them.
-    """
+    """Make a linker that belongs to a pipeline."""
     extension = settings["extension"]
     for other, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:

@@ -39,7 +39,7 @@ from .linking.coverage import (
     check_coverage,
     documents_with_mentions,
 )
-from .linking.documents import DocumentLinker, NilCount
+from .linking.documents import DocumentLinker
 from .linking.feedback import Feedback
 from .linking.only import Only
 from .linking.saving import Serializer, rebuild
@@ -51,7 +51,6 @@ from .mentions.explanation import Explanation
 from .mentions.getters import gold_mentions_example
 from .mentions.reader import MentionReader, MentionSettings
 from .ranking.decisions import Inference
-from .ranking.feature_ranker import FeatureRanker
 from .ranking.ranking import Reranker
 from .retrieval.datastore import Datastore
 from .retrieval.exemplars import ExemplarStore
@@ -148,7 +147,6 @@ class ArboLinker(TrainablePipe):
             self.cfg["coverage"],
         )
         self._new_entities = NewEntities()
-        self._nil = NilCount(name)
         self.trainer = Trainer(name, model, datastore, objective)
         register_extension(extension)
 
@@ -365,16 +363,9 @@ class ArboLinker(TrainablePipe):
 
     def _documents(self, stages: LinkingStages | None = None) -> DocumentLinker:
         self.encoder.require_ready(self.name)
-        ranker = self.reranker
-        # It has weights of the package, not of the user's documents.
-        is_uncalibrated = isinstance(ranker, FeatureRanker) and ranker.weights is None
-        return DocumentLinker(
-            stages or self.stages,
-            self.threshold,
-            self.cfg["extension"],
-            self.cfg["overwrite"],
-            self._nil if is_uncalibrated and self.coverage is None else None,
-        )
+        extension = self.cfg["extension"]
+        overwrite = self.cfg["overwrite"]
+        return DocumentLinker(stages or self.stages, self.threshold, extension, overwrite)
 
     @property
     def corpus(self) -> CorpusLinker:
@@ -398,7 +389,6 @@ class ArboLinker(TrainablePipe):
         self._new_entities = value
 
     def _acceptance(self) -> Acceptance:
-        """The acceptance of new entities, and its undoing."""
         require_ready = partial(self.encoder.require_ready, self.name)
         corrections = self.stages.corrections
         return Acceptance(self.datastore, corrections, self._new_entities, require_ready)
@@ -415,8 +405,6 @@ class ArboLinker(TrainablePipe):
         """Load encoder and knowledge base; store mentions as exemplars. The mentions are those of
         the corpus.
 
-        get_examples: Function that gives the training corpus.
-        nlp: The pipeline.
         kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the present KB stays,
             even if it is empty: then every mention is a new entity.
 

@@ -87,8 +87,6 @@ def save_pipeline(
     Raises ValueError where ``path`` holds anything else than a pipeline, or where another program
     is changing the pipeline.
 
-    nlp: The pipeline.
-    path: The folder.
     exclude: Parts to omit, as for ``nlp.to_disk``.
     """
     _prepare(nlp, Path(path))
@@ -109,7 +107,6 @@ def edit_pipeline(path: str | Path, **settings: Any) -> Iterator[Language]:
 
     Raises ValueError where another program is changing it.
 
-    path: The folder.
     settings: For ``spacy.load``.
     """
     with changing_pipeline(path) as owner:
@@ -123,8 +120,6 @@ class PipelineOwner:
 
     A lock of a folder belongs to the thread that took it. This one has it already, so that it takes
     none; a knowledge base in the folder that it writes is locked before others can see it.
-
-    path: The folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -146,7 +141,6 @@ class PipelineOwner:
                     self._databases.append(lock)
 
     def release(self) -> None:
-        """Give back what saving has locked."""
         for lock in self._databases:
             lock.release()
 

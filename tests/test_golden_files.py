@@ -18,7 +18,7 @@ from spacy.util import import_file
 from spacy_arbo_el.corpora.read import read
 from spacy_arbo_el.kb.importers import ImportReport
 from spacy_arbo_el.kb.loaders import known_format_of
-from spacy_arbo_el.storage.formats import entity_formats, option_names
+from spacy_arbo_el.storage.formats import entity_formats
 
 DATA = Path(__file__).parent / "data"
 # The formats of the example: doccano and spacy-json.
@@ -106,7 +106,7 @@ def entities_of(path, format, options, skip_bad=False):
     """Entities of a file up to the first error, the report, and messages."""
     reader, report = entity_formats.get(format), ImportReport()
     given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items()}
-    if skip_bad and "skip_bad" in option_names(reader):
+    if skip_bad and hasattr(reader, "skip_bad"):
         given["skip_bad"] = True
     entities, error = until_error(reader(**given).read(path, report))
     found = json.loads(json.dumps([one.to_dict() for one in entities]))

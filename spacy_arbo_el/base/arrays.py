@@ -31,7 +31,6 @@ class TopK:
 
     @property
     def width(self) -> int:
-        """The number of columns, k."""
         return self.ids.shape[1]
 
     @property
@@ -41,7 +40,6 @@ class TopK:
 
     @classmethod
     def empty(cls, rows: int, width: int = 0) -> "TopK":
-        """A table without any id."""
         return cls(
             np.full((rows, width), -1, dtype=np.int64),
             np.full((rows, width), -np.inf, dtype=np.float32),
@@ -57,11 +55,9 @@ class TopK:
         )
 
     def take(self, rows: np.ndarray) -> "TopK":
-        """The given rows, in that order."""
         return TopK(self.ids[rows], self.scores[rows])
 
     def first(self, count: int) -> "TopK":
-        """The ``count`` best of each row."""
         return TopK(self.ids[:, :count], self.scores[:, :count])
 
     def resized(self, width: int) -> "TopK":
@@ -85,12 +81,8 @@ class TopK:
         same = (ids[:, :, None] == self.ids[:, None, :]) & (ids[:, :, None] >= 0)
         return np.where(same.any(axis=2), same.argmax(axis=2), -1)
 
-    def scores_of(self, ids: np.ndarray) -> np.ndarray:
-        """Best score of each id in its row: (m, c) float32, -inf where one does not occur."""
-        return self.scores_at(self.columns_of(ids), np.full((len(self), 1), -np.inf, np.float32))
-
     def scores_or_least(self, ids: np.ndarray) -> np.ndarray:
-        """Scores of ids, with ``least`` for missing ones. As ``scores_of``."""
+        """Score of each id in its row: (m, c) float32, ``least`` where one does not occur."""
         return self.scores_at(self.columns_of(ids), self.least)
 
     def scores_at(self, columns: np.ndarray, missing: np.ndarray) -> np.ndarray:
@@ -178,7 +170,6 @@ class AppendOnly:
     """An array that grows by rows without copying old ones.
 
     buffer: (capacity, …), of which the first ``length`` rows are in use.
-    length: The number of rows.
     taken: The number of rows of the buffer that this or a longer version of it uses.
     """
 
@@ -198,7 +189,6 @@ class AppendOnly:
 
     @property
     def rows(self) -> np.ndarray:
-        """(length, …)."""
         return self.buffer[: self.length]
 
     def with_rows(self, rows: np.ndarray) -> "AppendOnly":

@@ -8,7 +8,6 @@ from thinc.backends import get_array_ops
 
 
 def on_gpu() -> bool:
-    """Return whether thinc's device is a torch GPU."""
     return get_torch_default_device().type == "cuda"
 
 

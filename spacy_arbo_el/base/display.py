@@ -15,7 +15,6 @@ SHOWN_CHARACTERS = 80
 
 
 def one_line(text: str) -> str:
-    """Replace all white space by single spaces and strip."""
     return " ".join(text.split())
 
 

@@ -31,7 +31,6 @@ class ArboError(ValueError):
 
     @property
     def code(self) -> str:
-        """The code, such as "E013"."""
         return code_of(self)
 
 
@@ -102,14 +101,13 @@ class Errors(metaclass=Coded):
         "{where} is damaged, or its files belong to different knowledge bases: {problems}. "
         "Restore the folder from a copy, or build it again."
     )
-    E020 = "Vectors are stored as one of {choices}, not as {value!r}."
     E021 = "The ids to merge both belong to entity {id!r}. Give the ids of two different entities."
     E022 = 'Vectors of up to {largest:.3g} don\'t fit into float16. Build with dtype = "float32".'
 
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
     E024 = (
-        "There is no format {value!r} of knowledge bases. Choose one of: {choices}. Others are "
-        "registered by packages, or with @entity_formats in a file given by --code."
+        "There is no format {value!r} here. Choose one of: {choices}. Others are registered by "
+        "packages, or with @{registry} in a file given by --code."
     )
     E026 = "Encoding can't be part of a transaction: call sync after it."
     E027 = (
@@ -206,14 +204,9 @@ class Errors(metaclass=Coded):
     E101 = "{path} does not exist. {hint}"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
-    E124 = "Leave out --id-key: the format {format!r} says itself which field has the ids."
     E120 = (
         "Neither the name nor the beginning of {path} says its format. Name it with --format, one "
         "of: {formats}."
-    )
-    E112 = (
-        "There is no corpus format {format!r}. Choose one of: {formats}. Others are registered "
-        "by packages, or with @corpus_formats in a file given by --code."
     )
     E113 = (
         "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions are "
@@ -222,9 +215,6 @@ class Errors(metaclass=Coded):
     E114 = "There are no documents to write to {path}. Check the input and the excluded ids."
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
     E116 = "{path} is no valid .spacy file ({problem}): convert the corpus again."
-
-    E117 = "There is no way {value!r} to count offsets. Choose one of: {choices}."
-    E118 = "The reader of {format!r} has no option --offsets. Leave it out, or convert the offsets."
 
     E119 = (
         "{path} can't be read: it is of another format, {kind}. Name its format with --format, "
@@ -257,8 +247,6 @@ class Errors(metaclass=Coded):
         "The encoder {name!r} reads at most {limit} word pieces at a time, but up to {size} are "
         "asked for. Lower the setting window, passage or text. A cross-encoder reads window + text."
     )
-    E207 = "Unknown precision {value!r}. Choose one of: {choices}."
-
     E208 = (
         "A mention from character {start} to {end} does not fit its text of {length} characters, "
         "which begins {text!r}. Offsets count from 0, the end is exclusive."
@@ -382,7 +370,6 @@ class Errors(metaclass=Coded):
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
     E708 = "These bytes are not new entities: {problem}."
-    E711 = "The share of entities to remove must be between 0 and 1, not {value!r}."
     E712 = (
         'The documents have no annotated mentions to tune on. Annotated spans have a kb_id_, "NIL" '
         "for no entity."
@@ -442,7 +429,6 @@ class Errors(metaclass=Coded):
         "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
         ".jsonl or .csv. Choose one of these, or the name of a folder."
     )
-    E713 = "There is no score {value!r} to tune by. Choose one of: {choices}."
     E710 = (
         "The documents that were read the second time differ from those of the first time. `read` "
         "must return the same documents with the same mentions each time it is called."
@@ -459,7 +445,6 @@ class Errors(metaclass=Coded):
 
     # Evaluation: E83x
     E831 = "Give either --thresholds, for labelled mentions, or --no-labels."
-    E832 = "{path}: a figure is written by the suffix of its file, which is one of {suffixes}."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
     E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
@@ -468,7 +453,6 @@ class Errors(metaclass=Coded):
         "{count} documents have labelled mentions. It takes two at least, each linked after the "
         "other was used: label more, or divide the documents."
     )
-    E839 = "{value!r} is no way to use documents here. Choose from: {choices}."
 
     # Packages and options: E85x to E89x
     E895 = "Parquet needs pyarrow: pip install pyarrow, or 'spacy_arbo_el[ray]'."
@@ -539,10 +523,6 @@ class Warnings(metaclass=Coded):
         "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
         "exemplars: exemplars and corrections were saved at different times."
     )
-    W516 = (
-        "{path} has other settings for '{name}' than the running linker: {keys}. Save the whole "
-        "pipeline with spacy_arbo_el.save_pipeline(nlp, path)."
-    )
     W520 = (
         "The evaluation gave none of the scores that training.score_weights names: {names}. The "
         "last model counts as the best. Evaluate with gold ids and a scorer."
@@ -578,11 +558,6 @@ class Warnings(metaclass=Coded):
     W547 = (
         "Mentions with the label {label!r} can't be linked: no entity has this type, all have "
         "one, such as {types}. Map labels to types, or set retriever.match_types = false."
-    )
-    W550 = (
-        "{unlinked} of the first {count} mentions that '{name}' has linked fit no entity, and "
-        "{doubtful} more have an unsure one. Fit it to your texts: python -m spacy arbo fit MODEL "
-        "DOCS, without labels by --no-labels (linker.fit, linker.estimate_coverage)."
     )
     W541 = (
         "A document has no group doc.spans[{key!r}], from which the linker takes mentions. Set it "

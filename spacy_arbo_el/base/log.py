@@ -33,14 +33,12 @@ class WarnOnce:
         self._said: set[str] = set()
 
     def __call__(self, message: str, kind: str = "") -> None:
-        """Warn. kind: The key of a message that is printed once, where messages differ in a
-        count."""
+        """Warn. kind: The key of messages that differ in a count, of which one is enough."""
         if (kind or message) not in self._said:
             self._said.add(kind or message)
             warnings.warn(message, stacklevel=3)
 
     def cache_clear(self) -> None:
-        """Say everything once more."""
         self._said.clear()
 
 

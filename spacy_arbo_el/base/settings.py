@@ -7,16 +7,13 @@ from typing import Any
 from .errors import ArboError, Errors
 
 
-def check_count(name: str, value: Any, least: int = 0, most: int | None = None) -> None:
-    """Raise ValueError unless a value is a whole number from ``least`` to ``most``."""
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    if not is_count or value < least or (most is not None and value > most):
-        limit = f" and at most {most}" if most is not None else ""
-        _refuse(name, f"a whole number of at least {least}{limit}", value)
+def check_count(name: str, value: Any, least: int = 0) -> None:
+    """Raise ValueError unless a value is a whole number of at least ``least``."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        _refuse(name, f"a whole number of at least {least}", value)
 
 
 def check_share(name: str, value: Any) -> None:
-    """Raise ValueError unless a number lies from 0 to 1."""
     if not _is_number(value) or not 0.0 <= value <= 1.0:
         _refuse(name, "a number from 0 to 1", value)
 
@@ -28,7 +25,6 @@ def check_part(name: str, value: Any) -> None:
 
 
 def check_positive(name: str, value: Any) -> None:
-    """Raise ValueError unless a number is finite and positive."""
     if not _is_number(value) or not 0.0 < value < math.inf:
         _refuse(name, "a finite number above 0", value)
 
@@ -40,7 +36,6 @@ def check_number(name: str, value: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
-    """Raise ValueError unless the value is one of some choices."""
     if value not in choices:
         _refuse(name, f"one of {', '.join(map(repr, choices))}", value)
 

@@ -47,7 +47,6 @@ def plural(word: str) -> str:
 
 
 def numbers_among(words: Sequence[str]) -> frozenset[str]:
-    """The numbers among the words of a string."""
     return frozenset(word for word in words if word.isdigit())
 
 

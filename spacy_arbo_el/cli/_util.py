@@ -56,7 +56,6 @@ def visible(text: object) -> str:
 
 
 def visible_lines(text: object) -> str:
-    """Make a text of several lines ``visible``."""
     return "\n".join(map(visible, str(text).split("\n")))
 
 

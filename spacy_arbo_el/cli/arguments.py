@@ -81,7 +81,6 @@ def check_annotated(path: Path) -> None:
 
 
 def is_pipeline(path: Path) -> bool:
-    """Return whether a folder holds a saved pipeline."""
     return (path / "config.cfg").is_file() and (path / "meta.json").is_file()
 
 
@@ -101,10 +100,7 @@ def open_model(model: Path, data: Path | None = None, **settings: Any) -> "Langu
 
 
 def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
-    """Load the pipeline that a command was given, or make one from a list of entities.
-
-    overrides: Settings of the config that differ.
-    """
+    """Load the pipeline that a command was given, or make one from a list of entities."""
     if not is_list(model):
         return open_model(model, config=overrides)
     from spacy.util import dot_to_dict
@@ -117,7 +113,6 @@ def open_model_or_list(model: Path, overrides: Mapping[str, Any]) -> "Language":
 
 
 def load_linker(model: Path) -> "ArboLinker":
-    """The linker of a saved pipeline."""
     from ..linker import find_linker
     from ..pipelines import load_pipeline
 
@@ -128,8 +123,6 @@ def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
     """Raise ValueError for an option that would have no effect.
 
     given: Whether each option has another value than its default.
-    other: The option that they need.
-    why: The reason.
     """
     for option, is_given in given.items():
         if is_given:

@@ -1,6 +1,5 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from spacy.cli._util import Arg, Opt
@@ -79,12 +78,10 @@ def convert_command(
             id_key=id_key,
             bad=keep if skip_bad else throw,
         )
-    msg.good(f"{output}: {_summary(counts, problems)}")
-
-
-def _summary(counts: Mapping[str, int], problems: Sequence[ValueError]) -> str:
-    summary = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    return summary + (f", {len(problems)} bad lines left out" if problems else "")
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    if problems:
+        parts.append(f"{len(problems)} bad lines left out")
+    msg.good(f"{output}: {', '.join(parts)}")
 
 
 def _concept_map(kb: Path) -> dict[str, str]:

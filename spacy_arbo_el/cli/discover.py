@@ -188,15 +188,12 @@ class NewFiles:
 
     @property
     def page(self) -> Path:
-        """The HTML page."""
         return self.output.with_suffix(".html")
 
     def chosen(self, found: "NewEntities") -> "list[NewEntity]":
-        """Those with enough mentions."""
         return [one for one in found if len(one.members) >= self.least]
 
     def write(self, found: "NewEntities") -> None:
-        """Write those with enough mentions."""
         from ..discovery.entities import to_html
         from ..storage.files import write_file
 
@@ -206,7 +203,6 @@ class NewFiles:
         write_file(self.page, to_html(written).encode("utf8"))
 
     def say(self, found: "NewEntities") -> None:
-        """Print what was written."""
         written = self.chosen(found)
         mentions = sum(len(one.members) for one in written)
         msg.good(f"{self.output}, {self.page}: {len(written)} new entities, {mentions} mentions")

@@ -86,15 +86,11 @@ def document_reader(
         if finder is not None:
             docs = finder(unlinked(doc, mentions=not how.find) for doc in docs)
         write_parts(bar(docs), place)
-        _show_bad(problems)
+        if problems:
+            msg.warn(f"{len(problems)} bad lines or files left out. The first:")
+        for problem in problems[:MOST_PLACES]:
+            msg.text(visible(problem))
         yield lambda: read(place)
-
-
-def _show_bad(problems: list[ValueError]) -> None:
-    if problems:
-        msg.warn(f"{len(problems)} bad lines or files left out. The first:")
-    for problem in problems[:MOST_PLACES]:
-        msg.text(visible(problem))
 
 
 def check_finder(find: str) -> None:
@@ -124,6 +120,5 @@ def checked(
 
 
 def hint_at_empty_kb(linker: "ArboLinker") -> None:
-    """Print a hint if the knowledge base has no entities."""
     if not len(linker.kb):
         msg.warn("The knowledge base is empty: every mention is NIL. Fill it: linker.set_kb(…)")

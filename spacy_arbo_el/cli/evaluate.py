@@ -68,7 +68,10 @@ def evaluate_command(
     """
     from ..evaluation.report import annotated_examples, inference_outcomes
 
-    results = _Results(_title(data, drop))
+    title = f"Links on given mentions, {data}"
+    if drop:
+        title += f", {drop:.0%} of the entities dropped"
+    results = _Results(title)
     overrides = config_overrides(ctx)
     with user_errors():
         _check(models, errors, needs_plots=plots is not None)
@@ -112,11 +115,6 @@ def _held_out(
     docs = [example.reference for example in examples]
     remove_entities(linker, docs, drop, seed)
     return unlinked_examples(with_removed_as_nil(docs, linker.kb))
-
-
-def _title(data: Path, drop: float) -> str:
-    title = f"Links on given mentions, {data}"
-    return title + (f", {drop:.0%} of the entities dropped" if drop else "")
 
 
 def _add(
@@ -163,19 +161,14 @@ def _print(results: _Results) -> None:
 def _write(results: _Results, output: Path | None, plots: Path | None) -> None:
     import srsly
 
+    from ..fitting.plots import plot_recall, plot_reliability, save_figure
     from ..storage.files import write_file
 
     if output is not None:
         write_file(output, srsly.json_dumps(results.rows, indent=2).encode("utf8"))
         msg.good(f"{output}: scores")
     if plots is not None:
-        _write_plots(results, plots)
-
-
-def _write_plots(results: _Results, folder: Path) -> None:
-    from ..fitting.plots import plot_recall, plot_reliability, save_figure
-
-    folder.mkdir(parents=True, exist_ok=True)
-    save_figure(plot_recall(results.rows), folder / "recall.png")
-    save_figure(plot_reliability(results.reliabilities), folder / "reliability.png")
-    msg.good(f"{folder}: recall.png and reliability.png")
+        plots.mkdir(parents=True, exist_ok=True)
+        save_figure(plot_recall(results.rows), plots / "recall.png")
+        save_figure(plot_reliability(results.reliabilities), plots / "reliability.png")
+        msg.good(f"{plots}: recall.png and reliability.png")

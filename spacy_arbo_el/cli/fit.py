@@ -9,6 +9,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice
 from ._util import user_errors, visible_lines
 from .arguments import CODE, GPU, MODEL, check_needs, open_model
 from .documents import FIND, Reading, document_reader
@@ -130,12 +131,12 @@ def _fit(
     model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, is_trained: bool
 ) -> None:
     from ..fitting.fit import choose_way
-    from ..fitting.ways import SHARES, TRAINED, check_documents, check_way, trained_on, use_way
+    from ..fitting.ways import SHARES, TRAINED, WAYS, check_documents, trained_on, use_way
     from ..linker import find_linker
     from ..runs.short_run import train_copy
 
     if way:
-        check_way(way, is_trained=True)
+        check_choice("way", way, WAYS)
     with _saving(output) as fitted:
         nlp = open_model(model, path)
         linker = find_linker(nlp)
@@ -150,11 +151,11 @@ def _fit(
             _print_ways(chosen.comparison, linker, docs, path)
         if output is None:
             return
-        if chosen.name == TRAINED:
+        if chosen.way == TRAINED:
             nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
         else:
-            use_way(linker, docs, chosen.name, chosen.fit)
-        msg.good(f"{chosen.name}, with all {len(docs)} documents")
+            use_way(linker, docs, chosen.way, chosen.fit)
+        msg.good(f"{chosen.way}, with all {len(docs)} documents")
         fitted.append(nlp)
 
 

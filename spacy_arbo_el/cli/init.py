@@ -29,7 +29,6 @@ def init_command(
     Example:
       python -m spacy arbo init entities.csv MODEL
     """
-    from ..base.errors import ArboError, Errors
     from ..linker import find_linker
     from ..pipelines import pipeline_from_list, save_pipeline
 
@@ -85,7 +84,6 @@ def init_config_command(
 
 
 def check_language(lang: str) -> None:
-    """Raises ValueError for a language that spaCy does not have."""
     from spacy.util import get_lang_class
 
     try:

@@ -16,7 +16,6 @@ from ._util import print_table, user_errors, visible
 from .arguments import CODE, KB, load_linker
 
 if TYPE_CHECKING:
-    from ..kb.attached_index import AttachedIndex
     from ..kb.entity import Entity
     from ..kb.importers import ImportReport
     from ..kb.knowledge_base import ArboKB
@@ -114,7 +113,6 @@ def pairs(options: Iterable[str]) -> dict[str, list[str]]:
 
 
 def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
-    """The entities, with a progress bar."""
     from tqdm import tqdm
 
     return tqdm(entities, unit=" entities", leave=False)
@@ -206,6 +204,8 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
     types = [(name or "none", n) for name, n in kb.entities.type_counts().items()]
     manifest = kb.database.manifest()
     count = kb.database.value
+    about = kb.vectors.index.about if kb.vectors.index else None
+    index = f"{about['kind']} over {about['rows']} vectors" if about else "none: exact search"
     return {
         "Entities": len(kb),
         "Names": kb.get_size_aliases(),
@@ -220,15 +220,9 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
         "Entities without up-to-date vectors": kb.vectors.count_outdated(),
         "Encoder": kb.fingerprint or "none yet",
         "Encoders with vectors": len(kb.vectors.encoders()),
-        "Search index": _index_text(kb.vectors.index),
+        "Search index": index,
         "Edits": manifest["generation"],
     }
-
-
-def _index_text(index: "AttachedIndex | None") -> str:
-    if index is None:
-        return "none: exact search"
-    return f"{index.about['kind']} over {index.about['rows']} vectors"
 
 
 @kb_cli.command("search")

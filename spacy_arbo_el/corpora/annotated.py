@@ -49,8 +49,6 @@ class AnnotatedText:
 
     Raises ValueError if a mention is empty or lies outside the text.
 
-    id: The id of the document.
-    text: Its text.
     mentions: Its mentions, in the order of the annotation.
     in_pieces: How many mentions in several pieces were left out, since a span can't have any.
     unread: The names of fields that may have the id of a mention without one, for each of them.
@@ -120,7 +118,6 @@ def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
     Empty parts, ``NIL``, and what stands for "no concept" (``-1`` in BC5CDR, ``-`` in PubTator,
     ``CUI-less``) are left out. A NIL mention has no ids.
 
-    value: The annotation.
     separators: Characters that separate ids.
     """
     for separator in separators:

@@ -48,8 +48,6 @@ def convert_corpus(
     If the conversion fails, the previous file stays. Raises ValueError for an unknown format, for a
     file without documents and for an invalid line (with file and line).
 
-    input_path: The corpus.
-    output_path: The ``.spacy`` file.
     format: A name in ``corpus_formats``.
     nlp: Only its tokenizer and its vocabulary are used.
     labels: Keep only mentions with these labels; None keeps all.
@@ -120,7 +118,6 @@ def normalise_ids(
     An id that is not in the map is kept, without its prefix "OMIM:" or "MESH:": a gold id that is
     missing from the knowledge base is a miss, not NIL.
 
-    ids: The mention's ids.
     concept_map: From equivalent id to concept, see ``concept_map_of``. None leaves the ids
         unchanged.
     """

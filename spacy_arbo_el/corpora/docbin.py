@@ -36,7 +36,6 @@ def numbered_docs(
     """Yield the documents of a file with numbers from 1. Empty ones are left out.
 
     on_error: Takes the errors of documents that cannot be read; by default they are raised.
-    lines: Which documents to read.
     """
     # zlib, msgpack, NumPy and spaCy raise different errors on invalid bytes.
     content = Path(path).read_bytes()

@@ -29,7 +29,6 @@ def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None)
     offsets are then meaningless.
 
     nlp: Only its tokenizer and its vocabulary are used.
-    text: The document.
     counts: Counts mentions, see ``convert_corpus``.
     """
     # Not nlp.make_doc: it refuses texts longer than nlp.max_length, a limit for parsers.
@@ -101,10 +100,7 @@ def longest_first(spans: Iterable[Span]) -> list[Span]:
 
 
 def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
-    """A copy with the same tokens, but without links.
-
-    mentions: Whether the copy has the same mentions.
-    """
+    """A copy with the same tokens, but without links."""
     return copied(doc, _unlinked_span if mentions else None)
 
 

@@ -144,7 +144,6 @@ def _linker_after(names: ArboNames, nlp: Language | None, wanted: str | None) ->
 def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
     """A function that finds the mentions of documents. None where these have their own.
 
-    nlp: The pipeline of the linker.
     find: "" for the documents' own, "pipeline" for the components before the linker, "names" for
         the names of the knowledge base, or another pipeline: a folder or an installed package.
     """

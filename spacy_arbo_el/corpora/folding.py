@@ -39,7 +39,6 @@ OTHER, WORD, UNSPACED, HANGUL, MARK = range(5)
 class Folded(NamedTuple):
     """A folded text, and the origin of each character.
 
-    text: The text.
     edges: Offsets in it, ascending, where pieces begin that were changed, or were not; its end.
     origins: The offsets of these places in the original.
     whole: Whether such a piece was changed as a whole, so that no name begins or ends within.

@@ -65,12 +65,10 @@ def find_id(fields: Mapping[str, Any], id_key: str = "") -> FoundId:
 
 
 def is_known(name: str) -> bool:
-    """Return whether a field of this name has an id."""
     return plain_name(name) in KNOWN
 
 
 def plain_name(name: str) -> str:
-    """The name of a field without case and marks."""
     return re.sub(r"[\W_]", "", str(name).casefold())
 
 

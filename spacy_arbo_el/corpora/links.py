@@ -21,20 +21,12 @@ OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parque
 
 
 def check_output(path: Path) -> None:
-    """Raise ValueError for an output format that is not supported."""
     if path.suffix.lower() in OTHER_FILES:
         raise ArboError(Errors.E722.format(path=path, suffix=path.suffix))
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
-    """Write documents with links as JSONL, all or none of them.
-
-    docs: Linked documents.
-    path: The file.
-    get_spans: Gives the mentions of a document.
-    extension: Name of the attribute that carries the ``Link``.
-    RETURNS: The number of documents.
-    """
+    """Write documents with links as JSONL, all or none of them. RETURNS: How many."""
     count = 0
     with replacing(path) as file:
         for doc in docs:
@@ -44,26 +36,23 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
     return count
 
 
-# Columns of ``write_table``: those of the rows of ``arbo scale link``, but for the evidence.
-COLUMNS = LINK
-
-
 def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
     """Write links as CSV with a mention in each line, all or none of them.
 
-    The parameters are those of ``write_links``. RETURNS: The number of documents.
+    The columns are those of the rows of ``arbo scale link``, but for the evidence. The parameters
+    are those of ``write_links``. RETURNS: The number of documents.
     """
     count = 0
     with replacing(path) as file:
         text = io.TextIOWrapper(file, encoding="utf8", newline="", write_through=True)
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(COLUMNS)
+        rows.writerow(LINK)
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
             for mention in record["mentions"]:
                 about = {"document": record["id"], "new_entity": mention.get("cluster", "")}
                 cells = {**mention, **about}
-                rows.writerow([cell(cells.get(column, "")) for column in COLUMNS])
+                rows.writerow([cell(cells.get(column, "")) for column in LINK])
             count += 1
         text.detach()
     return count

@@ -149,10 +149,7 @@ class Dictionary:
         return places
 
     def _places(self, borders: Borders, letters: Letters) -> dict[tuple[int, int], int]:
-        """The places of names in a text whose letters are read in one way.
-
-        letters: What letters of the text are read as.
-        """
+        """The places of names in a text whose letters are read in one way."""
         folded = fold(borders.text, letters=letters)
         places: dict[tuple[int, int], int] = {}
         for pattern, start, end in self.automaton.find_matches_as_indexes(

@@ -55,7 +55,6 @@ class NearNames:
 
     @property
     def names(self) -> list[Name]:
-        """The names of the dictionary."""
         return self.dictionary.names
 
     def hits(self, doc: Doc) -> list[Hit]:
@@ -89,8 +88,7 @@ class NearNames:
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}
         found = {}
-        rows = zip(windows.places.tolist(), windows.names.tolist(), windows.similarities.tolist())
-        for (start, end), row, similarity in rows:
+        for (start, end), (row, similarity) in windows.items():
             number = int(self.owners[row])
             unit = single.get((start, end))
             if unit is not None and not self._may_be(text[start:end], unit, row, number):

@@ -5,7 +5,7 @@ the last character of a mention or the one behind it. Where a file has the words
 the first of these readings counts in which all mentions of a document are their words.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -169,7 +169,6 @@ _COMPARISONS = (_exactly, _but_for_spaces, _but_for_characters)
 
 
 def is_within_word(text: str, start: int, end: int) -> bool:
-    """Return whether a mention begins or ends within a word."""
     return _is_joined(text, start) or _is_joined(text, end)
 
 
@@ -183,18 +182,13 @@ def _is_joined(text: str, offset: int) -> bool:
 def within_words(text: str, places: Sequence[Place]) -> dict[str, int]:
     """Count mentions that are not whole words by reading their texts."""
     given = [Given(start, end) for start, end in places]
-    return {
-        reading: sum(at is None or is_within_word(text, *at) for at in found)
-        for reading, found in _each_reading(text, given)
-    }
-
-
-def _each_reading(text: str, given: Sequence[Given]) -> Iterator[tuple[str, list[Place | None]]]:
     is_plain = text.isascii() and "\n" not in text
-    found: dict[str, list[Place | None]] = {}
+    counts: dict[str, int] = {}
     for reading in READINGS:
         # All units are alike there.
         same = CHARACTERS + "-inclusive" * reading.endswith("-inclusive") if is_plain else reading
-        if same not in found:
-            found[same] = places_in(text, given, same)
-        yield reading, found[same]
+        if same not in counts:
+            found = places_in(text, given, same)
+            counts[same] = sum(at is None or is_within_word(text, *at) for at in found)
+        counts[reading] = counts[same]
+    return counts

@@ -15,7 +15,8 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from ..base.errors import ArboError, Errors, Warnings
-from ..storage.formats import check_readable, corpus_formats, format_of, option_names
+from ..base.settings import check_choice
+from ..storage.formats import check_readable, corpus_formats, format_of, make_reader
 from ..storage.lines import (
     OTHER_ENCODING,
     OnBad,
@@ -28,7 +29,7 @@ from ..storage.lines import (
     read_start,
     throw,
 )
-from .annotated import AnnotatedText, CorpusFormat
+from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
 from .docs import to_doc, unlinked
 from .json_documents import JsonlReader, Source, read_each, text_of_record
@@ -63,25 +64,13 @@ def read(
     id_key: The name of the field that has the ids of mentions; "" to know it by its name.
     """
     format = format or known_format_of(check_exists(path))
-    if format not in corpus_formats:
-        formats = ", ".join(map(repr, sorted(corpus_formats.get_all())))
-        raise ArboError(Errors.E112.format(format=format, formats=formats))
-    if offsets and offsets not in READINGS:
-        raise ArboError(Errors.E117.format(value=offsets, choices=", ".join(READINGS)))
-    reader = _reader(format, offsets, id_key)
+    if offsets:
+        check_choice("offsets", offsets, READINGS)
+    given = {"offsets": offsets, "id_key": id_key}
+    options = {name: value for name, value in given.items() if value}
+    reader = make_reader(corpus_formats, format, options)
     texts = reader.read(path, on_error, Counter() if counts is None else counts)
     return checked(texts, path, is_known=bool(offsets))
-
-
-def _reader(format: str, offsets: str, id_key: str) -> CorpusFormat:
-    reader = corpus_formats.get(format)
-    known = option_names(reader)
-    if offsets and "offsets" not in known:
-        raise ArboError(Errors.E118.format(format=format))
-    if id_key and "id_key" not in known:
-        raise ArboError(Errors.E124.format(format=format))
-    given = {"offsets": offsets, "id_key": id_key}
-    return reader(**{name: value for name, value in given.items() if value})
 
 
 def known_format_of(path: Path) -> str:
@@ -219,9 +208,7 @@ def read_documents(
 
     Raises ValueError for a file of another kind, and for a folder without such files.
 
-    path: The file or the folder.
     nlp: Only its tokenizer and its vocabulary are used.
-    encoding: That of the files of text.
     on_error: Takes the errors of invalid lines and files; by default they are raised.
     """
     check_encoding(encoding)
@@ -267,10 +254,7 @@ def read_plain_documents(
 
 
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
-    """List the readable files of a folder by name, or the file itself.
-
-    any_suffix: Whether they can have any suffix.
-    """
+    """List the readable files of a folder by name, or the file itself."""
     path = check_exists(path, "Check the path.")
     given = sorted(path.rglob("*")) if path.is_dir() else [path]
     files = [

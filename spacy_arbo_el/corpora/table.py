@@ -49,13 +49,11 @@ class CsvReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab"))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
-        """Yield the documents."""
         check_readable(check_exists(path), self)
         return read_table(Source(path, bad, offsets=self.offsets, id_key=self.id_key))
 
@@ -83,8 +81,6 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line number and cells of each nonempty row. The first line is skipped; cells are by
     column.
-
-    required: Columns that must be there.
     """
     path = source.path
     start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
@@ -120,9 +116,6 @@ def _check_header(path: PathLike, line: int, header: list[str], required: tuple[
 class _TableMention:
     """The mention of a line.
 
-    line: The number of the line.
-    given: Where it is, by the file.
-    about: Its label and ids.
     is_found: Whether its words alone were given, which were found there.
     """
 
@@ -136,8 +129,6 @@ class _TableMention:
 class _TableDocument:
     """A document as far as it has been read.
 
-    id: Its id.
-    text: Its text.
     rows: The mentions of the lines so far.
     ends: Where the last mention ends that was given by these words alone.
     lines: The number of its lines.

@@ -3,7 +3,6 @@
 import re
 from bisect import bisect_right
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -78,24 +77,13 @@ def read_units(text: str, stop_words: Container[str], short: int) -> list[Unit]:
     return units
 
 
-@dataclass(frozen=True, eq=False)
-class NearWindows:
-    """Windows of a text with the name that each is nearest to.
-
-    places: (w, 2) int64, start and end character.
-    names: (w,) int64.
-    similarities: (w,) float32, the share of words in common (cosine).
-    """
-
-    places: np.ndarray
-    names: np.ndarray
-    similarities: np.ndarray
-
-
-def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearWindows:
+def near_windows(
+    units: Sequence[Unit], index: WordIndex, least: float
+) -> dict[tuple[int, int], tuple[int, float]]:
     """Find the windows that are similar to a name of the index.
 
-    least: The least similarity.
+    RETURNS: By start and end character of each, the name that it is nearest to and the share of
+        words in common (cosine).
     """
     kinds = {unit.words: number for number, unit in enumerate(units)}
     numbers = {words: number for number, words in enumerate(kinds)}
@@ -111,10 +99,10 @@ def near_windows(units: Sequence[Unit], index: WordIndex, least: float) -> NearW
     names = names[inverse]
     similarities = similarities[inverse]
     kept = np.flatnonzero((names >= 0) & (similarities >= least))
-    edges = np.array([unit[:2] for unit in units], dtype=np.int64).reshape(-1, 2)
-    last = start[kept] + length[kept] - 1
-    places = np.stack([edges[start[kept], 0], edges[last, 1]], axis=1)
-    return NearWindows(places, names[kept], similarities[kept])
+    found = zip(names[kept].tolist(), similarities[kept].tolist())
+    ends = zip(start[kept].tolist(), (start[kept] + length[kept] - 1).tolist())
+    places = [(units[first].start, units[last].end) for first, last in ends]
+    return dict(zip(places, found))
 
 
 def _words_of_kinds(

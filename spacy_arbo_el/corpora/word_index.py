@@ -253,12 +253,7 @@ def _similarity(  # pragma: no cover - compiled
     windows: WordWindows,
     of_name: np.ndarray,
 ) -> float:
-    """The similarity of a window to a name; 0 where the name lacks its first or its last unit.
-
-    units: Those of the window.
-    size: How many words they have.
-    of_name: The words of the name.
-    """
+    """The similarity of a window to a name; 0 where the name lacks its first or its last unit."""
     dot = np.float32(0.0)
     found = np.zeros(len(of_name), dtype=np.bool_)
     for place in range(len(units)):
@@ -291,9 +286,6 @@ def _nearest(  # pragma: no cover - compiled
     A name with a similarity of ``least`` has all words of a window but for a share of
     1 - least ** 2 (a bound on prefixes, Bayardo et al. 2007). So only the names with one of its
     rarest words are compared.
-
-    names: The names with each word.
-    words: The words of each name.
     """
     seen = np.full(len(words.bounds) - 1, -1, dtype=np.int64)
     frequency = np.zeros(len(windows.sizes), dtype=np.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
-from ..mentions.record import MentionKey, MentionRecord
+from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
 from .decision_log import Entry
 from .entities import EntityOrId, NewEntity
@@ -19,7 +19,6 @@ from .new_entities import NewEntities
 class Acceptance:
     """Moves new entities to a linker's knowledge base and back.
 
-    datastore: The knowledge base and the exemplars.
     corrections: What people have said about single mentions, ``Corrections``.
     stored: The new entities of the linker: the same mentions leave them.
     require_ready: Raises an error where the encoder has no weights.
@@ -57,7 +56,9 @@ class Acceptance:
             accepted = kb.get(wanted)
             mentions = new_entities.mentions_of(new_entity)
             records = [replace(record, kb_ids=(accepted.id,)) for record in mentions.records]
-            before = _labels_of(mentions.keys, datastore)
+            rows = map(datastore.exemplars.row, mentions.keys)
+            stored = datastore.exemplars.records
+            before = [list(stored[row].kb_ids) if row >= 0 else None for row in rows]
             try:
                 # Stored vectors may be missing, or may come from other weights: they come first.
                 datastore.refresh()
@@ -107,13 +108,6 @@ class Acceptance:
         if entry["added"] and kb_id in self.datastore.kb:
             self.datastore.kb.remove(kb_id)
         self.datastore.changed()
-
-
-def _labels_of(keys: Sequence[MentionKey], datastore: Datastore) -> list[list[str] | None]:
-    """Gold ids of each mention that is an exemplar. None for one that is not."""
-    rows = map(datastore.exemplars.row, keys)
-    records = datastore.exemplars.records
-    return [list(records[row].kb_ids) if row >= 0 else None for row in rows]
 
 
 def entity_from(

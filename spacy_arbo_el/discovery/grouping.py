@@ -51,7 +51,6 @@ class Discovery:
         check_choice("discovery.method", self.method, METHODS)
 
     def min_similarity(self, calibration: Calibration) -> float:
-        """The threshold as a similarity."""
         return similarity_at(self.threshold, calibration.same_new_entity)
 
     def group(
@@ -69,7 +68,6 @@ class Discovery:
         Mentions that are read alike count once, so groups do not depend on how often they recur.
 
         vectors: (m, width) float32, prepared.
-        similarity: How vectors are compared.
         documents: (m,) ascending, to group the mentions of each document by themselves; None to
             group the mentions of all documents.
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
@@ -108,7 +106,6 @@ class Discovery:
 
         Groups are numbered as in ``group``.
 
-        vectors, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
         """
         distinct = self._distinct(vectors, names)
@@ -224,9 +221,7 @@ def group_mentions(
 
     records: The m mentions, each once.
     vectors: (m, width) float32, prepared.
-    decided: What must hold.
     discovery: How mentions are grouped; None to leave each by itself.
-    similarity: How vectors are compared.
     match_types: Whether mentions with different labels stay apart.
     RETURNS: The group of each mention, (m,) int64, -1 for those that were accepted; and which
         groups are clusters already, by their numbers.

@@ -21,7 +21,7 @@ from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
-from .store import Clusters, Rows, Unlinked
+from .store import Clusters, Unlinked
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ class NewEntities:
     ``undo`` takes the last of these decisions back. ``log`` records them. Threads may call all
     methods at the same time.
 
-    threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
     acceptance: Gives the ``Acceptance`` that moves them to a knowledge base; None without a linker.
@@ -62,7 +61,7 @@ class NewEntities:
         self.documents = 0
         self.acceptance: Callable[[], Any] | None = None
         self.lock = ForkableLock()
-        self.rows = Rows()
+        self.rows = Unlinked.empty()
         self.clusters = Clusters()
         self.history = DecisionLog()
         self._by_size: dict[int, np.ndarray] | None = None
@@ -137,7 +136,11 @@ class NewEntities:
         RETURNS: Its present id, the id of the entity of the knowledge base that it was accepted
             as, or "" where it was rejected. KeyError where there never was a new entity of this id.
         """
-        return self.clusters.id_now(self.clusters.number_of(entity_id))
+        clusters = self.clusters
+        number = clusters.current(clusters.number_of(entity_id))
+        if number in clusters.accepted:
+            return clusters.accepted[number]
+        return "" if number in clusters.rejected else clusters.ids[number]
 
     @locked
     def id_of(self, key: MentionKey) -> str:
@@ -217,10 +220,7 @@ class NewEntities:
             verdicts.reject(self._named(entity))
 
     def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
-        """Mark a new entity as accepted into the knowledge base.
-
-        more: What the log records beside it.
-        """
+        """Mark a new entity as accepted into the knowledge base."""
         with self._changing() as verdicts:
             verdicts.accept(self._named(entity), kb_id, **more)
 
@@ -233,11 +233,7 @@ class NewEntities:
             verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Undo the last ``leave_out`` of mentions, if any.
-
-        keys: The keys of the mentions.
-        kb_id: The entity that they had become.
-        """
+        """Undo the last ``leave_out`` of mentions, if any."""
         with self._changing() as verdicts:
             wanted = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):
@@ -256,7 +252,6 @@ class NewEntities:
         about: ``title``, by default the new entity's name; ``description``; ``types``, by default
             the labels of its mentions; ``max_aliases``, how many of the other surface forms of its
             mentions become aliases, the most frequent first, by default 10.
-        RETURNS: The entity.
         """
         if self.acceptance is None:
             raise ArboError(Errors.E727)
@@ -293,7 +288,6 @@ class NewEntities:
 
     @locked
     def decided(self) -> Decided:
-        """Decisions that the next discovery must keep."""
         return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
@@ -307,7 +301,7 @@ class NewEntities:
         new.acceptance = self.acceptance
         closed = clusters.closed()[clusters.numbers]
         clusters.of_mention = clusters.of_mention[closed]
-        new.rows.extend(self.rows.take(np.flatnonzero(closed)))
+        new.rows = self.rows.take(np.flatnonzero(closed))
         new.clusters = clusters
         new.history = DecisionLog(list(self.log))
         return new
@@ -379,7 +373,6 @@ class NewEntities:
         """Encode all mentions again if the encoder has changed.
 
         encode: Function from inputs to prepared vectors.
-        fingerprint: Identifies the encoder.
         """
         if self.fingerprint != fingerprint:
             self.rows.encode(encode)
@@ -389,16 +382,16 @@ class NewEntities:
     def to_bytes(self) -> bytes:
         """Everything, the log included."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return pack(self.rows.all(), self.clusters, settings)
+        return pack(self.rows, self.clusters, settings)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NewEntities":
         """Load the result of ``to_bytes``; ValueError if invalid. The bytes are something else."""
-        mentions, clusters, settings = unpack(data)
+        rows, clusters, settings = unpack(data)
         self = cls(settings["threshold"], settings["fingerprint"])
         self.documents = settings["documents"]
         self.history = DecisionLog(settings["log"])
-        self.rows.extend(mentions)
+        self.rows = rows
         self.clusters = clusters
         return self
 
@@ -408,5 +401,4 @@ class NewEntities:
 
     @classmethod
     def from_disk(cls, path: str | Path) -> "NewEntities":
-        """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())

@@ -124,10 +124,7 @@ def check_mentions(mentions: Unlinked) -> None:
 
 
 def check_clusters(clusters: Clusters, count: int) -> None:
-    """Raise ValueError for dangling cluster numbers or circular merges.
-
-    count: The number of mentions.
-    """
+    """Raise ValueError for dangling cluster numbers or circular merges."""
     total = len(clusters.ids)
     _check_numbers("of_mention", clusters.of_mention, count)
     _check_numbers("merged_into", clusters.merged_into, total)

@@ -13,11 +13,10 @@ from ..mentions.record import MentionKey, MentionRecord
 from .entities import NearestEntity, new_entity_id
 
 
-@dataclass(frozen=True)
+@dataclass
 class Unlinked:
     """Unlinked mentions, ``m`` of them, in order of documents.
 
-    records: The record of each.
     documents: (m,) int64, ascending, the number of the document each is in.
     nearest: For each the most probable entities of the knowledge base, best first.
     inputs: The m spans that they are encoded from.
@@ -30,82 +29,60 @@ class Unlinked:
     inputs: SpanInputs
     vectors: np.ndarray
 
+    def __post_init__(self) -> None:
+        self._row_of = {key: row for row, key in enumerate(self.keys)}
+
+    @classmethod
+    def empty(cls) -> "Unlinked":
+        vectors = np.zeros((0, 0), dtype=np.float32)
+        return cls([], np.zeros(0, dtype=np.int64), [], SpanInputs.empty(), vectors)
+
     def __len__(self) -> int:
         return len(self.records)
 
     @property
     def keys(self) -> list[MentionKey]:
-        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
-
-class Rows:
-    """The unlinked mentions that are stored, one row per mention.
-
-    records: The record of each mention.
-    nearest: For each mention the most probable entities of the knowledge base, best first.
-    inputs: The n spans that mentions are encoded from.
-    vectors: (n, width) float32, prepared.
-    """
-
-    def __init__(self) -> None:
-        self.records: list[MentionRecord] = []
-        self._documents: list[int] = []
-        self.nearest: list[list[NearestEntity]] = []
-        self.inputs = SpanInputs.empty()
-        self.vectors = np.zeros((0, 0), dtype=np.float32)
-        self._row_of: dict[MentionKey, int] = {}
-
-    def __len__(self) -> int:
-        return len(self.records)
+    def keys_of(self, rows: np.ndarray) -> list[MentionKey]:
+        return [self.records[row].key for row in rows.tolist()]
 
     def row(self, key: MentionKey) -> int:
         """Row of a mention, -1 if it is not stored."""
         return self._row_of.get(key, -1)
 
-    def keys_of(self, rows: np.ndarray) -> list[MentionKey]:
-        """The keys of the mentions at ``rows``."""
-        return [self.records[row].key for row in rows.tolist()]
-
-    def extend(self, mentions: Unlinked) -> None:
+    def extend(self, others: "Unlinked") -> None:
         """Add mentions, none of which is stored yet."""
-        if not len(mentions):
+        if not len(others):
             return
-        first_ones = not self.records
-        self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
-        self.records.extend(mentions.records)
-        # Those of another run are numbered on.
-        last = self._documents[-1:] or [0]
-        first = int(mentions.documents[0])
-        shift = last[0] + 1 - first if first < last[0] else 0
-        self._documents.extend((mentions.documents + shift).tolist())
-        self.nearest.extend(mentions.nearest)
         # Those of most discoveries are all new, and are not copied.
-        if first_ones:
-            self.inputs = mentions.inputs
-            self.vectors = np.asarray(mentions.vectors, dtype=np.float32)
+        if not len(self):
+            self.inputs = others.inputs
+            self.vectors = others.vectors
         else:
-            self.inputs = SpanInputs.concat([self.inputs, mentions.inputs])
-            self.vectors = np.concatenate([self.vectors, mentions.vectors])
+            self.inputs = SpanInputs.concat([self.inputs, others.inputs])
+            self.vectors = np.concatenate([self.vectors, others.vectors])
+        self._row_of.update(zip(others.keys, range(len(self), len(self) + len(others))))
+        # Those of another run are numbered on.
+        last = self.documents[-1] if len(self) else 0
+        first = others.documents[0]
+        shift = last + 1 - first if first < last else 0
+        self.documents = np.append(self.documents, others.documents + shift)
+        self.records = [*self.records, *others.records]
+        self.nearest = [*self.nearest, *others.nearest]
 
-    def all(self) -> Unlinked:
-        """All mentions. Their vectors are not copied."""
-        documents = np.array(self._documents, dtype=np.int64)
-        return Unlinked(self.records, documents, self.nearest, self.inputs, self.vectors)
-
-    def take(self, rows: np.ndarray) -> Unlinked:
+    def take(self, rows: np.ndarray) -> "Unlinked":
         """The mentions at ``rows``, in that order."""
         places = rows.tolist()
         return Unlinked(
             [self.records[row] for row in places],
-            np.array([self._documents[row] for row in places], dtype=np.int64),
+            self.documents[rows],
             [self.nearest[row] for row in places],
             self.inputs.take(rows),
             self.vectors[rows],
         )
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
-        """Encode all mentions anew."""
         if len(self):
             self.vectors = encode(self.inputs)
 
@@ -152,17 +129,6 @@ class Clusters:
         if cluster_id not in self._numbers:
             raise KeyError(Errors.E703.format(id=cluster_id))
         return self._numbers[cluster_id]
-
-    def id_now(self, number: int) -> str:
-        """Present id of a cluster.
-
-        RETURNS: Its present id, the id of the entity that it was accepted as, or "" where it was
-            rejected.
-        """
-        number = self.current(number)
-        if number in self.accepted:
-            return self.accepted[number]
-        return "" if number in self.rejected else self.ids[number]
 
     def is_open(self, number: int) -> bool:
         """Return whether a cluster is a new entity that is neither accepted nor rejected."""

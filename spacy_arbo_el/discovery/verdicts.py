@@ -10,24 +10,18 @@ from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
 from .grouping import Decided
-from .store import Clusters, Rows
+from .store import Clusters, Unlinked
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Changes stored new entities, noting how to undo each change.
+    """Changes stored new entities, noting how to undo each change."""
 
-    rows: The mentions.
-    clusters: The clusters of the mentions.
-    log: What was decided.
-    """
-
-    rows: Rows
+    rows: Unlinked
     clusters: Clusters
     log: DecisionLog
 
     def merge(self, into: int, others: list[int]) -> None:
-        """Merge clusters into one."""
         clusters = self.clusters
         numbers = clusters.numbers
         mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]
@@ -61,15 +55,11 @@ class Verdicts:
         return off if moves is chosen else number
 
     def reject(self, number: int) -> None:
-        """Mark a cluster as no entity."""
         self.clusters.rejected[number] = None
         self.log.add("reject", id=self.clusters.ids[number])
 
     def accept(self, number: int, kb_id: str, **more: Any) -> None:
-        """Mark a cluster as an entity of the knowledge base.
-
-        more: What the log says besides.
-        """
+        """Mark a cluster as an entity of the knowledge base."""
         clusters = self.clusters
         keys = self._keys(np.flatnonzero(clusters.numbers == number))
         clusters.accepted[number] = kb_id

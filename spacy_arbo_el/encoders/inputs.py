@@ -52,7 +52,6 @@ class SpanInputs:
 
     @property
     def passages(self) -> int:
-        """The number of passages."""
         return len(self.offsets) - 1
 
     @property

@@ -13,7 +13,6 @@ from transformers import (
     AutoConfig,
     AutoModel,
     AutoTokenizer,
-    PretrainedConfig,
     PreTrainedTokenizerBase,
 )
 
@@ -69,7 +68,10 @@ def load_pretrained(
         # tokenizer.json alone does not have.
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
-        transformer = _model_class(config).from_pretrained(source, config=config)
+        # AutoModel looks for the class among all, for whose configurations it imports each model.
+        found: Any = MODEL_MAPPING.get(type(config), AutoModel)
+        model_class = AutoModel if isinstance(found, tuple) else found
+        transformer = model_class.from_pretrained(source, config=config)
     except (OSError, ValueError, SafetensorError) as error:
         if code_of(error):
             raise
@@ -87,13 +89,6 @@ def load_pretrained(
         # Computed on the CPU: all devices have one fingerprint.
         weights[size:] = weights[:size].cpu().double().mean(0)
     return tokenizer, transformer
-
-
-def _model_class(config: PretrainedConfig) -> Any:
-    """The class for a configuration."""
-    # AutoModel looks for it among all classes, for whose configurations it imports each model.
-    found = MODEL_MAPPING.get(type(config), AutoModel)
-    return AutoModel if isinstance(found, tuple) else found
 
 
 def release_weights(weights: torch.Tensor) -> None:

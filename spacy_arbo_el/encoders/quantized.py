@@ -58,12 +58,10 @@ def scales_fit(transformer: nn.Module, scales: Scales) -> bool:
 
 
 def bundled_scales() -> Scales:
-    """The scales of the bundled encoder."""
     return safetensors.torch.load(BUNDLED_SCALES.read_bytes())
 
 
 def linears_of(transformer: nn.Module) -> dict[str, nn.Linear]:
-    """The linear layers, by their names."""
     return {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
 
 
@@ -72,7 +70,6 @@ class QuantizedLinear(nn.Module):
 
     Inputs are float32, or uint8 where ``rounded`` gave them before.
 
-    linear: The layer.
     scales: (inputs + 2,) float32, see ``Scales``.
     """
 
@@ -106,7 +103,6 @@ class QuantizedLinear(nn.Module):
         )
 
     def rounded(self, inputs: Tensor) -> Tensor:
-        """Inputs as uint8."""
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
     def give_gelu(self, following: "QuantizedLinear") -> None:

@@ -68,10 +68,7 @@ def dump_transformer(
 def load_transformer(
     message: Mapping[str, Any], attention: str | None
 ) -> tuple[PreTrainedTokenizerBase, torch.nn.Module, Scales | None, Scales | None]:
-    """Unpack what ``dump_transformer`` was given. ValueError where it is anything else.
-
-    attention: As in ``load_pretrained``.
-    """
+    """Unpack what ``dump_transformer`` was given. ValueError where it is anything else."""
     config = _read_config(message["config"])
     try:
         state = safetensors.torch.load(message["state"])

@@ -13,6 +13,7 @@ from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
 from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice
 from ..storage.locks import ForkableLock
 from .loading import release_weights
 from .quantization import find_scales
@@ -40,8 +41,7 @@ class EncoderShim(HFShim):
 
     def __init__(self, hf_model: HFObjects, precision: str = "auto"):
         super().__init__(hf_model, grad_scaler_config={"enabled": False})
-        if precision not in PRECISIONS:
-            raise ArboError(Errors.E207.format(value=precision, choices=", ".join(PRECISIONS)))
+        check_choice("precision", precision, PRECISIONS)
         self.precision = precision
         self.position_limit = 0
         self._is_trained = False
@@ -51,17 +51,14 @@ class EncoderShim(HFShim):
 
     @property
     def is_loaded(self) -> bool:
-        """Return whether there are weights."""
         return self._model is not None
 
     @property
     def width(self) -> int:
-        """The width of the hidden states."""
         return self._model.config.hidden_size
 
     @property
     def token_types(self) -> int:
-        """Number of token types; 0 if the transformer has none."""
         return int(getattr(self._model.config, "type_vocab_size", 0))
 
     @property
@@ -105,7 +102,6 @@ class EncoderShim(HFShim):
         self.position_limit = find_position_limit(transformer)
 
     def autocast(self, training: bool = False) -> torch.autocast:
-        """The precision of a forward pass."""
         enabled = self._precision_kind(training) == "bfloat16"
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled)
 
@@ -224,7 +220,6 @@ class _Quantized:
 
 
 def shim_of(tower: Model) -> EncoderShim:
-    """The shim of a transformer tower."""
     return cast(EncoderShim, tower.shims[0])
 
 
@@ -266,7 +261,6 @@ def precision_kind(
     depend on the batch. Otherwise it takes "int8" to predict where that is fast, and float32.
     "int8" takes 8 bits to predict where that is fast, and is as "auto" elsewhere.
 
-    precision: One of ``PRECISIONS``.
     allows_int8: Whether the weights may be quantized.
     """
     if precision in ("float32", "bfloat16"):

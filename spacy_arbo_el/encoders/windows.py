@@ -60,15 +60,12 @@ class WindowReader:
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
-        """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
         return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
-        """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
         return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
-        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
         size = within_limit(model, self.text_size or self.size)
         return entity_passages(tokenizer_of(model, size), size, texts)
 
@@ -108,7 +105,6 @@ def mention_windows(
     The mention is always inside. Both sides get the same amount of context; what one side does not
     need goes to the other. A mention longer than the window keeps its two ends.
 
-    tokenizer: Cuts texts into word pieces.
     size: The most word pieces of a window, special tokens included.
     texts, text_of, offsets: As in ``TowerReader.read_mentions``.
     RETURNS: n passages with one span each.
@@ -149,7 +145,6 @@ def share_context(
 class LocatedMentions(NamedTuple):
     """Mentions in the word pieces of texts, or of stretches.
 
-    pieces: The word pieces.
     text_of: (n,) int64, which of these texts each mention is in.
     low, high: (n,) int64, the first word piece of each mention, and the one after its last.
     """

@@ -57,7 +57,6 @@ class WordPieces(NamedTuple):
 class LocatedWordPieces(NamedTuple):
     """Word pieces with character offsets, counted through all texts.
 
-    pieces: The word pieces.
     starts: (total,) int64, the first character of each word piece.
     ends: (total,) int64, the character after the last one.
     text_starts: (t,) int64, the first character of each text.
@@ -99,7 +98,6 @@ class WordPieceTokenizer:
         return WordPieceTokenizer, (self.tokenizer,)
 
     def read(self, texts: Sequence[str]) -> WordPieces:
-        """The word pieces of texts."""
         encodings = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
         for number in self._mixed(texts, encodings):
             encodings[number] = self._read_in_parts(texts[number], ())
@@ -131,7 +129,6 @@ class WordPieceTokenizer:
         It does not know what has no word piece at all, and what has unknown ones and no letter
         beside them.
 
-        ids: Word pieces.
         bounds: (n,) int64 arrays, two for each part of a piece: where it starts and ends in
             ``ids``, end exclusive.
         """

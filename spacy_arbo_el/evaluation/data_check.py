@@ -38,7 +38,6 @@ class Finding:
     what: What it is, in the plural.
     count: How many there are.
     total: Of how many.
-    examples: Some of them.
     advice: What to do.
     """
 
@@ -53,7 +52,6 @@ class Finding:
 class KBSurvey:
     """Contents of a knowledge base's entities.
 
-    size: The number of entities.
     described: The number of those with a description.
     unnamed: Ids of those without a name.
     duplicates: Pairs of ids of entities that are probably one.
@@ -89,10 +87,8 @@ def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
     known = KnownMentions.look_up(kb, mentions)
-    findings = [_absent(known), _not_annotated(mentions), _nil(mentions), _left_out(kb, mentions)]
-    findings += [*_offsets(mentions), _ambiguous(known), _shared_names(known)]
-    findings.append(_nameless(kb, known))
-    return findings + ([_leaked(train, dev), _unseen(kb, train, dev)] if dev else [])
+    findings = _of_ids(kb, known) + _of_offsets(mentions) + _of_names(kb, known)
+    return findings + (_of_dev(kb, train, dev) if dev else [])
 
 
 def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
@@ -125,52 +121,44 @@ def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Findi
     return Finding(what, counts.total(), total, tuple(shown), advice)
 
 
-def _absent(known: KnownMentions) -> Finding:
+def _of_ids(kb: ArboKB, known: KnownMentions) -> list[Finding]:
+    mentions = known.mentions
     gold = [ids for _, ids in known.linked]
-    return _finding(
-        "mentions whose gold ids are not in the knowledge base",
-        ["|".join(ids) for ids in gold if not known.present & set(ids)],
-        len(gold),
-        "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
-        "--concepts.",
-    )
-
-
-def _not_annotated(mentions: Sequence[GoldMention]) -> Finding:
-    return _finding(
-        "mentions without a gold id",
-        [_shown(mention) for mention in mentions if not mention.kb_id],
-        len(mentions),
-        "They are neither trained on nor scored. Give them an id, or NIL for entities that the "
-        "knowledge base lacks.",
-    )
-
-
-def _nil(mentions: Sequence[GoldMention]) -> Finding:
-    return _finding(
-        "mentions annotated as NIL",
-        [_shown(mention) for mention in mentions if mention.kb_id == NIL],
-        len(mentions),
-        "If one in ten or more has no entity, fit the probabilities to such documents: spacy "
-        "arbo fit MODEL DOCS. 50 mentions are enough to begin with.",
-    )
-
-
-def _left_out(kb: ArboKB, mentions: Sequence[GoldMention]) -> Finding:
     types = kb.entities.type_counts()
-    return _finding(
-        "mentions left out by their label",
-        [
-            m.record.label
-            for m in mentions
-            if m.record.label in VALUES and m.record.label not in types
-        ],
-        len(mentions),
-        "Values are NIL by default. To link them, set mentions.labels_discard = [] in the config.",
-    )
+    labels = [mention.record.label for mention in mentions]
+    return [
+        _finding(
+            "mentions whose gold ids are not in the knowledge base",
+            ["|".join(ids) for ids in gold if not known.present & set(ids)],
+            len(gold),
+            "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
+            "--concepts.",
+        ),
+        _finding(
+            "mentions without a gold id",
+            [_shown(mention) for mention in mentions if not mention.kb_id],
+            len(mentions),
+            "They are neither trained on nor scored. Give them an id, or NIL for entities that the "
+            "knowledge base lacks.",
+        ),
+        _finding(
+            "mentions annotated as NIL",
+            [_shown(mention) for mention in mentions if mention.kb_id == NIL],
+            len(mentions),
+            "If one in ten or more has no entity, fit the probabilities to such documents: spacy "
+            "arbo fit MODEL DOCS. 50 mentions are enough to begin with.",
+        ),
+        _finding(
+            "mentions left out by their label",
+            [label for label in labels if label in VALUES and label not in types],
+            len(mentions),
+            "Values are NIL by default. To link them, set mentions.labels_discard = [] in the "
+            "config.",
+        ),
+    ]
 
 
-def _offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
+def _of_offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
     advice = {
         SPACE: "Correct the offsets: the end is exclusive, and characters count from 0.",
         CUT: "Correct the offsets. They may be of another text, or count bytes.",
@@ -188,66 +176,57 @@ def _offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
     ]
 
 
-def _ambiguous(known: KnownMentions) -> Finding:
+def _of_names(kb: ArboKB, known: KnownMentions) -> list[Finding]:
     forms = known.meanings
-    several = sorted((item for item in forms.items() if len(item[1]) > 1), key=_rarity)
-    return _finding(
-        "surface forms of several entities in the corpus",
-        [f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}" for text, ids in several],
-        len(forms),
-        "Only the context tells these apart: describe the entities, and say what tells them apart.",
-    )
-
-
-def _rarity(item: tuple[str, set[str]]) -> tuple[int, str]:
-    return -len(item[1]), item[0]
-
-
-def _shared_names(known: KnownMentions) -> Finding:
-    texts = [mention.record.text for mention in known.mentions]
-    shared = [text for text in texts if len(known.owners.get(folded(text), ())) > 1]
-    return _finding(
-        "mentions by a name of several entities of the knowledge base",
-        shared,
-        len(texts),
-        "Names alone do not decide these: types (retriever.match_types = true) and descriptions "
-        "do.",
-    )
-
-
-def _nameless(kb: ArboKB, known: KnownMentions) -> Finding:
-    """Find mentions without a name in the KB, where nearly all are such."""
+    several = [(text, ids) for text, ids in forms.items() if len(ids) > 1]
+    several.sort(key=lambda form: (-len(form[1]), form[0]))
     texts = [mention.record.text for mention in known.mentions]
     nameless = [text for text in texts if folded(text) not in known.owners]
-    suspicious = len(nameless) >= NAMELESS * len(texts) and len(kb)
-    return _finding(
-        "mentions by a name of no entity, of nearly all",
-        nameless if suspicious else (),
-        len(texts),
-        "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need "
-        "--option separator=SEPARATOR.",
-    )
+    if len(nameless) < NAMELESS * len(texts) or not len(kb):
+        nameless = []
+    return [
+        _finding(
+            "surface forms of several entities in the corpus",
+            [f"{text!r}: {', '.join(sorted(ids)[:EXAMPLES])}" for text, ids in several],
+            len(forms),
+            "Only the context tells these apart: describe the entities, and say what tells them "
+            "apart.",
+        ),
+        _finding(
+            "mentions by a name of several entities of the knowledge base",
+            [text for text in texts if len(known.owners.get(folded(text), ())) > 1],
+            len(texts),
+            "Names alone do not decide these: types (retriever.match_types = true) and "
+            "descriptions do.",
+        ),
+        _finding(
+            "mentions by a name of no entity, of nearly all",
+            nameless,
+            len(texts),
+            "Look whether names were read one by one: arbo kb search KB NAME. Synonyms may need "
+            "--option separator=SEPARATOR.",
+        ),
+    ]
 
 
-def _leaked(train: GoldCorpus, dev: GoldCorpus) -> Finding:
-    return _finding(
-        "documents of dev with the text of a training document",
-        [name for text, name in dev.documents.items() if text in train.documents],
-        dev.n_documents,
-        "Remove them from one of the two: scores on dev are too high.",
-    )
-
-
-def _unseen(kb: ArboKB, train: GoldCorpus, dev: GoldCorpus) -> Finding:
+def _of_dev(kb: ArboKB, train: GoldCorpus, dev: GoldCorpus) -> list[Finding]:
     seen = Seen.of(kb, [mention.record for mention in train.mentions])
     gold = [ids for _, ids in KnownMentions.look_up(kb, dev.mentions).linked]
-    return _finding(
-        "mentions of dev whose entity has no training mention",
-        ["|".join(ids) for ids in gold if not seen.ids & set(ids)],
-        len(gold),
-        "Names and descriptions alone lead to these. Look at 'unseen' and 'bal.' of arbo evaluate, "
-        "not at accuracy alone.",
-    )
+    return [
+        _finding(
+            "documents of dev with the text of a training document",
+            [name for text, name in dev.documents.items() if text in train.documents],
+            dev.n_documents,
+            "Remove them from one of the two: scores on dev are too high.",
+        ),
+        _finding(
+            "mentions of dev whose entity has no training mention",
+            ["|".join(ids) for ids in gold if not seen.ids & set(ids)],
+            len(gold),
+            "Names and descriptions alone lead to these. Look at 'unseen' and 'bal.' of arbo "
+            "evaluate, not at accuracy alone.",
+        ),
+    ]
 
 
 def _shown(mention: GoldMention) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ..base.errors import ArboError, Errors
+from ..base.settings import check_share
 from ..corpora.docs import copied
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
@@ -20,13 +20,10 @@ def remove_entities(
 
     Their exemplars are not searched any more. (The arborescence paper's code removes 10 %.)
 
-    docs: Annotated documents.
     share: The share of the entities in the documents to remove, 0 to 1.
-    seed: Determines which entities are chosen.
     RETURNS: The ids of the removed entities.
     """
-    if not 0.0 <= share <= 1.0:
-        raise ArboError(Errors.E711.format(value=share))
+    check_share("holdout", share)
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
     mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
     count = round(share * len(mentioned))
@@ -41,10 +38,7 @@ def with_removed_as_nil(docs: Iterable[Doc], kb: ArboKB) -> list[Doc]:
 
     The ``span.id_`` of such a mention is the id of its entity.
     """
-    return [_with_removed_as_nil(doc, kb) for doc in docs]
 
-
-def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
     def copy_span(copy: Doc, span: Span) -> Span:
         ids = gold_ids(span)
         existing = _existing_ids(kb, span)
@@ -56,7 +50,7 @@ def _with_removed_as_nil(doc: Doc, kb: ArboKB) -> Doc:
             span_id = ID_SEPARATOR.join(sorted(ids))
         return Span(copy, span.start, span.end, span.label, kb_id=kb_id, span_id=span_id)
 
-    return copied(doc, copy_span)
+    return [copied(doc, copy_span) for doc in docs]
 
 
 def _existing_ids(kb: ArboKB, span: Span) -> list[str]:

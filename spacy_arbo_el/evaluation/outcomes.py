@@ -51,9 +51,6 @@ def outcomes(
 
     Gold mentions without annotation are left out: their ``kb_id_`` is empty, not "NIL".
 
-    examples: Linked examples.
-    get_spans: Gives the mentions of a Doc.
-    extension: The attribute with the link of a span.
     kb: The knowledge base that gold ids refer to. An id that leads to an entity, such as one that
         was merged, is that entity's. Without one, ids are compared literally.
     """
@@ -116,5 +113,4 @@ def _outcome(reference: Span | None, predicted: Span | None, extension: str) -> 
 
 
 def mean(values: Sequence[Any]) -> float | None:
-    """The mean; None of nothing."""
     return sum(values) / len(values) if values else None

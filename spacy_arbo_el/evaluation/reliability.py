@@ -33,12 +33,7 @@ class Reliability:
 
 
 def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) -> Reliability:
-    """Compare probabilities with how often they are right.
-
-    probability: (n,) float, 0 to 1.
-    correct: (n,) bool.
-    bins: How many bins there are from 0 to 1.
-    """
+    """Compare probabilities (n,) with how often they are right, (n,) bool."""
     number = np.minimum((probability * bins).astype(np.int64), bins - 1)
     count = np.bincount(number, minlength=bins)
     used = count > 0

@@ -86,7 +86,6 @@ def score_rows(nlp: Language, results: Mapping[str, list[Outcome]]) -> dict[str,
 def linked_outcomes(
     linker: ArboLinker, stages: LinkingStages, examples: Sequence[Example], threshold: float
 ) -> list[Outcome]:
-    """Outcomes of linking gold mentions by these stages."""
     extension = linker.cfg["extension"]
     documents = DocumentLinker(stages, threshold, extension, linker.cfg["overwrite"])
     linked = [Example(eg.predicted.copy(), eg.reference) for eg in examples]
@@ -97,7 +96,6 @@ def linked_outcomes(
 
 
 def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
-    """The scores of a linker's outcomes."""
     scores = scores_with_seen(results, seen_by(linker), linker.kb)
     # With fewer candidates, it would be the recall at another number.
     if linker.datastore.settings.n_candidates < MOST_CANDIDATES:
@@ -106,15 +104,11 @@ def scores_of(linker: ArboLinker, results: list[Outcome]) -> dict[str, Any]:
 
 
 def seen_by(linker: ArboLinker) -> Seen:
-    """Collect what the linker has exemplars of."""
     return Seen.of(linker.kb, linker.exemplars.records)
 
 
 def scores_with_seen(results: list[Outcome], seen: Seen, kb: ArboKB) -> dict[str, Any]:
-    """Score outcomes, with recall@100, seen and unseen, namesakes, and interval.
-
-    The interval is that of accuracy.
-    """
+    """Score outcomes: recall@100, seen and unseen, namesakes, and the interval of accuracy too."""
     return {
         **score_outcomes(results),
         f"arbo_recall_at_{MOST_CANDIDATES}": recall_at(results, MOST_CANDIDATES),
@@ -136,7 +130,6 @@ def table_of_numbers(title: str, columns: Iterable[str], rows: Iterable[Sequence
 
 
 def as_table(rows: Mapping[str, Mapping[str, Any]], title: str) -> Table:
-    """Rows of scores as a table for the terminal."""
     cells = ((n, *(_cell(row.get(key)) for key in COLUMNS.values())) for n, row in rows.items())
     return table_of_numbers(title, COLUMNS, cells)
 

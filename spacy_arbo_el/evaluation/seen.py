@@ -13,7 +13,6 @@ from .outcomes import Outcome, mean
 class Seen(NamedTuple):
     """Entities and surface forms with exemplars.
 
-    ids: The ids of entities.
     strings: Surface forms, case-folded.
     """
 
@@ -22,7 +21,6 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, kb: ArboKB, records: Sequence[MentionRecord]) -> "Seen":
-        """Collect from exemplars."""
         groups = current_ids(kb, [record.kb_ids for record in records])
         strings = frozenset(folded(record.text) for record in records)
         return cls(frozenset(kb_id for ids in groups for kb_id in ids), strings)

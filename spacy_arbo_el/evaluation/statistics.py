@@ -30,7 +30,6 @@ Statistics = dict[str, int | float]
 class GoldMention(NamedTuple):
     """An annotated mention.
 
-    record: The mention.
     kb_id: The ``kb_id_`` of its span: "" where it is not annotated, "NIL" for no entity.
     cluster: The new entity of a NIL mention; "" where that is not annotated.
     offsets: Doubts about its offsets, of ``SPACE``, ``CUT`` and ``UNALIGNED``; "" for none.
@@ -46,10 +45,8 @@ class GoldMention(NamedTuple):
 class GoldCorpus:
     """The annotated mentions of a corpus.
 
-    mentions: The mentions.
     documents: What each document is called, by the fingerprint of its text; case and spaces do
         not count.
-    n_documents: The number of documents.
     english: The share of words that are frequent words of English.
     """
 
@@ -64,7 +61,6 @@ def read_gold(
 ) -> GoldCorpus:
     """The annotated mentions of documents, which are read once.
 
-    getter: Finds the mentions.
     tokenizer: What cuts raw text, to compare offsets with its tokens; None for those of the Docs.
     """
     mentions: list[GoldMention] = []
@@ -120,7 +116,6 @@ def _is_cased(character: str) -> bool:
 class KnownMentions:
     """Annotated mentions, looked up in a knowledge base.
 
-    mentions: The mentions.
     gold: The gold ids of each, as the knowledge base has them now.
     present: The gold ids that it has.
     owners: Positions of the entities whose name, case folded, is each surface form.
@@ -142,7 +137,6 @@ class KnownMentions:
 
     @property
     def linked(self) -> list[tuple[GoldMention, tuple[str, ...]]]:
-        """The mentions with a gold id, and their ids."""
         return [(mention, ids) for mention, ids in zip(self.mentions, self.gold) if ids]
 
     @property

@@ -27,11 +27,7 @@ def bootstrap_counts(documents: int, samples: int = SAMPLES) -> np.ndarray:
 
 
 def bootstrap_means(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
-    """The mean over mentions in bootstrap samples of the documents: (SAMPLES,).
-
-    values: (m,) float.
-    documents: (m,) int64, at least one.
-    """
+    """The mean of values (m,) in bootstrap samples of their documents (m,): (SAMPLES,)."""
     sums = np.bincount(documents, values), np.bincount(documents)
     drawn = bootstrap_counts(len(sums[0])) @ np.stack(sums, axis=1)
     return drawn[:, 0] / np.maximum(drawn[:, 1], 1)

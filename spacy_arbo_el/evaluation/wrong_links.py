@@ -147,9 +147,10 @@ def _wrong_link(
     ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
     rank = min(ranks, default=0)
     known = [kb_id for kb_id in one.gold if kb_id in titles]
-    others = owners.get(folded(one.span.text), set()) - set(one.gold)
+    text = one.span.text
+    others = owners.get(folded(text), set()) - set(one.gold)
     traits = {
-        ABBREVIATION: _is_abbreviation(one.span.text),
+        ABBREVIATION: bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1,
         UNSEEN: bool(seen and known and not seen & set(known)),
         AMBIGUOUS: bool(others and one.gold),
     }
@@ -178,10 +179,6 @@ def _wrong_link(
     )
 
 
-def _is_abbreviation(text: str) -> bool:
-    return bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1
-
-
 def sentence_of(span: Span) -> tuple[str, str, str]:
     """Sentence of a mention: before, the mention, behind.
 
@@ -206,10 +203,7 @@ def sentence_of(span: Span) -> tuple[str, str, str]:
 
 
 def summary(wrong: Sequence[WrongLink], total: int) -> str:
-    """Count wrong links per kind and trait, as text.
-
-    total: The number of gold mentions.
-    """
+    """Count wrong links per kind and trait, as text."""
     text = f"{counted(len(wrong), 'wrong link')} on {counted(total, 'mention')}"
     if not wrong:
         return text
@@ -221,5 +215,4 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
-    """Format wrong links as CSV in the order given. There is a header."""
     return csv_text(COLUMNS, (one.row() for one in wrong))

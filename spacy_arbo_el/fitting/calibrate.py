@@ -38,11 +38,9 @@ class Fitted(NamedTuple):
     reranker: Reranker
 
     def within(self, stages: LinkingStages) -> LinkingStages:
-        """The stages with these parts."""
         return replace(stages, calibration=self.calibration, reranker=self.reranker)
 
     def install(self, linker: ArboLinker) -> None:
-        """Use these parts in a linker."""
         linker.calibration = self.calibration
         linker.reranker = self.reranker
 
@@ -91,7 +89,6 @@ class AnnotatedMentions(NamedTuple):
 
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
-    """The documents with an annotated mention."""
     return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
 
 
@@ -264,10 +261,7 @@ def same_entity_edges(
 ) -> LabelledEdges:
     """Edges between nearest annotated mentions of a corpus.
 
-    discovery: How mentions are compared.
     vectors: (m, width) float32, prepared.
-    similarity: How vectors are compared.
-    identities: The entity of each mention.
     """
     nearest = nearest_in_corpus(vectors, discovery.n_neighbors, similarity)
     annotated = np.array([bool(identity) for identity in identities], dtype=bool)
@@ -276,10 +270,7 @@ def same_entity_edges(
 
 
 def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> LabelledEdges:
-    """The edges at which ``keep`` (m, k) is True.
-
-    They are correct between mentions of the same entity.
-    """
+    """The edges at which ``keep`` (m, k) is True; correct between mentions of the same entity."""
     pairs = zip(np.nonzero(keep)[0].tolist(), nearest.ids[keep].tolist())
     correct = [bool(identities[m] & identities[n]) for m, n in pairs]
     return nearest.scores[keep], np.array(correct, dtype=bool)

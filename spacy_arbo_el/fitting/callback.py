@@ -9,6 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import ensure_path, registry
 
+from ..base.settings import check_choice
 from ..corpora.docbin import read_docs
 from ..corpora.docs import unlinked_examples
 from ..evaluation.report import linked_outcomes, scores_of, seen_by
@@ -17,7 +18,7 @@ from ..linker import ArboLinker, linkers_of
 from ..runs.evaluation import ERRORS
 from .calibrate import Fitted, annotated_docs, divided, install
 from .held_out import FOLDS, fit_held_out
-from .thresholds import LINKING_SCORES, THRESHOLDS, check_score
+from .thresholds import LINKING_SCORES, THRESHOLDS
 
 # The parts of the dev set in a rough fit, which tries each fifth threshold.
 HALVES = 2
@@ -56,7 +57,7 @@ class Calibrate:
 
     def __post_init__(self) -> None:
         if self.tune_by:
-            check_score(self.tune_by, LINKING_SCORES)
+            check_choice("tune_by", self.tune_by, LINKING_SCORES)
 
     def __call__(self, nlp: Language) -> Language:
         # What was scored is saved: it is fitted once.

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import NamedTuple
 
 from rich.console import Console
 from spacy.tokens import Doc
 
+from ..base.settings import check_choice
 from ..linker import ArboLinker
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import HeldOutFit, fit_held_out
@@ -15,10 +15,10 @@ from .ways import (
     BOTH,
     CALIBRATED,
     FOLDS,
+    WAYS,
     FitComparison,
     Train,
     check_documents,
-    check_way,
     compare_ways,
     criterion,
     use_way,
@@ -29,13 +29,15 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class FitResult:
-    """How annotated documents were used.
+    """How annotated documents are used.
 
-    way: The name of the way.
+    way: One of ``WAYS``.
+    fit: What calibrating with the documents gives; None where it is not part of the way.
     comparison: All ways on documents held out; None where the way was given.
     """
 
     way: str
+    fit: HeldOutFit | None
     comparison: FitComparison | None
 
     def __str__(self) -> str:
@@ -46,19 +48,6 @@ class FitResult:
         return f"{console.file.getvalue()}{self.comparison.advice}"  # type: ignore[attr-defined]
 
 
-class ChosenWay(NamedTuple):
-    """A way to use documents.
-
-    name: One of ``WAYS``.
-    fit: What calibrating with the documents gives; None where it is not part of the way.
-    comparison: All ways on documents held out; None where the way was given.
-    """
-
-    name: str
-    fit: HeldOutFit | None
-    comparison: FitComparison | None
-
-
 def choose_way(
     linker: ArboLinker,
     docs: Sequence[Doc],
@@ -66,7 +55,7 @@ def choose_way(
     by: str,
     folds: int,
     train: Train | None = None,
-) -> ChosenWay:
+) -> FitResult:
     """The way that was given, or that which is best on documents held out.
 
     docs: Documents with annotated mentions, see ``check_documents``.
@@ -75,14 +64,14 @@ def choose_way(
     if not way:
         comparison = compare_ways(linker, docs, by=by, folds=folds, train=train)
         name = comparison.best.name
-        return ChosenWay(name, comparison.fits.get(name), comparison)
+        return FitResult(name, comparison.fits.get(name), comparison)
     if way not in (CALIBRATED, BOTH):
-        return ChosenWay(way, None, None)
+        return FitResult(way, None, None)
     with keeping(linker), restored(linker, docs):
         fit = fit_held_out(linker, docs, folds, criterion(by), linker.stages)
         if way == BOTH:
             fit = fit_beside_exemplars(linker, docs, fit)
-    return ChosenWay(way, fit, None)
+    return FitResult(way, fit, None)
 
 
 def fit_linker(
@@ -94,8 +83,9 @@ def fit_linker(
 ) -> FitResult:
     """Use annotated documents. See ``ArboLinker.fit``."""
     if way is not None:
-        check_way(way, is_trained=False)
+        # The last one needs a training.
+        check_choice("way", way, WAYS[:-1])
     annotated = check_documents(linker, list(docs), by)
     chosen = choose_way(linker, annotated, way, by, folds)
-    use_way(linker, annotated, chosen.name, chosen.fit)
-    return FitResult(chosen.name, chosen.comparison)
+    use_way(linker, annotated, chosen.way, chosen.fit)
+    return chosen

@@ -20,14 +20,12 @@ class Fit(NamedTuple):
     """What documents give a linker.
 
     fitted: Calibration and reranker.
-    threshold: The threshold for links.
     """
 
     fitted: Fitted
     threshold: float
 
     def install(self, linker: ArboLinker) -> None:
-        """Give it to a linker."""
         self.fitted.install(linker)
         if not isinstance(linker.threshold, LabelThresholds):
             linker.threshold = self.threshold
@@ -65,7 +63,6 @@ def fit_held_out(
     stages: As in ``fit_calibration``.
     done: Called after the search, the fit, and the links of each part.
     from_scratch: As in ``fit_calibration``.
-    thresholds: Those that are tried.
     """
     stages = stages or linker.keeping_stages()
     if len(docs) < 2:

@@ -103,12 +103,11 @@ def check_figure(path: Path) -> None:
     Raises ValueError if the suffix is none of ``SUFFIXES``, and ImportError without matplotlib.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise ArboError(Errors.E832.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise ArboError(Errors.E835.format(path=path, suffixes=", ".join(SUFFIXES)))
     check_plots()
 
 
 def check_plots() -> None:
-    """ImportError if matplotlib is not installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:

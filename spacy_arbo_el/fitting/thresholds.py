@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_matrix
 from sklearn.metrics import adjusted_rand_score
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
@@ -46,12 +46,6 @@ Score = str | float
 SweepRow = dict[str, float]
 
 
-def check_score(name: str, choices: Sequence[str]) -> None:
-    """Raise ValueError unless the name is one of these scores."""
-    if name not in choices:
-        raise ArboError(Errors.E713.format(value=name, choices=", ".join(choices)))
-
-
 class ThresholdSweep(NamedTuple):
     """Annotated mentions, linked at T thresholds.
 
@@ -61,7 +55,6 @@ class ThresholdSweep(NamedTuple):
     has_gold: (n,) bool, whether they have a gold entity.
     documents: (n,) int64, the document that each is in.
     linked: (T, m) bool, which mentions were linked, without those with discarded labels.
-    batch: The mentions, encoded.
     labels: The gold entity of each mention, new entities included: equal for mentions of the same
         entity. None if the entity of a NIL mention is not annotated.
     """
@@ -83,7 +76,6 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     another is better, and few documents move it little.
 
     sweeps: Of the same thresholds, on different documents.
-    score: See ``Score``.
     prior: The threshold that is kept if nothing speaks against it.
     """
     thresholds = np.array([row["threshold"] for row in sweeps[0].rows])
@@ -93,19 +85,12 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     best = _middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
     documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
-    samples = _sampled(judged, has_gold, documents, score)
+    drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
+    # (mentions, SAMPLES): how often each mention is in a sample.
+    samples = _values(score, judged, has_gold, drawn[documents])
     error = (samples[[best]] - samples).std(axis=1)
     as_good = np.flatnonzero(values[best] - values <= error)
     return int(as_good[np.abs(thresholds[as_good] - prior).argmin()])
-
-
-def _sampled(
-    judged: np.ndarray, has_gold: np.ndarray, documents: np.ndarray, score: Score
-) -> np.ndarray:
-    """A score at each threshold on bootstrap samples of the documents: (T, SAMPLES)."""
-    drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
-    # (mentions, SAMPLES): how often each mention is in a sample.
-    return _values(score, judged, has_gold, drawn[documents])
 
 
 def _values(
@@ -150,7 +135,9 @@ def sweep_linking(
         raise ArboError(Errors.E712)
     batch = MentionBatch.concat(batches)
     # Mentions with discarded labels are NIL at every threshold.
-    discarded = _discarded_mentions(linker, docs)
+    reader = linker.reader
+    mentions = (span for doc in docs for span in reader.all_mentions(doc))
+    discarded = [s for s in mentions if s.kb_id_ and reader.is_discarded(s.label_)]
     never = np.zeros((len(thresholds), len(discarded)), dtype=bool)
     has_gold = [bool(record.kb_ids) for record in batch.records]
     has_gold += [bool(gold_ids(span)) for span in discarded]
@@ -167,11 +154,6 @@ def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> l
     scores = scores_of_links(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
     return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
-
-
-def _discarded_mentions(linker: ArboLinker, docs: Sequence[Doc]) -> list[Span]:
-    mentions = (span for doc in docs for span in linker.reader.all_mentions(doc))
-    return [s for s in mentions if s.kb_id_ and linker.reader.is_discarded(s.label_)]
 
 
 class DiscoverySweep(NamedTuple):
@@ -195,7 +177,6 @@ def sweep_discovery(
     """Group mentions at many thresholds.
 
     linker: Groups them. Its curve is taken where none can be fitted.
-    sweep: The mentions.
     linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
         if there are few of these.
     thresholds: The probabilities to try.
@@ -298,6 +279,5 @@ def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float, floa
 
 
 def f1(precision: float, recall: float) -> float:
-    """The harmonic mean; 0 for two zeros."""
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0

@@ -9,6 +9,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..base.settings import check_choice
 from ..corpora.table import csv_text
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
@@ -20,7 +21,6 @@ from .thresholds import (
     SweepRow,
     best_row,
     cautious_row,
-    check_score,
     sweep_discovery,
     sweep_linking,
 )
@@ -47,12 +47,10 @@ class TuningResult(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """The best threshold for linking."""
         return self.linking[self.best_linking]["threshold"]
 
     @property
     def summary(self) -> str:
-        """The best settings on one line."""
         text = f"threshold = {self.threshold:g}"
         if self.discovery is not None:
             text += f", discovery.threshold = {self.discovery_threshold:g}"
@@ -75,16 +73,13 @@ def tune(
 ) -> TuningResult:
     """Find the best thresholds for linking and discovery. Each mention is encoded once.
 
-    docs: Annotated documents.
     drop: The share of their entities to remove from the linker's knowledge base first. They stay
         removed. The linker is calibrated again, because a calibration with all entities never saw
         a mention that is NIL.
-    seed: Determines which entities are removed.
-    score: The score to tune linking by.
     cost: How many missed links cost as much as a wrong one. Then the threshold is chosen by the
         right links less this times the wrong ones, and not by the score.
     """
-    check_score(score, LINKING_SCORES)
+    check_choice("score", score, LINKING_SCORES)
     fitted = None
     stages = linker.keeping_stages()
     if drop:
@@ -117,7 +112,6 @@ def store(nlp: Language, result: TuningResult) -> None:
 
 
 def as_csv(rows: Sequence[SweepRow]) -> str:
-    """Rows of scores as CSV with a header."""
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 

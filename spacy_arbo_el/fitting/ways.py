@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 
 from ..base.errors import ArboError, Errors
 from ..base.log import progress
+from ..base.settings import check_choice
 from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
 from ..evaluation.reliability import reliability_of_links
@@ -67,16 +68,6 @@ class FitWay:
         right = [bool(one.gold) and one.is_correct for one in self.outcomes]
         return np.array([linked, right], dtype=bool)
 
-    @property
-    def recall_at_1(self) -> float | None:
-        """Share of the mentions with an entity whose first candidate is right."""
-        return recall_at(self.outcomes, 1)
-
-    @property
-    def calibration_error(self) -> float:
-        """Distance of probabilities from the share of right links."""
-        return reliability_of_links(self.outcomes).error
-
 
 @dataclass(frozen=True)
 class FitComparison:
@@ -84,7 +75,6 @@ class FitComparison:
 
     ways: The simplest first.
     by: What they are chosen by: "accuracy", with NIL, or "f1" of links.
-    folds: The number of parts.
     fits: What calibrating with all documents gives, by the name of the way.
     """
 
@@ -144,18 +134,19 @@ class FitComparison:
         chosen = self.scores(self.by)
         rows = []
         for number, way in enumerate(self.ways):
-            recall = way.recall_at_1
+            recall = recall_at(way.outcomes, 1)
             gained = 100 * (chosen[number] - chosen[0])
             interval = 100 * np.quantile(samples[number] - samples[0], [0.025, 0.975])
             gain = f"{gained:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
             low, high = np.quantile(samples[number], [0.025, 0.975])
+            error = reliability_of_links(way.outcomes).error
             cells = (
                 f"{accuracy[number]:.1%}",
                 f"{f1[number]:.1%}",
                 f"{low:.1%} to {high:.1%}",
                 gain if number else "",
                 "–" if recall is None else f"{recall:.1%}",
-                f"{100 * way.calibration_error:.1f}",
+                f"{100 * error:.1f}",
                 "–" if way.threshold is None else shown_threshold(way.threshold),
             )
             rows.append((way.name, *cells))
@@ -212,8 +203,7 @@ def compare_ways(
 
 def criterion(by: str) -> str:
     """The score that people call "accuracy" or "f1". Raises ValueError for another word."""
-    if by not in CRITERIA:
-        raise ArboError(Errors.E713.format(value=by, choices=", ".join(CRITERIA)))
+    check_choice("by", by, tuple(CRITERIA))
     return CRITERIA[by]
 
 
@@ -279,10 +269,3 @@ def trained_on(
     fit_held_out(linker, kept, FOLDS, criterion(by), from_scratch=True).whole.install(linker)
     linker.feedback.add_exemplars(kept)
     return nlp
-
-
-def check_way(name: str, is_trained: bool) -> None:
-    """Raise ValueError unless it is a way to use documents, or one that needs no training."""
-    choices = WAYS if is_trained else WAYS[:-1]
-    if name not in choices:
-        raise ArboError(Errors.E839.format(value=name, choices=", ".join(choices)))

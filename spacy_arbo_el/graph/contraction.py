@@ -303,7 +303,6 @@ def contract(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Contract cycles of lightest edges until all are rooted. Nodes that nothing reaches are dead.
 
-    edges: The graph's edges, grouped.
     rootless: Whether a node that nothing enters becomes a root. If not, nodes that only such nodes
         reach are left out.
     RETURNS: ``_NODE`` records, first of the mentions, then of the contracted nodes in the order of

@@ -66,7 +66,6 @@ def arborescence_joins(graph: Graph, edges: Incoming) -> Joins:
     These choices do not depend on λ: a higher λ only adds to them.
 
     graph: A graph without entities.
-    edges: Its edges, grouped.
     """
     nodes, _ = contract(graph, edges, rootless=True)
     level, edge = _edge_levels(nodes, graph.weight)

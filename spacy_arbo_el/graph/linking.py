@@ -49,8 +49,6 @@ def arborescence_of(graph: Graph, edges: Incoming) -> Forest:
 
     Of edges with equal weights, the procedure deletes the later in the arrays first. Mentions that
     no entity reaches have no parent. O(E log V) time.
-
-    edges: The graph's edges, grouped.
     """
     nodes, slot = contract(graph, edges)
     parent = np.full(graph.n_mentions, -1, np.int32)

@@ -37,7 +37,6 @@ class AttachedIndex:
     def write(self, folder: Path, kind: VectorKind, keys: np.ndarray) -> "AttachedIndex":
         """Write it to files that replace those of an older one. RETURNS: It, in its file.
 
-        kind: What the vectors are.
         keys: (rows,) int64, the texts of all rows.
         """
         start = _start_of(kind)
@@ -116,7 +115,6 @@ def _digest(keys: np.ndarray) -> str:
 
 
 def file_checksum(path: Path) -> int:
-    """The checksum of a file."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):

@@ -128,7 +128,6 @@ class Database:
             raise ArboError(Errors.E013.format(where=self.where, problem=problem)) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows that a statement returns."""
         with self.lock, self.reading():
             return self.connection.execute(statement, values).fetchall()
 
@@ -137,12 +136,10 @@ class Database:
         return self.rows(statement, (json.dumps(list(values)),))
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """First value of the first row; None without rows."""
         rows = self.rows(statement, values)
         return rows[0][0] if rows else None
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-        """Run a statement with the values of each row."""
         with self.lock, self.reading():
             self.connection.executemany(statement, rows)
 
@@ -202,7 +199,6 @@ class Database:
         return self.size() > IN_MEMORY
 
     def manifest(self) -> dict[str, Any]:
-        """All values of the manifest."""
         return dict(self.rows("SELECT key, value FROM manifest"))
 
     def get(self, key: str) -> Any:
@@ -210,7 +206,6 @@ class Database:
         return self.value("SELECT value FROM manifest WHERE key = ?", (key,))
 
     def set(self, **values: Any) -> None:
-        """Write values into the manifest."""
         self.many("INSERT OR REPLACE INTO manifest VALUES (?, ?)", values.items())
 
     def copy(self, path: Path | None = None) -> "Database":
@@ -231,7 +226,6 @@ class Database:
         return target
 
     def to_bytes(self) -> bytes:
-        """The contents of the SQLite file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / DATABASE
             self.copy(path).close()

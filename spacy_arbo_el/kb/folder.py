@@ -101,7 +101,6 @@ def find(path: Path) -> Path:
 
 
 def is_of_spacy(path: Path) -> bool:
-    """Return whether a folder was written by spaCy's ``InMemoryLookupKB``."""
     return all((path / name).is_file() for name in SPACY_FILES)
 
 
@@ -165,7 +164,6 @@ def check_complete(path: Path) -> None:
 class SourceFolder:
     """The folder that the entities of a knowledge base came from.
 
-    path: The folder.
     lock: The right to write to it; None for a reader.
     stamp: See ``_stamp_of``; that of the folder as it was read.
     state: The uuid and the number of edits that were read.
@@ -256,8 +254,6 @@ class Storage:
     The file is that of ``source`` for a writer, whose edits are in it once they are committed, and
     for a reader of a large one, whose first edit copies it. What has no source is in memory.
 
-    database: The SQLite database.
-    entities: The entities in it.
     source: The folder that they came from; None where they came from none.
     edits: Grows with every change.
     guard: Threads that link have it as readers, edits as writers.
@@ -301,7 +297,6 @@ class Storage:
 
     @property
     def dtype(self) -> str:
-        """The type in which vectors are stored."""
         return self.database.get("dtype")
 
     @property
@@ -325,7 +320,11 @@ class Storage:
         with self.guard.writing():
             outermost = not self.database.in_transaction
             if outermost and self.open_folder is None:
-                self._detach()
+                # Entities of one's own do not follow the folder any more.
+                if self.source is not None:
+                    self.source = replace(self.source, is_current=False)
+                if not self.database.writable:
+                    self.use(self.database.copy(), self.source)
             with self.database.transaction():
                 if outermost and not self.is_unedited:
                     # What others save of the folder's state is not of this one.
@@ -334,13 +333,6 @@ class Storage:
                 if outermost:
                     self.database.set(generation=self.database.get("generation") + 1)
             self.edits += outermost
-
-    def _detach(self) -> None:
-        """Have entities of one's own, which do not follow the folder any more."""
-        if self.source is not None:
-            self.source = replace(self.source, is_current=False)
-        if not self.database.writable:
-            self.use(self.database.copy(), self.source)
 
     def changed_folder(self) -> Path | None:
         """The folder that was read, if another program has edited it since; else None."""

@@ -130,7 +130,6 @@ class ArboKB(KnowledgeBase):
 
     @property
     def database(self) -> Database:
-        """The SQLite database."""
         return self.storage.database
 
     @property

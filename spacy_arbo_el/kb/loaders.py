@@ -15,14 +15,14 @@ from ..storage.formats import (
     check_readable,
     entity_formats,
     format_of,
-    option_names,
+    make_reader,
     parsed_options,
 )
 from ..storage.lines import check_exists
 from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
-from .importers import EntityFormat, ImportReport, SpacyKBReader, entities_of
+from .importers import ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
 
 
@@ -40,7 +40,6 @@ def import_into(
 
     Other ids that the source has for an entity lead to it.
 
-    kb: The knowledge base.
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
     replace: Whether to replace entities with the same ids, which are an error otherwise.
@@ -50,14 +49,11 @@ def import_into(
     RETURNS: The number of entities, and what was left out.
     """
     format = format or known_format_of(source)
-    if format not in entity_formats:
-        choices = ", ".join(sorted(entity_formats.get_all()))
-        raise ArboError(Errors.E024.format(value=format, choices=choices))
     if skip_bad:
         options["skip_bad"] = True
     elif format == "jsonl":
         options["unique"] = False  # the knowledge base checks it, without memory for all ids
-    reader = _reader(format, options)
+    reader = make_reader(entity_formats, format, options)
     report = ImportReport()
     with kb.transaction():
         entities = watch(reader.read(source, report))
@@ -83,17 +79,6 @@ def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[s
     return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
 
 
-def _reader(format: str, options: Mapping[str, Any]) -> EntityFormat:
-    """The reader of a format. ValueError for an option that it does not have."""
-    reader = entity_formats.get(format)
-    known = option_names(reader)
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        choices = ", ".join(known) or "none"
-        raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
-    return reader(**options)
-
-
 def build(
     path: Path,
     source: Path,
@@ -108,10 +93,8 @@ def build(
 
     Merged ids of the one that it replaces go on leading to entities that are still there.
 
-    path: The folder.
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
-    dtype: Type of the vectors.
     overwrite: Whether a knowledge base that is there is replaced. Otherwise ValueError.
     finish: Called with the knowledge base before the folder appears, to encode it for example.
     options: Further arguments of ``import_into``.

@@ -17,7 +17,6 @@ PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 
 
 def trigrams(folded: str) -> set[str]:
-    """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
 
 
@@ -66,7 +65,6 @@ def similar_names(
     have in common. Strings of less than three characters are similar to nothing.
 
     string: Compared whatever the case, also without its accents.
-    count: At most so many entities.
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """

@@ -35,7 +35,6 @@ class EntityStore:
 
     Each entity has a position that stays its own: when it is removed, no other entity gets it.
 
-    database: The database that holds them.
     changes: The positions of the entities that were added, changed or removed.
     """
 
@@ -209,7 +208,6 @@ class EntityStore:
         return [position for (position,) in self.database.rows(statement, (generation,))]
 
     def has_changed_since(self, generation: int) -> bool:
-        """Return whether a later edit changed an entity."""
         statement = "SELECT 1 FROM changed WHERE generation > ? LIMIT 1"
         return bool(self.database.rows(statement, (generation,)))
 

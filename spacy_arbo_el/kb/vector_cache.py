@@ -79,7 +79,6 @@ class _KnownFiles:
 class VectorCache:
     """Vectors of one kind, by key. It may be used by several threads and several processes.
 
-    about: What the vectors are.
     folder: The folder of their files; None to keep them in memory.
     most_checked: Files of at most this many bytes are compared with their checksums.
     """
@@ -174,7 +173,10 @@ class VectorCache:
                 is_older = os.fstat(file.fileno()).st_size < self._state.end
                 if header != self._state.header or is_older:
                     self._forget()
-                    self._state.width = self._check_header(header)
+                    found = parse_header(header)
+                    if found is None or found[0] != self.about:
+                        raise ValueError("it has another header")
+                    self._state.width = found[1]
                     self._state.header = header
                 file.seek(self._state.end)
                 data = file.read()
@@ -188,18 +190,8 @@ class VectorCache:
             self._forget()
             self._note_damage(str(error))
 
-    def _check_header(self, header: bytes) -> int:
-        """The width that a header says. ValueError where it is of something else."""
-        found = parse_header(header)
-        if found is None or found[0] != self.about:
-            raise ValueError("it has another header")
-        return found[1]
-
     def _read_blocks(self, data: bytes) -> None:
-        """Take in the blocks of rows that follow those which are known.
-
-        data: The end of the file of keys.
-        """
+        """Take in the blocks of rows that follow those which are known."""
         path = self._path(".bin")
         start = len(self)
         width = self._state.width
@@ -377,11 +369,9 @@ class VectorCaches:
         self._making = ForkableLock()
 
     def clear(self) -> None:
-        """Forget all vectors."""
         self._caches.clear()
 
     def keep(self, cache: VectorCache) -> VectorCache:
-        """Use vectors from now on for their kind."""
         self._caches[cache.about, True] = cache
         return cache
 
@@ -389,7 +379,6 @@ class VectorCaches:
         """The vectors of some kind of texts, to look them up and to add some.
 
         kind: What the texts are, such as "descriptions": lowercase letters.
-        encoder: The fingerprint of the encoder.
         lasting: Whether vectors are kept for others. Those of an encoder in training are not.
         """
         about = VectorKind(encoder, kind, self.storage.dtype)

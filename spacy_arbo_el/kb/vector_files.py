@@ -20,6 +20,7 @@ import numpy as np
 import platformdirs
 
 from ..base.errors import ArboError, Errors
+from ..base.settings import check_choice
 
 DTYPES = ("float32", "float16")
 # A header takes so many bytes, so that the rows after it are aligned to a page.
@@ -48,7 +49,6 @@ class VectorKind:
 
     @property
     def name(self) -> str:
-        """The name of its files, without suffix."""
         digest = hashlib.blake2b(f"{self.encoder} {self.dtype}".encode(), digest_size=8)
         return f"vectors-{self.kind}-{digest.hexdigest()}"
 
@@ -57,7 +57,6 @@ class VectorKind:
 class VectorFolder:
     """A folder with files of vectors.
 
-    path: The folder.
     most_bytes: The size of all files together; 0 to keep ``MOST_ENCODERS`` of each kind, however
         large.
     """
@@ -74,11 +73,9 @@ class VectorFolder:
 
     @property
     def is_writable(self) -> bool:
-        """Return whether files may be written into it."""
         return os.access(self.path, os.W_OK)
 
     def has(self, about: VectorKind) -> bool:
-        """Return whether there are vectors of a kind."""
         return (self.path / f"{about.name}.keys").is_file()
 
     def _by_use(self, pattern: str) -> list[Path]:
@@ -152,9 +149,7 @@ def read_header(path: Path) -> tuple[VectorKind, int] | None:
 
 
 def check_dtype(dtype: str) -> str:
-    """The type, where vectors can be stored in it; else ValueError."""
-    if dtype not in DTYPES:
-        raise ArboError(Errors.E020.format(value=dtype, choices=", ".join(DTYPES)))
+    check_choice("dtype", dtype, DTYPES)
     return dtype
 
 

@@ -62,7 +62,6 @@ class VectorRows:
 
     @property
     def width(self) -> int:
-        """The length of a vector; 0 if there are none."""
         return self._vectors.shape[1]
 
     def stored(self, rows: np.ndarray) -> np.ndarray:
@@ -105,7 +104,6 @@ class VectorRows:
 class EntityVectors:
     """The vectors of all texts of all entities.
 
-    storage: The database of the entities, and the folder that it is in.
     layout: Grows whenever rows get other numbers.
     epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
     """
@@ -245,9 +243,7 @@ class EntityVectors:
     ) -> int:
         """Have the vectors of all texts by an encoder. Those that are known are not encoded.
 
-        verbalize: The texts of an entity.
         encode: Texts -> (n, width) float32 vectors.
-        fingerprint: Identifies the encoder.
         lasting: Whether vectors are kept for others. Those of an encoder in training are not.
         among: (positions,) bool, the entities that have rows; None for all.
         RETURNS: The number of texts encoded.

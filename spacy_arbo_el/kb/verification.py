@@ -39,8 +39,9 @@ def _derived_problems(path: Path) -> Iterator[str]:
     """Damages of what follows from the entities. It is made again where it is used."""
     for keys in sorted(path.glob("vectors-*.keys")):
         header = read_header(keys)
-        rows = keys.with_suffix(".bin").name
-        if not keys.stat().st_size and _has_no_rows(keys.with_suffix(".bin")):
+        vectors = keys.with_suffix(".bin")
+        rows = vectors.name
+        if not keys.stat().st_size and vectors.is_file() and vectors.stat().st_size <= HEADER:
             continue  # its writer was killed before it wrote a vector
         if header is None or header[0].name != keys.stem:
             yield f"{keys.name} or {rows} is damaged: it has another header"
@@ -55,10 +56,6 @@ def _derived_problems(path: Path) -> Iterator[str]:
         except ValueError as error:
             yield f"{texts.name} is damaged: {error}"
     yield from index_problems(path)
-
-
-def _has_no_rows(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size <= HEADER
 
 
 def _entity_problems(database: Database) -> Iterator[str]:

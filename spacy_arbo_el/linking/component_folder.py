@@ -56,7 +56,6 @@ class ComponentFolder:
         """Save in one step. Parts that are not given stay as saved before.
 
         parts: For each part a function that gives its bytes.
-        kb: The knowledge base.
         """
         target = check_replaceable(self.path, SAVED)
         with contextlib.ExitStack() as stack:
@@ -99,7 +98,6 @@ class ComponentFolder:
 
         Raises ValueError that names missing or damaged files.
 
-        names: The parts to read.
         open_kb: Function that opens the knowledge base of a folder; None to leave it out.
         """
         manifest = self._read_manifest()

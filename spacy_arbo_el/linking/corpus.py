@@ -47,7 +47,6 @@ BATCH = 64
 class CorpusDecisions:
     """Decisions on the mentions of a corpus.
 
-    decisions: Their links.
     cluster_ids: The id of each mention's new entity, "" for none.
     coverage: The coverage that was estimated from the mentions; None where none was.
     """
@@ -61,7 +60,6 @@ class CorpusDecisions:
 class CorpusLinks:
     """A corpus as it was linked.
 
-    mentions: Its mentions.
     decided: Their links and new entities.
     texts: What the links refer to, as it was when they were made.
     """
@@ -75,7 +73,6 @@ class CorpusLinks:
 class CorpusLinker:
     """Links many documents in one graph.
 
-    stages: The stages of linking.
     documents: Writes links onto Docs.
     kept: New entities; what was decided on them holds.
     """
@@ -163,7 +160,6 @@ class CorpusLinker:
         The knowledge base must be as it was when they were gathered.
 
         mentions: With their neighbours among each other.
-        threshold: The probability that a link must have.
         """
         coverage = self._estimated(mentions, threshold)
         with self.stages.datastore.reading():
@@ -204,11 +200,7 @@ class CorpusLinker:
     def _shown(
         self, mentions: CorpusMentions, rows: np.ndarray, coverage: CoverageSetting
     ) -> Ranking:
-        """All candidates of some mentions, for people to read.
-
-        rows: (n,) int64.
-        coverage: As in ``CorpusDecisions``.
-        """
+        """All candidates of some mentions, for people to read."""
         ranked = mentions.ranked
         candidates = mentions.candidates.take(rows)
         none = np.full(candidates.ids.shape, -1, dtype=np.int64)

@@ -35,23 +35,21 @@ class CorpusPart:
         """
         full = ranked.ranking.candidates
         candidates = TopK(full.ids.astype(np.int32), full.scores)
-        return cls(_narrowed(ranked, n_exemplars), candidates, counts)
+        n_entities = max(MAX_CONSIDERED, n_exemplars)
+        ranked = replace(
+            ranked,
+            neighbours=ranked.neighbours.narrowed(n_entities, n_exemplars),
+            ranking=ranked.ranking.first(MAX_CONSIDERED),
+        )
+        return cls(ranked, candidates, counts)
 
     @classmethod
     def concat(cls, parts: Sequence["CorpusPart"]) -> "CorpusPart":
-        """The documents of one or more parts, one after the other."""
         return cls(
             RankedMentions.concat([part.ranked for part in parts]),
             TopK.concat([part.candidates for part in parts]),
             [count for part in parts for count in part.counts],
         )
-
-
-def _narrowed(ranked: RankedMentions, n_exemplars: int) -> RankedMentions:
-    """Keep only the neighbours and candidates that decisions need."""
-    n_entities = max(MAX_CONSIDERED, n_exemplars)
-    neighbours = ranked.neighbours.narrowed(n_entities, n_exemplars)
-    return replace(ranked, neighbours=neighbours, ranking=ranked.ranking.first(MAX_CONSIDERED))
 
 
 @dataclass(frozen=True)

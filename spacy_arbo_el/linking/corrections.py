@@ -83,12 +83,7 @@ class Corrections:
         return corrections
 
     def forget_outdated(self, keys: Iterable[MentionKey], kb_id: str) -> None:
-        """Forget corrections older than a mention's acceptance. What was said before the mentions
-        became an entity: "none", or "not it".
-
-        keys: The mentions.
-        kb_id: The entity that they have become.
-        """
+        """Forget what was said before mentions became an entity: "none", or "not it"."""
         for key in self._at(keys):
             correction = self.items[key]
             if correction.kb_id == "" or kb_id in correction.rejected:
@@ -99,7 +94,6 @@ class Corrections:
         return any(self.items[one].kb_id == kb_id for one in self._at([key]))
 
     def forget_at(self, keys: Iterable[MentionKey]) -> None:
-        """Forget the corrections of mentions."""
         for key in self._at(keys):
             del self.items[key]
 

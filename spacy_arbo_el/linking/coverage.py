@@ -128,7 +128,6 @@ def estimate_coverage(
     """Estimate coverage from ranked mentions, by label where there are several.
 
     ranked: Mentions with the presence of the ranker's fit, ``fitted``.
-    threshold: The probability that a link must have.
     before: The setting that NIL is counted with before.
 
     Raises ValueError where there are fewer than ``MIN_MENTIONS`` mentions.
@@ -169,7 +168,6 @@ def documents_with_mentions(
 
     source: Docs that have mentions are given unchanged. In the others, and in texts, the
         components of the pipeline before the linker find mentions.
-    component: The linker.
     nlp: Its pipeline; None where it is in none.
     """
     if isinstance(source, (str, Path)):

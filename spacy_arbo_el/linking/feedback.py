@@ -29,10 +29,6 @@ class Feedback:
     of the same string and label in its document and in passages that say the same; ``covered``
     finds these before it is made. A learned mention becomes an exemplar too, where no other entity
     has its name.
-
-    reader: Reads mentions.
-    datastore: Where they are stored.
-    corrections: What was said about them.
     """
 
     reader: MentionReader
@@ -181,10 +177,8 @@ class Feedback:
 
 
 def correction_key(span: Span) -> CorrectionKey:
-    """Key that identifies a mention by its label too."""
     return (*key_of(span), span.label_)
 
 
 def key_of(span: Span) -> MentionKey:
-    """Key that identifies a mention."""
     return keys_of([span])[0]

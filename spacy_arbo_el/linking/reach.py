@@ -41,7 +41,6 @@ class Said(NamedTuple):
 
     @property
     def key(self) -> CorrectionKey:
-        """What identifies the correction."""
         return (*self.record.key, self.record.label)
 
 

@@ -8,23 +8,24 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import srsly
-from spacy import util
 from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..base.devices import device_of_vectors
 from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
-from ..encoders.dual import TOWERS
+from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..retrieval.exemplars import ExemplarStore
 from ..storage.files import Checksum
 from .component_folder import KB, VERSION, ComponentFolder
 from .corrections import Corrections
+from .stages import LinkingStages
 
 if TYPE_CHECKING:
     from ..encoders.shim import EncoderShim
@@ -41,6 +42,17 @@ ENCODER_SETTINGS = (
 )
 
 
+class SavedLinker(Protocol):
+    """What of an ``ArboLinker``, which stands above this module, is saved and loaded."""
+
+    vocab: Vocab
+    model: Model
+    name: str
+    encoder: DualEncoder
+    stages: LinkingStages
+    new_entities: NewEntities
+
+
 class _Part(NamedTuple):
     """A part of the state with functions that give its bytes and that take them."""
 
@@ -51,12 +63,9 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Serializer:
-    """Writes and reads the state of a linker.
+    """Writes and reads the state of a linker."""
 
-    linker: An ``ArboLinker``, which stands above this module.
-    """
-
-    linker: Any
+    linker: SavedLinker
 
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
         """Serialize all parts but the excluded, with checksums."""
@@ -90,7 +99,6 @@ class Serializer:
         kb = None if KB in exclude else self.linker.stages.datastore.kb
         parts = {part.name: part.dump for part in self._parts(exclude)}
         ComponentFolder(path).write(parts, kb)
-        self._warn_of_other_config(path)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Load a folder of ``to_disk`` after checking each file."""
@@ -109,33 +117,16 @@ class Serializer:
         self.linker.encoder.weights_changed()
         stages.datastore.loaded()
 
-    def _warn_of_other_config(self, path: Path) -> None:
-        """Warn if the saved config disagrees with settings in force."""
-        file = path.parent / "config.cfg"
-        try:
-            config = util.load_config(file, interpolate=True)["components"][path.name]
-        except (OSError, ValueError, KeyError, TypeError):
-            return
-        cfg = self.linker.cfg
-        keys = [key for key in cfg if key in config and config[key] != cfg[key]]
-        if keys:
-            message = Warnings.W516.format(path=file, name=path.name, keys=", ".join(keys))
-            warnings.warn(message)
-
     def _parts(self, exclude: Iterable[str]) -> list[_Part]:
         linker = self.linker
-        stages = self.linker.stages
+        stages = linker.stages
         exemplars = stages.datastore.exemplars
-        vocab = linker.vocab
+        load_vocab = partial(linker.vocab.from_bytes, exclude=exclude)
         parts = [
-            _Part(
-                "vocab",
-                lambda: _dump_vocab(vocab, exclude),
-                lambda data: vocab.from_bytes(data, exclude=exclude),
-            ),
+            _Part("vocab", partial(_dump_vocab, linker.vocab, exclude), load_vocab),
             _Part("model", linker.model.to_bytes, self._load_model),
             _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
-            _Part("reranker", self.dump_reranker, self.load_reranker),
+            _Part("reranker", self._dump_reranker, self._load_reranker),
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.new_entities.to_bytes, self._load_new),
         ]
@@ -158,23 +149,22 @@ class Serializer:
         exemplars = self.linker.stages.datastore.exemplars.from_bytes(data)
         check_word_pieces(exemplars.inputs, self.linker.model)
 
-    def dump_reranker(self) -> bytes:
+    def _dump_reranker(self) -> bytes:
         """Serialized weights and kind of the reranker; empty for nothing."""
         reranker = self.linker.stages.reranker
         data = reranker.to_bytes()
         return srsly.msgpack_dumps({"kind": type(reranker).__name__, "data": data}) if data else b""
 
-    def load_reranker(self, data: bytes) -> None:
+    def _load_reranker(self, data: bytes) -> None:
         """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
         own = type(present).__name__
         saved: Any = srsly.msgpack_loads(data) if data else {"kind": own, "data": b""}
         learned = saved["data"]
         kind = saved["kind"]
-        name = self.linker.name
         if kind != own:
-            shown = {"saved": f"{kind:.80}", "present": own}
-            warnings.warn(Warnings.W503.format(name=name, **shown))
+            about = {"name": self.linker.name, "saved": f"{kind:.80}", "present": own}
+            warnings.warn(Warnings.W503.format(**about))
             learned = b""
         reranker = present.from_bytes(learned)
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
@@ -213,11 +203,7 @@ def rebuild(
 
 @contextmanager
 def reading_part(name: str, part: str) -> Iterator[None]:
-    """Convert errors of damaged bytes to one ValueError.
-
-    name: What the linker is called.
-    part: The part.
-    """
+    """Convert errors of damaged bytes to one ValueError."""
     collects_garbage = gc.isenabled()
     try:
         yield
@@ -274,10 +260,7 @@ def _loaded_shims(tower: Model) -> "list[tuple[Model, EncoderShim]]":
 
 
 def drop_orphans(corrections: Corrections, store: ExemplarStore, name: str) -> None:
-    """Drop corrections of unstored mentions, with a warning.
-
-    name: What the linker is called.
-    """
+    """Drop corrections of unstored mentions, with a warning."""
     orphans = [key for key in corrections.items if store.row(key[:3]) < 0]
     for key in orphans:
         del corrections.items[key]

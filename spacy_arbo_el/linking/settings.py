@@ -23,7 +23,6 @@ class LiveSettings(dict[str, Any]):
     def belong_to(self, component: Any, nlp: Language) -> None:
         """Write changes to the config of a pipeline.
 
-        component: The component whose settings these are.
         nlp: The pipeline that it is made for. It need not be in there yet.
         """
         self._component = weakref.ref(component)
@@ -54,10 +53,5 @@ class LiveSettings(dict[str, Any]):
 
 
 def name_in_pipeline(component: Any, nlp: Language) -> str | None:
-    """Name of a component in the pipeline.
-
-    ``nlp.rename_pipe`` may have changed it.
-
-    RETURNS: None where the pipeline does not have it.
-    """
+    """Name of a component in a pipeline, which may have renamed it; None where it is not there."""
     return next((name for name, other in nlp.components if other is component), None)

@@ -75,7 +75,6 @@ class LinkingStages:
 
     @property
     def context(self) -> RankingContext:
-        """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
 
@@ -86,7 +85,6 @@ class LinkingStages:
         return self.reader.read(spans)
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
-        """The batch with its vectors."""
         return batch.with_vectors(self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
@@ -224,10 +222,7 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: int | None = None
     ) -> RankedMentions:
-        """Rank candidates of spans.
-
-        n_mentions: As in ``retrieve``.
-        """
+        """Rank candidates of spans."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -236,10 +231,7 @@ class LinkingStages:
         n_mentions: int | None = None,
         allowed: AllowedEntities | None = None,
     ) -> RankedMentions:
-        """Rank candidates of encoded mentions.
-
-        n_mentions, allowed: As in ``retrieve``.
-        """
+        """Rank candidates of encoded mentions; see ``retrieve`` for the other arguments."""
         with self.datastore.reading():
             return self.rerank(batch, self.retrieve(batch, n_mentions, allowed))
 
@@ -254,7 +246,6 @@ class LinkingStages:
         All mentions see one state of the datastore, whatever other threads change meanwhile.
 
         spans: For each document its mentions.
-        threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
         return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)
@@ -370,12 +361,7 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
-    """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
-
-    documents: (m,) int64.
-    clusters: (m,) int64, -1 for linked mentions.
-    RETURNS: "" where the cluster is -1.
-    """
+    """Number the new entities of each document by first mention: "new-1"; "" for a cluster -1."""
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):

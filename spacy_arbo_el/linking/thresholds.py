@@ -22,7 +22,6 @@ class LabelThresholds(float):
 
     @classmethod
     def of(cls, table: Mapping[str, float]) -> "LabelThresholds":
-        """Thresholds of a valid table."""
         thresholds = cls(table[OTHER_LABELS])
         thresholds.by_label = {key: one for key, one in table.items() if key != OTHER_LABELS}
         return thresholds
@@ -32,10 +31,7 @@ class LabelThresholds(float):
 
 
 def check_threshold(value: Any) -> ThresholdSetting:
-    """The setting with plain floats, where it is a probability or a table of them.
-
-    Raises ValueError else.
-    """
+    """The setting with plain floats. ValueError unless it is a probability or a table of them."""
     if not isinstance(value, Mapping):
         return _probability(value)
     if OTHER_LABELS not in value:
@@ -49,14 +45,12 @@ def threshold_of(setting: ThresholdSetting) -> float:
 
 
 def threshold_for(threshold: float, label: str) -> float:
-    """The threshold of mentions of a label."""
     if isinstance(threshold, LabelThresholds):
         return threshold.by_label.get(label, float(threshold))
     return threshold
 
 
 def least_threshold(threshold: float) -> float:
-    """The lowest threshold of all labels."""
     own = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
     return min(float(threshold), *own) if own else float(threshold)
 

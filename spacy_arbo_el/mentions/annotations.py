@@ -269,8 +269,6 @@ def annotate(
     """Write links onto a Doc. Its spans stay the same.
 
     links: By character offsets and labels.
-    get_spans: Gives the mentions of the Doc.
-    name: Of the extension.
     overwrite: Which existing kb ids are replaced, see ``Overwrite``.
     """
     for (start, end), data in _data_by_offsets(links).items():
@@ -335,7 +333,6 @@ def links_of(doc: Doc, spans: Sequence[Span], name: str, given: bool = False) ->
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
     linker's link is given; one that no linker gave has the score 1.0, and no path.
 
-    name: The extension.
     given: Whether ids count in a document without any link of a linker: one that was annotated, or
         stored without its user data.
     """

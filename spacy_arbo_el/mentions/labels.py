@@ -23,9 +23,7 @@ def annotated_batches(
 ) -> Iterator[list[list[Span]]]:
     """Batch the annotated mentions to link. Each has at least one mention.
 
-    reader: Finds the mentions.
     docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.
-    size: The number of documents per batch.
     RETURNS: For each batch the mentions of each document.
     """
     for batch in minibatch(docs, size=size):
@@ -70,10 +68,6 @@ def identities_of(kb: ArboKB, spans: Sequence[Span]) -> list[Identity]:
 
 
 def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:
-    """Raise ValueError where no document has an annotated mention.
-
-    getter: Finds the mentions.
-    path: The file that the documents are from.
-    """
+    """Raise ValueError where no document has an annotated mention."""
     if not any(span.kb_id_ for doc in docs for span in getter(doc)):
         raise ArboError(Errors.E726.format(path=path))

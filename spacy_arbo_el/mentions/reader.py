@@ -69,7 +69,6 @@ class ReadTexts:
 
     @property
     def normalized(self) -> list[str]:
-        """The normalized surface forms of all mentions."""
         return [
             text[start:end]
             for text, pairs in zip(self.texts, self.offsets)
@@ -78,10 +77,7 @@ class ReadTexts:
 
 
 def texts_as_written(groups: Spans) -> ReadTexts:
-    """The texts of documents before they are normalized.
-
-    groups: Some spans of each document.
-    """
+    """The texts of documents before they are normalized, each with some of its spans."""
     offsets = [
         np.array([offsets_of_span(span) for span in group], dtype=np.int64) for group in groups
     ]
@@ -94,7 +90,6 @@ class MentionReader:
     """Reads the mentions of Docs.
 
     encoder: Cuts the window from the text around a mention.
-    settings: Which spans are mentions.
     has_type: Whether an entity of the knowledge base has a type.
     named: Function from case-folded strings to those that are names of entities, with the most
         words that another name of such an entity has.
@@ -109,7 +104,6 @@ class MentionReader:
     respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, own: ()
 
     def all_mentions(self, doc: Doc) -> list[Span]:
-        """The mentions of a Doc, in order."""
         return find_mentions(doc, self.settings.getter)
 
     def mentions_to_link(self, doc: Doc) -> list[Span]:
@@ -221,7 +215,6 @@ class MentionReader:
         return kept
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
-        """Encoder inputs of the mentions of texts."""
         text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
         return self.encoder.read_mentions(read.texts, text_of, offsets)

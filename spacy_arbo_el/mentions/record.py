@@ -76,7 +76,6 @@ class MentionRecord:
 
     @classmethod
     def from_values(cls, values: Sequence[Any]) -> "MentionRecord":
-        """A record of ``values`` that msgpack has read."""
         (document, start, end), kb_ids, *texts = values
         return cls((document, start, end), tuple(kb_ids), *texts)
 
@@ -121,12 +120,10 @@ class MentionBatch:
 
     @property
     def keys(self) -> list[MentionKey]:
-        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
     def normalized(self) -> list[str]:
-        """The normalized surface form of each mention."""
         return [record.normalized for record in self.records]
 
     @classmethod
@@ -177,7 +174,6 @@ def text_fingerprint(text: str) -> str:
 
 
 def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
-    """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
     return [(fingerprint, *offsets_of_span(span)) for span in spans]
 
@@ -188,7 +184,6 @@ def records_of(
     """The mentions of one Doc.
 
     spans: At least one.
-    text: The text of the Doc.
     normalized: The normalized surface form of each.
     """
     doc: Doc = spans[0].doc
@@ -224,5 +219,4 @@ def check_key(key: Any) -> None:
 
 
 def are_texts(values: Iterable[Any]) -> bool:
-    """Return whether all values are strings."""
     return all(isinstance(value, str) for value in values)

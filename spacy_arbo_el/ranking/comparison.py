@@ -106,7 +106,6 @@ def words_at(features: StringFeatures, row: int) -> Words:  # pragma: no cover -
 
 @jit_helper
 def is_number(words: Words, k: int) -> bool:  # pragma: no cover - compiled
-    """Return whether word k has digits."""
     return ZERO <= words.letters[words.bounds[k]] <= NINE
 
 
@@ -360,10 +359,7 @@ def cosine(  # pragma: no cover - compiled
 def words_in_common(  # pragma: no cover - compiled
     mention: MentionLayout, n_words: int, row: int, names: StringFeatures
 ) -> np.float32:
-    """The share of words in common with the name at ``row`` (Jaccard).
-
-    n_words: How many words the mention has.
-    """
+    """The share of words in common with the name at ``row`` (Jaccard)."""
     common = 0
     for k in range(names.word_bounds[row], names.word_bounds[row + 1]):
         common += mention.has_word[names.words[k]]

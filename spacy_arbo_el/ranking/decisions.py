@@ -62,7 +62,6 @@ class Paths(Sequence[list[Step]]):
     """Paths that are built on access. Few of a large corpus are needed at a time.
 
     trace: Function from the number of a mention to its path.
-    count: The number of mentions.
     """
 
     def __init__(self, trace: Callable[[int], list[Step]], count: int):
@@ -98,10 +97,7 @@ class Inference(Protocol):
     def decide(
         self, ranked: RankedMentions, calibration: Calibration, min_logit: float
     ) -> Decisions:
-        """Decide.
-
-        min_logit: The log-odds that each edge of a link must have.
-        """
+        """Decide. min_logit: The log-odds that each edge of a link must have."""
         ...
 
 

@@ -84,7 +84,6 @@ class ContextFits:
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> "ContextFits":
-        """Those where nothing was compared."""
         zeros = np.zeros(shape, dtype=np.float32)
         return cls(zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32))
 
@@ -201,10 +200,7 @@ class CandidateFeatures:
         return self.valid & (rank < np.maximum(owners, MAX_DESCRIBED))
 
     def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
-        """The same with other features of some mentions.
-
-        mentions: (k,) int64.
-        """
+        """The same with other features of some mentions (k,)."""
         features = self.features.copy()
         features[mentions] = others.features
         return replace(self, features=features)

@@ -64,12 +64,10 @@ class Labelled:
 
     @cached_property
     def absent(self) -> CandidateFeatures:
-        """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
 
     @classmethod
     def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
-        """The mentions of one or more parts, one after the other."""
         return cls(
             CandidateFeatures.concat([part.candidates for part in parts]),
             concat_tables([part.correct for part in parts], False),
@@ -77,7 +75,6 @@ class Labelled:
         )
 
     def take(self, rows: np.ndarray) -> "Labelled":
-        """The mentions at ``rows``, numbers or bool."""
         return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
@@ -100,7 +97,6 @@ class PresenceData(NamedTuple):
 
     @property
     def coverage(self) -> float:
-        """The share of them that have a right candidate."""
         return float(self.counts[self.present].sum() / self.counts.sum())
 
 
@@ -119,7 +115,6 @@ class _Way(NamedTuple):
     absent: np.ndarray
 
     def take(self, rows: np.ndarray) -> "_Way":
-        """The same with the scores of some mentions."""
         return self._replace(scores=self.scores[rows], absent=self.absent[rows])
 
 
@@ -272,10 +267,7 @@ def _with_curve(
 def _weights_of_evidence(
     data: PresenceData, start: RankerWeights | None
 ) -> tuple[Trees, np.ndarray] | None:
-    """The trees that there are, and weights of the evidence and of their values.
-
-    RETURNS: None where all mentions are alike.
-    """
+    """The trees that there are, and weights of the evidence and of their values."""
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
     evidence = trees.beside(data.evidence)
@@ -286,10 +278,7 @@ def _weights_of_evidence(
 def _by_trees(
     data: PresenceData, fit_trees: Callable[[PresenceData], Trees]
 ) -> tuple[Trees, np.ndarray] | None:
-    """New trees, and weights by which they decide alone.
-
-    RETURNS: None where all mentions are alike.
-    """
+    """New trees, and weights by which they decide alone."""
     if data.present.all() or not data.present.any():
         return None
     return fit_trees(data), np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])

@@ -127,8 +127,6 @@ class RankerWeights:
     def from_bytes(cls, data: bytes, n_features: int = len(FEATURES)) -> "RankerWeights":
         """Load the result of ``to_bytes``.
 
-        n_features: How many features they are for.
-
         Raises ValueError where an array is of other features, has another type, or is not finite.
         """
         packed = unpack_arrays(data)
@@ -174,10 +172,7 @@ class Assessment:
         return log_odds_of(self.log_shares, self.presence)
 
     def replaced(self, mentions: np.ndarray, others: "Assessment") -> "Assessment":
-        """The same with another assessment of some mentions.
-
-        mentions: (k,) int64.
-        """
+        """The same with another assessment of some mentions (k,)."""
         log_shares = self.log_shares.copy()
         log_shares[mentions] = others.log_shares
         presence = self.presence.copy()

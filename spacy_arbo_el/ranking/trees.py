@@ -46,10 +46,7 @@ class Trees:
         return depth
 
     def __call__(self, evidence: np.ndarray) -> np.ndarray:
-        """The sum of the trees' values: (m,) float64.
-
-        evidence: (m, f) float.
-        """
+        """The sum of the trees' values: (m,) float64."""
         nodes = np.broadcast_to(self.roots, (len(evidence), len(self.roots)))
         rows = np.arange(len(evidence))[:, None]
         for _ in range(self.depth):
@@ -64,7 +61,6 @@ class Trees:
         return np.column_stack([evidence, self(evidence)])
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """The arrays by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod

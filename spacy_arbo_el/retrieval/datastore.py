@@ -75,7 +75,6 @@ class Datastore:
 
     @property
     def revision(self) -> Revision:
-        """The present state."""
         return Revision(self.content, self.kb.vectors.layout, self.encoder.fingerprint)
 
     @contextmanager
@@ -132,7 +131,6 @@ class Datastore:
         return self._derived.get(name, self.content, build, update)
 
     def has_type(self, name: str) -> bool:
-        """Return whether an entity has this type."""
         kb = self.kb
         types = self._derived.get(
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
@@ -183,7 +181,6 @@ class Datastore:
             return rows
 
     def changed(self) -> None:
-        """Note a change of an entity or exemplar."""
         self.content += 1
         self._retriever = None
 
@@ -222,10 +219,7 @@ class Datastore:
         return self._retriever if guard.is_reading and not guard.is_writing else None
 
     def refresh(self) -> Retriever:
-        """Encode entities and exemplars that lack current vectors.
-
-        RETURNS: The search over them.
-        """
+        """Encode what lacks current vectors. RETURNS: The search over entities and exemplars."""
         if self._retriever_in_use is not None:
             return self._retriever_in_use
         with self.editing():

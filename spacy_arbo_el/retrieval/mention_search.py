@@ -68,8 +68,6 @@ class CorpusSearch:
     """Finds a corpus's nearest other mentions.
 
     vectors: (m, width) float32, prepared, of all mentions; may be mapped from a file.
-    count: How many neighbours a mention has.
-    index: The search index.
     """
 
     vectors: np.ndarray
@@ -159,7 +157,6 @@ class Cells:
     the recall.
 
     vectors: (m, width) float32, prepared, of all mentions.
-    similarity: How they are compared.
     centres: The centres of the cells. They are searched exactly, so that no other query has a say
         in which cells a mention is compared with.
     index: The mentions in the cells.

@@ -132,10 +132,8 @@ class Retriever:
     ) -> Neighbours:
         """The neighbours of encoded mentions.
 
-        n_entities: The number of entities of a mention.
         n_exemplars: The number of exemplars of a mention, whatever their entities are. With 0,
             none are searched at all.
-        n_mentions: The number of other mentions of a mention.
         allowed: Which entities each mention may be linked to; None for all. Exemplars of other
             entities are left out.
         named: (m, c) int64 entities with the names of mentions without a vector, -1 for none.

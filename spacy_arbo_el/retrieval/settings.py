@@ -63,10 +63,6 @@ class _Built:
     rows: np.ndarray
     index: Index
 
-    def extends_to(self, source: Hashable, rows: np.ndarray) -> bool:
-        """Return whether the index covers the first rows."""
-        return source == self.source and np.array_equal(rows[: len(self.rows)], self.rows)
-
 
 class RetrieverBuilder:
     """Builds a ``Retriever``, reusing indexes between builds.
@@ -114,4 +110,7 @@ class RetrieverBuilder:
 
     @staticmethod
     def _previous(built: _Built | None, source: Hashable, rows: np.ndarray) -> Index | None:
-        return built.index if built is not None and built.extends_to(source, rows) else None
+        """The index that was built, if it covers the first of these rows."""
+        if built is None or source != built.source:
+            return None
+        return built.index if np.array_equal(rows[: len(built.rows)], built.rows) else None

@@ -71,7 +71,6 @@ class Similarity:
         return (4 * queries.shape[1] * eps * (norms + largest) ** 2 / 2).astype(np.float32)
 
     def largest_norm(self, vectors: np.ndarray) -> float:
-        """The largest norm of prepared vectors."""
         if self.normalize or not len(vectors):
             return 1.0
         squares = np.einsum("nd,nd->n", vectors, vectors)
@@ -88,12 +87,7 @@ class Similarity:
         return -d_right.sum(axis=1), d_right
 
     def blocks(self, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-        """All similarities of two groups, by matrix product.
-
-        left: (n, width), prepared.
-        right: (m, width), prepared.
-        RETURNS: (n, m).
-        """
+        """All similarities of prepared (n, width) and (m, width), by matrix product: (n, m)."""
         product = left @ right.T
         if self.metric == "ip":
             return product

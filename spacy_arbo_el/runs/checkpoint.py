@@ -39,7 +39,6 @@ class Checkpoint(NamedTuple):
     """The state of a training.
 
     identity: A hash of what the run began with, see ``identity_of``.
-    step: The last step.
     evaluations: All evaluations so far.
     counts: How often the optimizer has changed each parameter, and the counts of trainers.
     arrays: Models and moments of the optimizer, by name; none where the training has ended.

@@ -159,10 +159,7 @@ def create_evaluation(
 
 
 def divides(settings: dict[str, Any]) -> bool:
-    """Return whether the callback of a training scores parts of the dev set.
-
-    settings: The training settings, resolved.
-    """
+    """Return whether the callback of a training scores parts of the dev set."""
     return hasattr(settings["before_to_disk"], "calibrate_and_score")
 
 

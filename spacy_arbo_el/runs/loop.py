@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,7 +31,6 @@ from ..training.trainer import TrainingDiverged
 from .checkpoint import (
     CHECKPOINT,
     Checkpoint,
-    Evaluation,
     checkpoint_to_resume,
     identity_of,
     write_end,
@@ -66,7 +64,6 @@ def train(
     with the batch after it. Later random draws are not those that an uninterrupted run draws: the
     result is that of another seed.
 
-    nlp: The pipeline.
     output: The folder for model-best, model-last and the checkpoint. At the end, a small file
         takes the checkpoint's place, which says that the training has ended.
     use_gpu: The number of the GPU, -1 for the CPU.
@@ -100,7 +97,9 @@ def train(
 class _Training:
     """A training that can run.
 
-    nlp: The pipeline.
+    It saves the weights that its optimizer averages, if it does. Each folder is replaced in one
+    step, so that both are whole whenever training is stopped.
+
     output: The folder for model-best, model-last and the checkpoint.
     config: The training settings as the config has them.
     settings: The same, resolved.
@@ -149,7 +148,7 @@ class _Training:
         _write_encoding(self.nlp, stdout)
         limited = LimitedSearch.of(self.nlp, self.dev_corpus, self.eval_entities)
         evaluator = create_evaluation(self.nlp, self.dev_corpus, self.settings, rough=True)
-        evaluate = partial(_within, limited, self.nlp, evaluator)
+        evaluate = limited.of_pipeline(self.nlp)(evaluator)
         optimizer = self.settings["optimizer"]
         loop = ResumableLoop(self.nlp, optimizer, evaluate, self.path, checkpoint)
         steps = loop.steps(self._steps(loop))
@@ -160,24 +159,22 @@ class _Training:
             clean_output_dir(self.output)
         frozen = self.settings["frozen_components"]
         _write_introduction(self.nlp, frozen, checkpoint, stdout)
-        writer = _PipelineWriter(self.nlp, self.settings, self.output)
         with self.nlp.select_pipes(disable=frozen):
             log_step, finalize_logger = self.settings["logger"](self.nlp, stdout, stderr)
         # A run that was killed in its last evaluation has no step left, but that evaluation.
         info: dict[str, Any] = {"losses": {}, "step": checkpoint.step if checkpoint else 0}
         try:
-            info = self._save_each(steps, loop, writer, limited, log_step) or info
+            info = self._save_each(steps, loop, limited, log_step) or info
         finally:
             finalize_logger()
         is_rough = limited.among or divides(self.settings)
         if is_rough and loop.evaluations:
-            writer.evaluate_all(self.dev_corpus, info, is_chosen(loop.evaluations))
+            self.evaluate_all(info, is_chosen(loop.evaluations))
         write_end(self.path, self.identity, info["step"])
         message = f"Saved pipeline to {self.output / DIR_MODEL_LAST}"
         stdout.write(Printer(no_print=True).good(message) + "\n")
 
     def _steps(self, loop: ResumableLoop) -> Iterator[tuple[Any, dict[str, Any], bool | None]]:
-        """The steps of spaCy's loop."""
         settings = self.settings
         batches = create_train_batches(
             self.nlp, self.train_corpus, settings["batcher"], settings["max_epochs"]
@@ -201,14 +198,10 @@ class _Training:
         self,
         steps: Iterator[LoopStep],
         loop: ResumableLoop,
-        writer: "_PipelineWriter",
         limited: LimitedSearch,
         log_step: Callable[[dict[str, Any] | None], None],
     ) -> dict[str, Any] | None:
-        """Do the steps; write the pipeline and the checkpoint at each evaluation, and at the end.
-
-        RETURNS: What the loop has reported last; None for no step.
-        """
+        """Do the steps. Pipeline and checkpoint are written at each evaluation and at the end."""
         is_unsaved = False
         info: dict[str, Any] | None = None
         try:
@@ -216,7 +209,7 @@ class _Training:
                 is_unsaved = not is_evaluated
                 if is_evaluated:
                     with limited.of_pipeline(self.nlp):
-                        writer.save_evaluated(info, is_chosen(loop.evaluations))
+                        self.save_evaluated(info, is_chosen(loop.evaluations))
                     Checkpoint.of(
                         self.identity,
                         info["step"],
@@ -232,37 +225,12 @@ class _Training:
         finally:
             if is_unsaved:
                 with limited.of_pipeline(self.nlp):
-                    writer.save()
+                    self.save()
         return info
 
-
-def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
-    if training["seed"] is not None:
-        fix_random_seed(training["seed"])
-    if use_gpu >= 0 and training["gpu_allocator"]:
-        set_gpu_allocator(training["gpu_allocator"])
-    return registry.resolve(training, schema=ConfigSchemaTraining)
-
-
-@dataclass(frozen=True)
-class _PipelineWriter:
-    """Saves a pipeline in training, with the weights that its optimizer averages, if it does.
-
-    Each folder is replaced in one step, so that both are whole whenever training is stopped.
-
-    nlp: The pipeline.
-    settings: The training settings, resolved.
-    output: The folder for model-last and model-best.
-    """
-
-    nlp: Language
-    settings: dict[str, Any]
-    output: Path
-
-    def evaluate_all(self, corpus: Any, info: dict[str, Any], is_last_best: bool) -> None:
+    def evaluate_all(self, info: dict[str, Any], is_last_best: bool) -> None:
         """Save model-last and model-best with all entities, fits on fifths and their scores.
 
-        corpus: The documents to evaluate on.
         info: What the training loop has reported last.
         is_last_best: Whether model-best is model-last.
         """
@@ -270,13 +238,13 @@ class _PipelineWriter:
             for linker in linkers_of(self.nlp).values():
                 linker.encoder.end_training()
                 linker.refresh()
-            score, scores = create_evaluation(self.nlp, corpus, self.settings)()
+            score, scores = create_evaluation(self.nlp, self.dev_corpus, self.settings)()
         self.save_evaluated({**info, "score": score, "other_scores": scores}, is_last_best)
         if is_last_best:
             return
         best = self.output / DIR_MODEL_BEST
         nlp = load_pipeline(best)
-        score, scores = create_evaluation(nlp, corpus, self.settings)()
+        score, scores = create_evaluation(nlp, self.dev_corpus, self.settings)()
         update_meta(self.settings, nlp, {**info, "score": score, "other_scores": scores})
         before_to_disk = create_before_to_disk_callback(self.settings["before_to_disk"])
         save_pipeline(before_to_disk(nlp), best)
@@ -307,9 +275,12 @@ class _PipelineWriter:
         info["output_path"] = str(self.output / DIR_MODEL_LAST)
 
 
-def _within(limited: LimitedSearch, nlp: Language, call: Callable[[], Evaluation]) -> Evaluation:
-    with limited.of_pipeline(nlp):
-        return call()
+def _resolve_settings(training: dict[str, Any], use_gpu: int) -> dict[str, Any]:
+    if training["seed"] is not None:
+        fix_random_seed(training["seed"])
+    if use_gpu >= 0 and training["gpu_allocator"]:
+        set_gpu_allocator(training["gpu_allocator"])
+    return registry.resolve(training, schema=ConfigSchemaTraining)
 
 
 def _write_introduction(

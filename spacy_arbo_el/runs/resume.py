@@ -25,10 +25,6 @@ class ResumableLoop:
     the recorded ones. So the loop trains nothing, and counts steps and epochs, moves its schedules
     and stops early as in the first run. Then the checkpoint is restored.
 
-    nlp: The pipeline that is trained.
-    optimizer: Its optimizer.
-    evaluator: Evaluates the pipeline.
-    path: The checkpoint file.
     checkpoint: The checkpoint to resume from; None for a new run.
     evaluations: All evaluations so far.
     """

@@ -25,21 +25,13 @@ LONGEST_SENTENCE = 80
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains the links of a linker.
-
-    stages: Its stages.
-    threshold: The probability that a link must have.
-    """
+    """Explains the links of a linker."""
 
     stages: LinkingStages
     threshold: float
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
-        """Explain a mention's link. Its document is linked anew, with its other mentions.
-
-        span: One of the document's mentions, or any other span.
-        kb_id: An entity that was expected.
-        """
+        """Explain a link as ``ArboLinker.explain`` does, linking the document anew."""
         if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
@@ -108,7 +100,6 @@ class Explainer:
         return f'context fits: {found.fit:.2f}{against}, "{first_sentence(description)}"'
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
-        """Reason for a mention's missing link to an entity."""
         datastore = self.stages.datastore
         threshold = threshold_for(self.threshold, span.label_)
         if kb_id == NIL:
@@ -155,7 +146,6 @@ class Explainer:
         )
 
     def _not_chosen(self, link: Link, rank: int, threshold: float) -> str:
-        """Reason for which a candidate was not linked to."""
         score = link.scores[rank]
         place = f"candidate number {rank + 1} with a probability of {shown_probability(score)}"
         if link.is_nil and score < threshold:
@@ -191,7 +181,6 @@ def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a description, shortened."""
     return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
 
 

@@ -112,7 +112,6 @@ def make_folder(path: Path) -> int:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file or folder is our temporary."""
     return _TEMPORARY.fullmatch(name) is not None
 
 

@@ -56,9 +56,19 @@ def names_of(formats: catalogue.Registry) -> list[str]:
     return sorted({point.name for point in points})
 
 
-def option_names(reader: Any) -> list[str]:
-    """The options of a reader: the fields of its class."""
-    return [field.name for field in dataclasses.fields(reader)]
+def make_reader(formats: catalogue.Registry, format: str, options: Mapping[str, Any]) -> Any:
+    """The reader of a format. ValueError for a format or an option that there is not."""
+    if format not in formats:
+        choices = ", ".join(sorted(formats.get_all()))
+        about = {"value": format, "choices": choices, "registry": formats.namespace[-1]}
+        raise ArboError(Errors.E024.format(**about))
+    reader = formats.get(format)
+    known = [field.name for field in dataclasses.fields(reader)]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        choices = ", ".join(known) or "none"
+        raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
+    return reader(**options)
 
 
 def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:

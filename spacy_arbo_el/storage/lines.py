@@ -129,7 +129,6 @@ def read_text(path: PathLike) -> str:
 
 
 def encoding_name(encoding: str) -> str:
-    """An encoding as people know it."""
     return "UTF-8" if encoding == "utf8" else encoding
 
 

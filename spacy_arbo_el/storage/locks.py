@@ -6,19 +6,14 @@ import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from ..base.errors import Errors
 
 T = TypeVar("T")
 
-_locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
-
-
-class Lock(Protocol):
-    """A lock that forgets in a forked process the threads that do not exist there."""
-
-    def _keep_own(self) -> None: ...
+# Each forgets in a forked process the threads that do not exist there.
+_locks: "weakref.WeakSet[ForkableLock | SharedLock]" = weakref.WeakSet()
 
 
 class ForkableLock:
@@ -99,11 +94,26 @@ class SharedLock:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Have the lock alone. Raises RuntimeError where the thread has it as a reader."""
-        self._begin_writing()
+        thread = threading.get_ident()
+        with self._condition:
+            if self._writer != thread:
+                if thread in self._readers:
+                    raise RuntimeError(Errors.E770)
+                self._waiting += 1
+                try:
+                    self._condition.wait_for(lambda: not self._writer and not self._readers)
+                finally:
+                    self._waiting -= 1
+                self._writer = thread
+            self._depth += 1
         try:
             yield
         finally:
-            self._end_writing()
+            with self._condition:
+                self._depth -= 1
+                if not self._depth:
+                    self._writer = 0
+                    self._condition.notify_all()
 
     @contextmanager
     def reading_after(self, write: Callable[[], T]) -> Iterator[T]:
@@ -127,27 +137,6 @@ class SharedLock:
             self._readers[thread] -= 1
             if not self._readers[thread]:
                 del self._readers[thread]
-                self._condition.notify_all()
-
-    def _begin_writing(self) -> None:
-        thread = threading.get_ident()
-        with self._condition:
-            if self._writer != thread:
-                if thread in self._readers:
-                    raise RuntimeError(Errors.E770)
-                self._waiting += 1
-                try:
-                    self._condition.wait_for(lambda: not self._writer and not self._readers)
-                finally:
-                    self._waiting -= 1
-                self._writer = thread
-            self._depth += 1
-
-    def _end_writing(self) -> None:
-        with self._condition:
-            self._depth -= 1
-            if not self._depth:
-                self._writer = 0
                 self._condition.notify_all()
 
     def _keep_own(self) -> None:

@@ -31,7 +31,6 @@ class EmbeddingCache:
 
     similarity: How vectors are prepared and compared.
     texts: (r, width) float32, prepared.
-    mentions: (n, width) float32, prepared.
     refreshes: How often all texts and mentions have been encoded again.
     kept: What parts of the objective keep over refreshes, by a name of theirs.
     """
@@ -43,11 +42,7 @@ class EmbeddingCache:
         self.load(texts, mentions)
 
     def load(self, texts: np.ndarray, mentions: np.ndarray) -> None:
-        """Replace all vectors.
-
-        texts: (r, width) float32, raw.
-        mentions: (n, width) float32, raw.
-        """
+        """Replace all vectors by raw ones: (r, width) and (n, width) float32."""
         prepare = self.similarity.prepare
         self.texts = np.array(prepare(texts))
         self.mentions = np.array(prepare(mentions))

@@ -60,9 +60,20 @@ class LearnsScale(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _Softmax:
+    scale: float = 20.0
+
+    # A softmax does not depend on it.
+    offset = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("loss.scale", self.scale)
+
+
 @registry.losses("spacy-arbo-el.SoftmaxPositiveNegative.v1")
 @dataclass(frozen=True)
-class SoftmaxPositiveNegative:
+class SoftmaxPositiveNegative(_Softmax):
     """The loss of the arborescence paper, §2.3, see ``softmax_positive_negative``.
 
     The default. It suits positives that are mentions as well as entities, and hard negatives::
@@ -75,14 +86,6 @@ class SoftmaxPositiveNegative:
         suits cosine similarity; use about 1 or less for inner products and squared distances.
     """
 
-    scale: float = 20.0
-
-    # A softmax does not depend on it.
-    offset = 0.0
-
-    def __post_init__(self) -> None:
-        check_positive("loss.scale", self.scale)
-
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
     ) -> LossAndGradient:
@@ -91,7 +94,7 @@ class SoftmaxPositiveNegative:
 
 @registry.losses("spacy-arbo-el.CrossEntropy.v1")
 @dataclass(frozen=True)
-class CrossEntropy:
+class CrossEntropy(_Softmax):
     """Softmax cross-entropy over the positives and the negatives, see ``cross_entropy``.
 
     The usual loss with in-batch negatives (``InBatchNegatives``). With several positives it is the
@@ -104,14 +107,6 @@ class CrossEntropy:
     scale: Similarities are multiplied by this number to give logits (an inverse temperature). 20
         suits cosine similarity; use about 1 or less for inner products and squared distances.
     """
-
-    scale: float = 20.0
-
-    # A softmax does not depend on it.
-    offset = 0.0
-
-    def __post_init__(self) -> None:
-        check_positive("loss.scale", self.scale)
 
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
@@ -163,10 +158,7 @@ def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -> LossAndGradient:
-    """Softmax cross-entropy: negative log probability of the positives.
-
-    RETURNS: The losses (b,) and the gradient with respect to the logits, (b, n).
-    """
+    """Softmax cross-entropy: negative log probability of the positives."""
     valid = valid & (positive & valid).any(axis=1, keepdims=True)
     scores = np.where(valid, logits, -np.inf).astype(np.float64)
     positive_scores = np.where(positive & valid, scores, -np.inf)

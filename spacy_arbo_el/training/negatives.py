@@ -81,8 +81,6 @@ class HardNegatives:
 
 
 def _both(first: Forbid, second: Forbid) -> Forbid:
-    """Forbid what either of two functions forbids."""
-
     def forbid(scores: Any, start: int) -> None:
         first(scores, start)
         second(scores, start)

@@ -82,7 +82,6 @@ class Objective:
 
     @property
     def chosen_queries(self) -> Queries:
-        """Selection of the queries."""
         return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:
@@ -102,7 +101,6 @@ class Objective:
 class ObjectiveSum:
     """A sum of objectives. See ``objective_sum``.
 
-    terms: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
     contexts: The objective of contexts and descriptions; None for none.
     """

@@ -59,18 +59,13 @@ class RevisedInputs:
     """Inputs that replace some mentions' stored ones in a step.
 
     rows: (r,) int64, the rows of the mentions, each once.
-    inputs: Their spans.
     """
 
     rows: np.ndarray
     inputs: SpanInputs
 
     def of(self, mentions: np.ndarray, stored: SpanInputs) -> SpanInputs:
-        """The spans of mentions.
-
-        mentions: (n,) int64, their rows.
-        stored: Their stored state.
-        """
+        """The spans of mentions by their rows (n,). stored: As they are stored."""
         place = np.arange(len(mentions))
         order = np.argsort(self.rows)
         at = np.searchsorted(self.rows, mentions, sorter=order)
@@ -109,11 +104,9 @@ def train_step(
     Each distinct node is one span, and each passage is encoded once, however many spans it has and
     however many objectives use it.
 
-    model: The dual encoder.
     terms: The objectives with their queries and targets.
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
-    similarity: Compares queries with their targets.
     revised: The spans of mentions that this step encodes from something else.
     RETURNS: The weighted sum of the objectives' mean losses, and what was encoded.
     """
@@ -174,7 +167,6 @@ def _loss_of(
 
 
 def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndarray, Backward]:
-    """Return the logits of similarities and their backprop."""
     loss = term.loss
     if isinstance(loss, LearnsScale):
         return loss.begin_update(model, term.number, similarities)
@@ -184,7 +176,6 @@ def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndar
 def _begin_update(
     tower: Model, inputs: SpanInputs
 ) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
-    """Encode spans; return vectors and backprop."""
     if not len(inputs):
         return np.zeros((0, tower.get_dim("nO")), dtype=np.float32), lambda d_vectors: None
     ops: Any = tower.ops

@@ -41,13 +41,7 @@ class GoldTable:
         texts: DistinctTexts,
         text_lengths: np.ndarray,
     ):
-        """Number texts, mentions and entities.
-
-        records: The mentions.
-        kb: The knowledge base that their ids refer to.
-        texts: The texts of the knowledge base.
-        text_lengths: (r,) int64, their word pieces.
-        """
+        """Number texts, mentions and entities."""
         self.text_lengths = text_lengths
         self.records = list(records)
         self.n_texts = len(texts)
@@ -75,7 +69,6 @@ class GoldTable:
 
     @property
     def n_labelled(self) -> int:
-        """The number of mentions with gold ids."""
         return len(self._sorted)
 
     @property
@@ -113,10 +106,7 @@ class GoldTable:
         return vstack([of_texts, of_mentions], format="csr")[np.argsort(order)]
 
     def text_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Pairs (i, text) with the text of node i's entity.
-
-        A text is thus in a pair with itself.
-        """
+        """Pairs (i, text) with each text of node i's entity, with itself too."""
         return (self.entities_of(nodes) @ self.entity_texts).nonzero()
 
     def mention_pairs(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

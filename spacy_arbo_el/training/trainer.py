@@ -60,9 +60,6 @@ class Trainer:
     Entities and exemplars may be added in the middle of training. The cached vectors of the
     others stay unchanged until the next refresh.
 
-    name: The name of the component, for errors.
-    model: The dual encoder.
-    datastore: The knowledge base and the exemplars.
     objective: How queries, positives and negatives are chosen, the loss, and when texts and
         mentions are encoded again.
     seen: The number of queries trained on since the last refresh, of the first objective.
@@ -274,7 +271,6 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> dict[str, int]:
-        """State of training, for a checkpoint."""
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 
@@ -308,13 +304,7 @@ _warned_of: set[int] = set()
 
 
 def warn_of_high_rate(name: str, model: Model, optimizer: Optimizer) -> None:
-    """Warn of learning rates too high for pretrained encoders.
-
-    An optimizer is warned of once.
-
-    name: Of the component.
-    model: The dual encoder.
-    """
+    """Warn, once for an optimizer, of learning rates too high for pretrained encoders."""
     rate = getattr(optimizer, "learn_rate", 0.0)
     is_high = isinstance(rate, (int, float)) and rate > LIMIT
     if not is_high or not any(model.get_ref(tower).attrs.get("pretrained") for tower in TOWERS):

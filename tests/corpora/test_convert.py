@@ -118,7 +118,7 @@ def test_select_accepts_one_label_as_a_string():
 
 
 def test_an_unknown_format_and_a_corpus_without_documents_are_errors(nlp, write, tmp_path):
-    with pytest.raises(ValueError, match="no corpus format 'conll'.*'jsonl'.*'pubtator'"):
+    with pytest.raises(ValueError, match="no format 'conll'.*jsonl.*pubtator"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="conll", nlp=nlp)
     with pytest.raises(ValueError, match="no documents to write to .*o.spacy"):
         convert_corpus(write(""), tmp_path / "o.spacy", format="jsonl", nlp=nlp)

@@ -219,7 +219,7 @@ def test_mentions_within_words_without_a_better_reading_are_counted_too(write):
 
 
 def test_an_unknown_reading_and_a_reader_without_the_option_are_refused(write):
-    with pytest.raises(ValueError, match="E117.*'utf-16'.*utf16-lf"):
+    with pytest.raises(ValueError, match="E751.*utf16-lf.*'utf-16'"):
         list(read(write("{}"), "jsonl", offsets="utf-16"))
-    with pytest.raises(ValueError, match="E124"):
+    with pytest.raises(ValueError, match="E043.*id_key"):
         list(read(write("1|t|A.\n"), "pubtator", id_key="x"))

@@ -53,8 +53,8 @@ def test_windows_are_those_that_a_slow_search_finds(names, words, least):
     index = WordIndex.of(names, STOP_WORDS)
     units = read_units(text, STOP_WORDS, short=3)
     found = near_windows(units, index, least)
-    rows = zip(found.places.tolist(), found.names.tolist(), found.similarities.tolist())
-    assert {tuple(p): (n, round(s, 4)) for p, n, s in rows} == slow_windows(units, names, least)
+    rounded = {place: (name, round(share, 4)) for place, (name, share) in found.items()}
+    assert rounded == slow_windows(units, names, least)
 
 
 def slow_windows(units, names, least):
@@ -85,7 +85,7 @@ def slow_windows(units, names, least):
 def test_windows_end_where_a_name_would(text, least, names):
     index = WordIndex.of(["alder tree", "aldermann tree"], STOP_WORDS)
     found = near_windows(read_units(text, STOP_WORDS, 3), index, least)
-    assert [text[slice(*place)] for place in found.places.tolist()] == names
+    assert [text[slice(*place)] for place in found] == names
 
 
 def test_equal_misspelled_words_are_searched_once(monkeypatch):

@@ -132,9 +132,9 @@ def test_a_linker_takes_the_best_way_or_the_one_that_it_is_given(plain):
     before = linker.calibration
     assert linker.fit(docs, way="calibrated").comparison is None
     assert linker.calibration != before and not len(linker.exemplars)
-    with pytest.raises(ValueError, match="E839.*'trained'.*unchanged"):
+    with pytest.raises(ValueError, match="E751.*way.*unchanged.*'trained'"):
         linker.fit(docs, way="trained")
-    with pytest.raises(ValueError, match="E713.*'beauty'.*accuracy, f1"):
+    with pytest.raises(ValueError, match="E751.*accuracy.*f1.*'beauty'"):
         linker.fit(docs, by="beauty")
     with pytest.raises(ValueError, match="E837.*1 documents"):
         linker.fit(docs[:1])
@@ -178,7 +178,7 @@ def test_command_prints_a_table_and_saves_the_way_that_it_takes(plain, tmp_path)
     assert len(saved.exemplars) == len(NICKNAMES)
     commands.run(*arguments, "--output", tmp_path / "same", "--way", "unchanged")
     assert len(find_linker(spacy.load(tmp_path / "same")).exemplars) == 0
-    assert "arbo-E839" in commands.run(*arguments, "-o", tmp_path / "x", "--way", "y", code=1)
+    assert "arbo-E751" in commands.run(*arguments, "-o", tmp_path / "x", "--way", "y", code=1)
     assert not (tmp_path / "x").exists()
 
 

@@ -186,7 +186,7 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
     kb = ArboKB.for_reading(tmp_path / "kb")
     assert len(kb) == 4
     assert verify(tmp_path / "kb") == []
-    with pytest.raises(ValueError, match="no format 'zip' of knowledge bases.*wikidata"):
+    with pytest.raises(ValueError, match="no format 'zip' here.*wikidata.*@entity_formats"):
         build(tmp_path / "kb", source, "zip", overwrite=True)
 
 

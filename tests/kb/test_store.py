@@ -266,7 +266,7 @@ def test_vectors_of_wrong_width_or_range_are_refused():
     kb.add(Entity("b", "B"))
     with pytest.raises(ValueError, match="3 wide, but those of the knowledge base are 2 wide"):
         kb.sync(Names(), lambda texts: np.ones((len(texts), 3)), "x")
-    with pytest.raises(ValueError, match="stored as one of float32, float16, not as 'int8'"):
+    with pytest.raises(ValueError, match="dtype must be one of 'float32', 'float16', not 'int8'"):
         ArboKB(Vocab(), dtype="int8")
     with pytest.raises(ValueError, match="frequency of entity 'a'"):
         Entity("a", frequency=-1)

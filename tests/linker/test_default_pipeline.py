@@ -1,15 +1,12 @@
 """What users do with the default pipeline: link, save, edit, correct; and what a call enters."""
 
 import sys
-import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import spacy
 
 import spacy_arbo_el
-from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
 
 from ..default import MENTIONS, TEXT, links_in, marked
@@ -78,32 +75,6 @@ def test_edits_and_corrections_count_at_once_and_are_saved(own_default, tmp_path
     assert after[5] == "heart:failure" and after[1] != "kidney:infection"
     own_default.to_disk(tmp_path / "edited")
     assert now(spacy.load(tmp_path / "edited")) == after
-
-
-def advised(nlp, texts):
-    """The advice to calibrate that linking gives."""
-    warn_once.cache_clear()
-    mentions = [["Zorblax"] if "Zorblax" in text else ["liver cancer"] for text in texts]
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        list(nlp.pipe(marked(nlp, *pair) for pair in zip(texts, mentions)))
-    return [str(one.message) for one in said if "arbo-W550" in str(one.message)]
-
-
-@pytest.mark.parametrize("strangers, expected", [(40, 0), (100, 1)])
-def test_many_mentions_without_an_entity_are_told_once(own_default, strangers, expected):
-    texts = ["No Zorblax here."] * strangers + ["No liver cancer here."] * (210 - strangers)
-    said = advised(own_default, texts)
-    assert len(said) == expected
-    assert advised(own_default, texts) == []
-    assert all("spacy arbo fit MODEL DOCS" in line for line in said)
-
-
-def test_a_calibrated_pipeline_needs_no_advice(own_default):
-    linker = own_default.get_pipe("arbo_linker")
-    weights = linker.reranker.pretrained_in(linker.stages.context)
-    linker.reranker = replace(linker.reranker, weights=weights)
-    assert advised(own_default, ["No Zorblax here."] * 300) == []
 
 
 ROOT = Path(spacy_arbo_el.__file__).parent

@@ -89,13 +89,13 @@ def scores_of(log):
 @pytest.mark.slow
 def test_the_best_model_keeps_its_weights_when_it_is_scored_again(paths, tmp_path, monkeypatch):
     """At the end it is evaluated once more, with all entities."""
-    before, evaluate_all = [], loop._PipelineWriter.evaluate_all
+    before, evaluate_all = [], loop._Training.evaluate_all
 
-    def recorded(writer, *args):
+    def recorded(training, *args):
         before.extend(weights(tmp_path / "model-best"))
-        evaluate_all(writer, *args)
+        evaluate_all(training, *args)
 
-    monkeypatch.setattr(loop._PipelineWriter, "evaluate_all", recorded)
+    monkeypatch.setattr(loop._Training, "evaluate_all", recorded)
     monkeypatch.setattr(loop, "is_chosen", lambda evaluations: len(evaluations) == 2)
     run(paths, tmp_path, eval_entities=6)
     after, last = weights(tmp_path / "model-best"), weights(tmp_path / "model-last")

@@ -178,8 +178,8 @@ def test_a_run_that_was_killed_after_its_last_step_gets_its_last_evaluation(
     settings = settings_of("averages", {**overrides, **more})
     train_in_process(tmp_path / "whole", settings)
     with monkeypatch.context() as patched:
-        writer = "spacy_arbo_el.runs.loop._PipelineWriter.evaluate_all"
-        patched.setattr(writer, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
+        method = "spacy_arbo_el.runs.loop._Training.evaluate_all"
+        patched.setattr(method, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
         assert train_in_process(tmp_path / "killed", settings) is None
     train_in_process(tmp_path / "killed", settings, resume=True)
     for model in ("model-best", "model-last"):

@@ -11,7 +11,6 @@ from spacy_arbo_el.storage.formats import (
     BY_START,
     certainty,
     format_of,
-    option_names,
     parsed_options,
 )
 
@@ -75,6 +74,5 @@ def test_options_are_of_the_kinds_that_the_fields_have():
     given = ["words=a, b", "words=c", "whole=true", "mark=x=y", "other=1"]
     expected = {"words": ("a", "b", "c"), "whole": True, "mark": "x=y", "other": "1"}
     assert parsed_options(Lines, given) == expected
-    assert option_names(Folders) == ["words", "whole", "mark"]
     with pytest.raises(ValueError, match="E751.*whole must be true or false, not 'yes'"):
         parsed_options(Lines, ["whole=yes"])

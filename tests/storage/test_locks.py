@@ -122,7 +122,7 @@ def test_an_error_gives_the_lock_back():
             raise KeyError
     with pytest.raises(KeyError), lock.reading_after(lambda: {}["x"]):
         pass
-    run_in_threads(lambda: lock._begin_writing())
+    run_in_threads(lambda: can_enter(lock.writing()))
 
 
 @pytest.mark.parametrize("lock", [SharedLock(), ForkableLock()], ids=["shared", "forkable"])

@@ -23,7 +23,6 @@ SHOWN_KEYS = 8
 class RecordReader:
     """Reads the entities of records, and counts those without names.
 
-    path: The file that the records are from.
     bad: What to do with the error of a record.
     separator: Separates aliases and types in a string.
     fields: The places of all records' fields; None for those that their keys say.
@@ -154,12 +153,10 @@ class ImportReport:
         self.lost = 0
 
     def skip(self, reason: str) -> None:
-        """Count an entry that is left out."""
         self.skipped[reason] += 1
 
     @property
     def reasons(self) -> str:
-        """The entries left out by reason, for people."""
         return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
 
     def on_bad(self, skip: bool) -> OnBad:
@@ -249,7 +246,6 @@ class Entries:
     ) -> Entity:
         """Make an entity; raise ValueError with the line.
 
-        number: The line.
         ids: Its id, and others that lead to it.
         names: Its title and its aliases; each counts once.
         """

@@ -57,7 +57,6 @@ class TableReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab", ".txt"))
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
@@ -92,7 +91,6 @@ class TableReader:
 class _TableFile:
     """The rows of a file.
 
-    header: The names of the columns.
     where: The values that rows have in some columns.
     """
 

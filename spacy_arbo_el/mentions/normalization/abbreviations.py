@@ -170,7 +170,6 @@ def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm
 class _LongForm(NamedTuple):
     """A long form.
 
-    text: The long form.
     end: The end of the word in it that the last character of the short form is in.
     """
 

@@ -69,7 +69,10 @@ class FaissIndex:
     def __post_init__(self) -> None:
         check_positive("index.rescore", self.rescore)
         with self._setting_errors():
-            width = _trial_width(self.factory)
+            # A width that all product quantizers can divide.
+            counts = re.findall(r"PQ(\d+)", self.factory)
+            divisor = math.lcm(*(int(count) or 1 for count in counts))
+        width = divisor * max(TRIAL_WIDTH // divisor, 1)
         self._new(width, faiss.METRIC_L2)
 
     @property
@@ -135,12 +138,6 @@ class FaissIndex:
             raise ArboError(
                 Errors.E305.format(factory=self.factory, search=self.search, problem=problem)
             ) from error
-
-
-def _trial_width(factory: str) -> int:
-    """A width that all product quantizers of a factory string can divide."""
-    divisor = math.lcm(*(int(count) or 1 for count in re.findall(r"PQ(\d+)", factory)))
-    return divisor * max(TRIAL_WIDTH // divisor, 1)
 
 
 def _check(part: Any) -> None:
