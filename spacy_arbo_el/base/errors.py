@@ -355,12 +355,11 @@ class Errors(metaclass=Coded):
         "These positives belong to mentions, but the queries are names of entities. Use "
         "SynonymPositives.v1, or MentionQueries.v1."
     )
-    E620 = "Set objective.refresh and objective.contexts for all of ObjectiveSum.v1, not a part."
+    E620 = "Set objective.refresh for all of ObjectiveSum.v1, not for a part."
     E621 = (
         "The learning rate falls to 0 at the end of the training, but max_epochs and max_steps "
         "are both 0. Set one of them, or another schedule, such as constant.v1."
     )
-    E622 = "The encoder of '{name}' can't read whole texts. Set objective.contexts = null."
 
     # Evaluation and discovery: E7xx
     E703 = (

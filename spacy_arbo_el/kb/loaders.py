@@ -21,7 +21,7 @@ from ..storage.formats import (
 from ..storage.lines import check_exists
 from .database import DATABASE
 from .entity import Entity
-from .folder import LOCK, is_of_spacy, replacing_kb
+from .folder import LOCK, carry_over, is_of_spacy, replacing_kb
 from .importers import ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
 
@@ -109,6 +109,8 @@ def build(
             others = {old: merged[old] for old in merged.keys() - present.keys()}
             report.merged = kb.redirect(kb.entities.usable(others))
             report.lost = len(others) - report.merged
+            # Before it is encoded: texts may be the same.
+            carry_over(path, folder)
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

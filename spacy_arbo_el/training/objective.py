@@ -10,7 +10,6 @@ from spacy.util import registry
 from ..base.errors import ArboError, Errors
 from ..base.settings import check_positive
 from .cache import EmbeddingCache
-from .contexts import ContextObjective
 from .losses import Loss
 from .negatives import Negatives
 from .positives import Positives
@@ -26,7 +25,6 @@ class TrainingObjective(Protocol):
 
     terms: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
-    contexts: The objective of contexts and descriptions, beside these; None for none.
     """
 
     @property
@@ -34,9 +32,6 @@ class TrainingObjective(Protocol):
 
     @property
     def refresh(self) -> CacheRefresh | None: ...
-
-    @property
-    def contexts(self) -> ContextObjective | None: ...
 
 
 @registry.misc("spacy-arbo-el.Objective.v1")
@@ -61,8 +56,6 @@ class Objective:
     weight: What the mean loss is multiplied by, in a sum of objectives.
     refresh: When texts and mentions are encoded again; None for the defaults. A sum of
         objectives has its own.
-    contexts: Trains contexts of mentions and descriptions of entities as well; None for not. A
-        sum of objectives has its own.
     """
 
     positives: Positives
@@ -71,7 +64,6 @@ class Objective:
     queries: Queries | None = None
     weight: float = 1.0
     refresh: CacheRefresh | None = None
-    contexts: ContextObjective | None = None
 
     def __post_init__(self) -> None:
         check_positive("objective.weight", self.weight)
@@ -102,12 +94,10 @@ class ObjectiveSum:
     """A sum of objectives. See ``objective_sum``.
 
     refresh: When texts and mentions are encoded again; None for the defaults.
-    contexts: The objective of contexts and descriptions; None for none.
     """
 
     terms: Sequence[Objective]
     refresh: CacheRefresh | None = None
-    contexts: ContextObjective | None = None
 
     def __post_init__(self) -> None:
         if not self.terms:
@@ -119,9 +109,7 @@ class ObjectiveSum:
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
 def objective_sum(
-    *objectives: TrainingObjective,
-    refresh: CacheRefresh | None = None,
-    contexts: ContextObjective | None = None,
+    *objectives: TrainingObjective, refresh: CacheRefresh | None = None
 ) -> ObjectiveSum:
     """A weighted sum of objectives, optimized in one step. They are encoded together.
 
@@ -162,9 +150,8 @@ def objective_sum(
 
     *objectives: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
-    contexts: Trains contexts of mentions and descriptions of entities as well; None for not.
     """
-    if any(one.refresh is not None or one.contexts is not None for one in objectives):
+    if any(one.refresh is not None for one in objectives):
         raise ArboError(Errors.E620)
     terms = tuple(term for one in objectives for term in one.terms)
-    return ObjectiveSum(terms, refresh, contexts)
+    return ObjectiveSum(terms, refresh)

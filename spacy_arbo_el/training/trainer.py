@@ -73,12 +73,9 @@ class Trainer:
         datastore: Datastore,
         objective: TrainingObjective,
     ):
-        losses = [term.loss for term in objective.terms]
-        if objective.contexts is not None:
-            losses.append(objective.contexts.loss)
-        for number, loss in enumerate(losses):
-            if isinstance(loss, LearnsScale):
-                loss.attach(model, number)
+        for number, term in enumerate(objective.terms):
+            if isinstance(term.loss, LearnsScale):
+                term.loss.attach(model, number)
         self.name = name
         self.model = model
         self.datastore = datastore
@@ -113,7 +110,6 @@ class Trainer:
         terms = self._terms(mentions, data)
         if not terms:
             return 0.0, 0
-        loss_of_contexts = self._train_contexts(mentions, data)
         loss, encoded = train_step(
             self.model,
             terms,
@@ -122,7 +118,6 @@ class Trainer:
             data.cache.similarity,
             revised,
         )
-        loss += loss_of_contexts
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.refresh.on_the_fly:
@@ -203,24 +198,6 @@ class Trainer:
             if len(batch.queries):
                 terms.append(Term(batch, objective.loss, objective.weight, number))
         return terms
-
-    def _train_contexts(self, mentions: np.ndarray, data: _TrainingData) -> float:
-        """Compute the gradients of contexts and descriptions. RETURNS: The loss."""
-        objective = self.objective.contexts
-        table = data.table
-        cache = data.cache
-        if objective is None or not len(mentions):
-            return 0.0
-        datastore = self.datastore
-        if not datastore.encoder.reads_passages:
-            raise ArboError(Errors.E622.format(name=self.name))
-        found = objective.read(mentions, table, cache, datastore.kb, datastore.encoder)
-        if found is None:
-            return 0.0
-        number = len(self.objective.terms)
-        term = Term(found.batch, objective.loss, objective.weight, number)
-        inputs = found.descriptions, found.contexts
-        return train_step(self.model, [term], *inputs, cache.similarity)[0]
 
     def _extended(self, data: _TrainingData) -> _TrainingData:
         """Data of the present datastore, keeping older cached vectors."""

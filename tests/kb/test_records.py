@@ -15,9 +15,11 @@ from spacy_arbo_el.kb.importers import SpacyKBReader, TableReader
 from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
+from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
 from ..cases import cases
+from .test_store import encode
 
 APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
 
@@ -188,6 +190,20 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
     assert verify(tmp_path / "kb") == []
     with pytest.raises(ValueError, match="no format 'zip' here.*wikidata.*@entity_formats"):
         build(tmp_path / "kb", source, "zip", overwrite=True)
+
+
+def test_a_build_that_replaces_encodes_only_what_is_new(write, tmp_path):
+    encoded = []
+
+    def finish(kb):
+        encoded.append(kb.sync(Names(), encode, "x"))
+
+    for names in (["a", "b"], ["b", "c", "d"]):
+        lines = (json.dumps({"id": name, "title": name}) for name in names)
+        source = write("\n".join(lines), "kb.jsonl")
+        build(tmp_path / "kb", source, overwrite=True, finish=finish)
+    assert encoded == [2, 2]
+    assert verify(tmp_path / "kb") == []
 
 
 def test_a_quote_behind_many_rows_is_text(write):

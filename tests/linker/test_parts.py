@@ -46,7 +46,6 @@ NEEDED = {
     "Objective": {key: OBJECTIVE[key] for key in ("positives", "negatives", "loss")},
     "ObjectiveSum": {"*": {"one": OBJECTIVE, "two": {**OBJECTIVE, "weight": 0.5}}},
     "LearnedScale": {"loss": LOSS},
-    "ContextObjective": {"loss": LOSS},
     "OverDistances": {"loss": section("SoftmaxPositiveNegative")},
     "BothNegatives": {"first": HARD, "second": section("InBatchNegatives")},
     "NegativesWithinBudget": {"negatives": HARD},
