@@ -7,9 +7,12 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_arbo_el.base.display import shown_probability
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.kb.entity import NIL, Entity
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.pipelines import load_pipeline
 
+from ..commands import run
 from ..linker.conftest import build
 from ..ranking.examples import weights_of
 
@@ -112,6 +115,17 @@ def test_what_can_not_be_estimated_is_refused(nlp, linker):
     plain = build(ENTITIES, train=[])
     with pytest.raises(ValueError, match="BestEvidence"):
         find_linker(plain).estimate_coverage(documents(plain, 40, 0))
+
+
+def test_command_estimates_and_saves_coverage(nlp, tmp_path):
+    docs = documents(nlp, 24, 12)
+    nlp.to_disk(tmp_path / "model")
+    write_docbin(docs, tmp_path / "docs.spacy")
+    paths = tmp_path / "model", tmp_path / "docs.spacy"
+    said = run("fit", *paths, "--no-labels", "--output", tmp_path / "fitted")
+    assert "estimated from 36 mentions" in said
+    fitted = find_linker(load_pipeline(tmp_path / "fitted")).coverage
+    assert fitted == find_linker(nlp).estimate_coverage(docs).setting != FITTED
 
 
 @pytest.mark.parametrize("value", [0, 1, 1.5, "half", True, {}, {"A": 0.0}, [0.5]])
