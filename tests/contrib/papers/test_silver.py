@@ -84,6 +84,8 @@ def test_frequent_names_are_limited(tmp_path):
     for seed in (0, 0, 1):
         report, found = silver(tmp_path, texts, per_name=5, seed=seed)
         assert report.counts["mentions"] == 10 and report.counts["surplus"] == 50
+        docs = list(read_docs(tmp_path / "silver.spacy", NLP.vocab))
+        assert sum(bool(token.ent_kb_id_) for doc in docs for token in doc) == 10
         kept.append(set(found))
     assert kept[0] == kept[1] != kept[2]
     assert silver(tmp_path, texts, per_name=0)[0].counts["mentions"] == 60
