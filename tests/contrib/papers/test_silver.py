@@ -161,6 +161,13 @@ def test_command(tmp_path):
     assert "kb.jsonl, line 1" in printed
 
 
+def test_documents_without_ids_have_those_of_their_places(tmp_path):
+    """By which they are split between training and dev."""
+    write_docbin([NLP.make_doc("The flu."), NLP.make_doc("A cold.")], tmp_path / "texts.spacy")
+    docs = read_plain_documents(tmp_path / "texts.spacy", NLP)
+    assert [doc.user_data["doc_id"] for doc in docs] == ["texts.spacy:1", "texts.spacy:2"]
+
+
 def test_nothing_is_written_where_one_part_has_no_mention(tmp_path):
     write_entities_jsonl(ENTITIES, tmp_path / "kb.jsonl")
     source = tmp_path / "texts.spacy"
