@@ -243,6 +243,7 @@ def texts_of(pairs: np.ndarray, mentions: np.ndarray) -> np.ndarray:
     """Texts paired with mentions: (b, k) int64, -1 for none.
 
     pairs: (2, p) int64, mentions and texts, by mention.
+    mentions: (b,) int64.
     """
     first, last = (np.searchsorted(pairs[0], mentions, side) for side in ("left", "right"))
     counts = last - first

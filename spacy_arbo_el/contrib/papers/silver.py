@@ -179,9 +179,12 @@ def _entity(doc: Doc, start: int, end: int, name: Name) -> Span:
 def _chosen(docs: Iterable[Doc], is_chosen: Iterator[bool]) -> Iterator[Doc]:
     """The documents that have some of the chosen mentions, with these alone."""
     for doc in docs:
-        doc.ents = [ent for ent in doc.ents if next(is_chosen)]
-        if doc.ents:
-            yield doc
+        ents = [ent for ent in doc.ents if next(is_chosen)]
+        if ents:
+            # Tokens of the document would keep the ids of the others.
+            copy = copied(doc, None)
+            copy.ents = ents
+            yield copy
 
 
 def choose(names: np.ndarray, per_name: int, seed: int) -> np.ndarray:

@@ -228,8 +228,10 @@ def _surest(
     """Each document's surest mentions not yet written in.
 
     written: (m,) int64, the entity of each mention that is written in, -1 for the others.
+    entities, logits: (m,), the first candidate of each mention.
     documents: (m,) int64, ascending.
     per_round: (documents,) int64, how many mentions of each.
+    min_logit: The log-odds that a link must have.
     """
     is_open = (written < 0) & (entities >= 0) & (logits >= min_logit)
     open_mentions = np.flatnonzero(is_open)

@@ -84,6 +84,8 @@ def test_frequent_names_are_limited(tmp_path):
     for seed in (0, 0, 1):
         report, found = silver(tmp_path, texts, per_name=5, seed=seed)
         assert report.counts["mentions"] == 10 and report.counts["surplus"] == 50
+        docs = list(read_docs(tmp_path / "silver.spacy", NLP.vocab))
+        assert sum(bool(token.ent_kb_id_) for doc in docs for token in doc) == 10
         kept.append(set(found))
     assert kept[0] == kept[1] != kept[2]
     assert silver(tmp_path, texts, per_name=0)[0].counts["mentions"] == 60
@@ -157,6 +159,13 @@ def test_command(tmp_path):
     assert len(list(read_docs(tmp_path / "s.spacy", NLP.vocab))) == 3
     printed = run("silver", tmp_path / "kb.jsonl", "--format", "pubtator", *paths, code=1)
     assert "kb.jsonl, line 1" in printed
+
+
+def test_documents_without_ids_have_those_of_their_places(tmp_path):
+    """By which they are split between training and dev."""
+    write_docbin([NLP.make_doc("The flu."), NLP.make_doc("A cold.")], tmp_path / "texts.spacy")
+    docs = read_plain_documents(tmp_path / "texts.spacy", NLP)
+    assert [doc.user_data["doc_id"] for doc in docs] == ["texts.spacy:1", "texts.spacy:2"]
 
 
 def test_nothing_is_written_where_one_part_has_no_mention(tmp_path):

@@ -12,6 +12,7 @@ from spacy_arbo_el import find_linker, links_to_dicts, load_pipeline
 from spacy_arbo_el.contrib.scale.identity import fingerprint
 from spacy_arbo_el.contrib.scale.job import part_of, summed
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
+from spacy_arbo_el.contrib.scale.shards import Shard
 from spacy_arbo_el.contrib.scale.worker import ShardWorker
 from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.show.frames import rows_of
@@ -82,6 +83,18 @@ def test_parts_are_disjoint_and_together_are_everything(make_job, expected):
     for wrong in ("0/3", "4/3", "3", "a/b", "1/0"):
         with pytest.raises(ValueError, match="E892"):
             part_of([], wrong)
+
+
+def test_a_run_goes_on_where_it_stopped(make_job, expected):
+    job = make_job()
+    for report in link_in_shards(job):
+        if report.shard == 3:
+            break
+    assert job.done() == {0, 1, 2, 3} and not (job.folder / "summary.json").exists()
+    # Links without the counts, which come last: the shard is not done.
+    job.done_file(Shard(2, ("a",))).unlink()
+    assert [report.shard for report in link_in_shards(job)] == [2, 4, 5, 6, 7]
+    assert rows_in(job.folder) == expected
 
 
 def test_errors_are_counted_and_written_with_their_reasons(make_job, records, tmp_path):

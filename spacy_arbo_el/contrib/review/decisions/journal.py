@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import srsly
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ....base.errors import ArboError
@@ -35,7 +35,7 @@ _KINDS: dict[Any, str] = {
 }
 _FIELDS: Any = {name: kind for kind, names in _KINDS.items() for name in names.split()}
 _Line = TypedDict("_Line", _FIELDS, total=False)  # type: ignore[misc]
-_LINE: Any = TypeAdapter(with_config(ConfigDict(strict=True))(_Line))
+_LINE: Any = TypeAdapter(_Line)
 # What the entry of a decision on a link has.
 MENTION = ("key", "document", "text", "start", "end", "label", "verdict", "kb_id")
 _EDIT = ("changed", "before", "redirects")
@@ -124,7 +124,7 @@ class Recorded:
 
 def _check(line: Any, number: int) -> None:
     """Refuse a wrong line. The first one says whose the journal is."""
-    _LINE.validate_python(line)
+    _LINE.validate_python(line, strict=True)
     if not all(name in line for name in ("at", *NEEDED[line["action"]])):
         raise ValueError
     if (line["action"] == "begin") != (number == 0) or line.get("n", -1) != number - 1:
