@@ -290,6 +290,19 @@ def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monk
             assert status == 408 and b"within 600 seconds" in answer
 
 
+def test_a_stop_answers_what_was_asked(server):
+    body = json.dumps({"documents": [PROBE]}).encode()
+
+    def stop():
+        arrived(server, 1)
+        listening = server.servers[0]
+        server.should_exit = True
+        wait_until(lambda: not listening.is_serving(), "the end of listening")
+
+    status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
+    assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
+
+
 def test_it_counts_what_it_has_done(nlp):
     client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
     link(client, PROBE, FISH)
