@@ -215,4 +215,5 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
+    """Format wrong links as CSV in the order given. There is a header."""
     return csv_text(COLUMNS, (one.row() for one in wrong))

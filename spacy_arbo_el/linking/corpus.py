@@ -160,6 +160,7 @@ class CorpusLinker:
         The knowledge base must be as it was when they were gathered.
 
         mentions: With their neighbours among each other.
+        threshold: The probability that a link must have.
         """
         coverage = self._estimated(mentions, threshold)
         with self.stages.datastore.reading():

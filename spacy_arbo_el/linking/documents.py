@@ -49,6 +49,7 @@ class DocumentLinker:
         annotate(doc, links, self.stages.reader.settings.getter, self.extension, self.overwrite)
 
     def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
+        """Write mentions of new entities to their span group."""
         getter = self.stages.reader.settings.getter
         discovery = self.stages.discovery
         if discovery is not None and discovery.spans_key:

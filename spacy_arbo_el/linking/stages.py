@@ -75,6 +75,7 @@ class LinkingStages:
 
     @property
     def context(self) -> RankingContext:
+        """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
 
@@ -85,6 +86,7 @@ class LinkingStages:
         return self.reader.read(spans)
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
+        """The batch with its vectors."""
         return batch.with_vectors(self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
@@ -246,6 +248,7 @@ class LinkingStages:
         All mentions see one state of the datastore, whatever other threads change meanwhile.
 
         spans: For each document its mentions.
+        threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
         return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)

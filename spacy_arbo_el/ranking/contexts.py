@@ -129,6 +129,7 @@ def description_text(entity: Entity) -> str:
 
 
 def joined(title: str, description: str) -> str:
+    """A title with its description, if it has one."""
     return f"{title}. {description}" if description else title
 
 

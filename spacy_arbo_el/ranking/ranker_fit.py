@@ -64,10 +64,12 @@ class Labelled:
 
     @cached_property
     def absent(self) -> CandidateFeatures:
+        """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
 
     @classmethod
     def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
+        """The mentions of one or more parts, one after the other."""
         return cls(
             CandidateFeatures.concat([part.candidates for part in parts]),
             concat_tables([part.correct for part in parts], False),
@@ -75,6 +77,7 @@ class Labelled:
         )
 
     def take(self, rows: np.ndarray) -> "Labelled":
+        """The mentions at ``rows``, numbers or bool."""
         return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
@@ -97,6 +100,7 @@ class PresenceData(NamedTuple):
 
     @property
     def coverage(self) -> float:
+        """The share of them that have a right candidate."""
         return float(self.counts[self.present].sum() / self.counts.sum())
 
 

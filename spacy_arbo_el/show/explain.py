@@ -181,6 +181,7 @@ def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
 
 
 def first_sentence(text: str) -> str:
+    """The first sentence of a description, shortened."""
     return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
 
 

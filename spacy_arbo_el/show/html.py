@@ -154,6 +154,7 @@ def escaped(text: object) -> str:
 
 
 def check_template(template: str) -> None:
+    """Raise an error unless a template gives web addresses."""
     if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
         raise ArboError(Errors.E750.format(value=template))
 

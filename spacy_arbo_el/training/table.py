@@ -69,6 +69,7 @@ class GoldTable:
 
     @property
     def n_labelled(self) -> int:
+        """The number of mentions with gold ids."""
         return len(self._sorted)
 
     @property
