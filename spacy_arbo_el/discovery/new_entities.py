@@ -234,7 +234,7 @@ class NewEntities:
             verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Undo the last ``leave_out`` of mentions, if any."""
+        """Undo the last ``leave_out`` of mentions, if any. kb_id: The entity that they were."""
         with self._changing() as verdicts:
             wanted = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):

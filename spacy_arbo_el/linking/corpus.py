@@ -201,7 +201,7 @@ class CorpusLinker:
     def _shown(
         self, mentions: CorpusMentions, rows: np.ndarray, coverage: CoverageSetting
     ) -> Ranking:
-        """All candidates of some mentions, for people to read."""
+        """All candidates of some mentions, (n,) int64 rows, for people to read."""
         ranked = mentions.ranked
         candidates = mentions.candidates.take(rows)
         none = np.full(candidates.ids.shape, -1, dtype=np.int64)

@@ -14,7 +14,12 @@ from .stages import LinkingStages
 
 @dataclass(frozen=True)
 class DocumentLinker:
-    """Links documents, each for itself, and writes links onto Docs."""
+    """Links documents, each for itself, and writes links onto Docs.
+
+    threshold: The probability that a link must have.
+    extension: Name of the attribute that carries the ``Link``.
+    overwrite: Which existing kb ids are replaced.
+    """
 
     stages: LinkingStages
     threshold: float

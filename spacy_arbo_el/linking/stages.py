@@ -224,7 +224,7 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: int | None = None
     ) -> RankedMentions:
-        """Rank candidates of spans."""
+        """Rank candidates of spans. n_mentions: As in ``retrieve``."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -364,7 +364,12 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
-    """Number the new entities of each document by first mention: "new-1"; "" for a cluster -1."""
+    """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
+
+    documents: (m,) int64.
+    clusters: (m,) int64, -1 for linked mentions.
+    RETURNS: "" where the cluster is -1.
+    """
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):

@@ -271,7 +271,10 @@ def _with_curve(
 def _weights_of_evidence(
     data: PresenceData, start: RankerWeights | None
 ) -> tuple[Trees, np.ndarray] | None:
-    """The trees that there are, and weights of the evidence and of their values."""
+    """The trees that there are, and weights of the evidence and of their values.
+
+    RETURNS: None where all mentions are alike.
+    """
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
     evidence = trees.beside(data.evidence)
@@ -282,7 +285,7 @@ def _weights_of_evidence(
 def _by_trees(
     data: PresenceData, fit_trees: Callable[[PresenceData], Trees]
 ) -> tuple[Trees, np.ndarray] | None:
-    """New trees, and weights by which they decide alone."""
+    """New trees, and weights by which they decide alone; None where all mentions are alike."""
     if data.present.all() or not data.present.any():
         return None
     return fit_trees(data), np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])

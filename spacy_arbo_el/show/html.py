@@ -160,7 +160,10 @@ def check_template(template: str) -> None:
 
 
 def web_address(template: str, kb_id: str) -> str:
-    """Address of an entity for an attribute; "#" where it is none of the web."""
+    """Address of an entity for an attribute; "#" where it is none of the web.
+
+    template: ``{}`` stands for the id.
+    """
     kb_id = kb_id.encode("utf8", "replace").decode("utf8")
     address = template.replace("{}", quote(kb_id, safe=_OF_ADDRESSES))
     return escaped(address) if _WEB.match(address) else NO_ADDRESS
