@@ -92,7 +92,8 @@ def build(
 ) -> ImportReport:
     """Build the folder of a knowledge base from a file. It appears when it is complete.
 
-    Merged ids of the one that it replaces go on leading to entities that are still there.
+    Merged ids of the one that it replaces go on leading to entities that are still there, and
+    its vectors are used again where they are whole.
 
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
