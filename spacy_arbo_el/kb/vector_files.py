@@ -150,6 +150,7 @@ def read_header(path: Path) -> tuple[VectorKind, int] | None:
 
 
 def check_dtype(dtype: str) -> str:
+    """The type, where vectors can be stored in it; else ValueError."""
     check_choice("dtype", dtype, DTYPES)
     return dtype
 
