@@ -405,6 +405,8 @@ class ArboLinker(TrainablePipe):
         """Load encoder and knowledge base; store mentions as exemplars. The mentions are those of
         the corpus.
 
+        get_examples: Function that gives the training corpus.
+        nlp: The pipeline.
         kb_loader: Function from a vocabulary to an ``ArboKB``. Without one the present KB stays,
             even if it is empty: then every mention is a new entity.
 

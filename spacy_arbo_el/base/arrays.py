@@ -31,6 +31,7 @@ class TopK:
 
     @property
     def width(self) -> int:
+        """The number of columns, k."""
         return self.ids.shape[1]
 
     @property
@@ -40,6 +41,7 @@ class TopK:
 
     @classmethod
     def empty(cls, rows: int, width: int = 0) -> "TopK":
+        """A table without any id."""
         return cls(
             np.full((rows, width), -1, dtype=np.int64),
             np.full((rows, width), -np.inf, dtype=np.float32),
@@ -55,9 +57,11 @@ class TopK:
         )
 
     def take(self, rows: np.ndarray) -> "TopK":
+        """The given rows, in that order."""
         return TopK(self.ids[rows], self.scores[rows])
 
     def first(self, count: int) -> "TopK":
+        """The ``count`` best of each row."""
         return TopK(self.ids[:, :count], self.scores[:, :count])
 
     def resized(self, width: int) -> "TopK":
@@ -189,6 +193,7 @@ class AppendOnly:
 
     @property
     def rows(self) -> np.ndarray:
+        """(length, …)."""
         return self.buffer[: self.length]
 
     def with_rows(self, rows: np.ndarray) -> "AppendOnly":

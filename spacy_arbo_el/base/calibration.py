@@ -89,6 +89,7 @@ def probability(logits: Any) -> Any:
 
 
 def log_odds(p: float) -> float:
+    """Convert probabilities to log-odds, infinite at the ends."""
     if p <= 0.0:
         return -np.inf
     return np.inf if p >= 1.0 else float(np.log(p / (1.0 - p)))
@@ -140,6 +141,7 @@ def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Cur
 
 
 def log_probability(logits: np.ndarray) -> np.ndarray:
+    """The logarithms of probabilities, from their log-odds."""
     return -np.logaddexp(0, -logits.astype(np.float64))
 
 

@@ -31,6 +31,7 @@ class ArboError(ValueError):
 
     @property
     def code(self) -> str:
+        """The code, such as "E013"."""
         return code_of(self)
 
 

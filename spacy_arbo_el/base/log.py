@@ -39,6 +39,7 @@ class WarnOnce:
             warnings.warn(message, stacklevel=3)
 
     def cache_clear(self) -> None:
+        """Say everything once more."""
         self._said.clear()
 
 

@@ -14,6 +14,7 @@ def check_count(name: str, value: Any, least: int = 0) -> None:
 
 
 def check_share(name: str, value: Any) -> None:
+    """Raise ValueError unless a number lies from 0 to 1."""
     if not _is_number(value) or not 0.0 <= value <= 1.0:
         _refuse(name, "a number from 0 to 1", value)
 
@@ -25,6 +26,7 @@ def check_part(name: str, value: Any) -> None:
 
 
 def check_positive(name: str, value: Any) -> None:
+    """Raise ValueError unless a number is finite and positive."""
     if not _is_number(value) or not 0.0 < value < math.inf:
         _refuse(name, "a finite number above 0", value)
 
@@ -36,6 +38,7 @@ def check_number(name: str, value: Any) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
+    """Raise ValueError unless the value is one of some choices."""
     if value not in choices:
         _refuse(name, f"one of {', '.join(map(repr, choices))}", value)
 

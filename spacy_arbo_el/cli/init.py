@@ -84,6 +84,7 @@ def init_config_command(
 
 
 def check_language(lang: str) -> None:
+    """Raises ValueError for a language that spaCy does not have."""
     from spacy.util import get_lang_class
 
     try:

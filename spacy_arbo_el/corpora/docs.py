@@ -100,7 +100,7 @@ def longest_first(spans: Iterable[Span]) -> list[Span]:
 
 
 def unlinked(doc: Doc, *, mentions: bool = True) -> Doc:
-    """A copy with the same tokens, but without links."""
+    """A copy with the same tokens, but without links. mentions: Whether it has the same ones."""
     return copied(doc, _unlinked_span if mentions else None)
 
 

@@ -69,6 +69,7 @@ def is_known(name: str) -> bool:
 
 
 def plain_name(name: str) -> str:
+    """The name of a field without case and marks."""
     return re.sub(r"[\W_]", "", str(name).casefold())
 
 

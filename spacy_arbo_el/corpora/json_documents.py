@@ -72,6 +72,7 @@ class Source:
         return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
 
     def report(self, number: int, problem: object) -> None:
+        """Give the error of a line to ``on_error``."""
         self.on_error(line_error(self.path, number, str(problem)))
 
 
@@ -157,6 +158,7 @@ class JsonlReader:
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
         check_readable(check_exists(path), self)
         parse = partial(text_of_record, strict=True, offsets=self.offsets)
         return read_each(Source(path, bad), parse)
@@ -201,6 +203,8 @@ def mentions_in(
 
     values: The list; None for no mentions.
     key: Its name, for messages.
+    text: The text of the document.
+    offsets: How offsets count, see ``Source``.
     names: The keys of the offsets.
     strict: Whether there must be a list of objects that have ``kb_id``.
     """
@@ -269,17 +273,23 @@ def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, A
 
 
 def check_object(value: Any) -> None:
+    """Raise Problem for a value that is no object."""
     if not isinstance(value, dict):
         raise Problem(f"must be an object, got {json_kind(value)}.")
 
 
 def items(value: Any, key: str) -> list[Any]:
+    """Return a value that must be a list.
+
+    key: Its name, for messages.
+    """
     if not isinstance(value, list):
         raise Problem(f"{key!r} must be a list, got {json_kind(value)}.")
     return value
 
 
 def get(record: dict[str, Any], key: str) -> Any:
+    """The value of a key that must be there."""
     if key not in record:
         raise Problem(f"the key {key!r} is missing.")
     return record[key]
@@ -302,6 +312,7 @@ def _optional(record: dict[str, Any], key: str) -> str:
 
 
 def integer(record: dict[str, Any], key: str) -> int:
+    """A whole number."""
     value = get(record, key)
     # JSON's true is an int in Python, but not a valid offset.
     if not isinstance(value, int) or isinstance(value, bool):

@@ -21,6 +21,7 @@ OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parque
 
 
 def check_output(path: Path) -> None:
+    """Raise ValueError for an output format that is not supported."""
     if path.suffix.lower() in OTHER_FILES:
         raise ArboError(Errors.E722.format(path=path, suffix=path.suffix))
 

@@ -55,6 +55,7 @@ class NearNames:
 
     @property
     def names(self) -> list[Name]:
+        """The names of the dictionary."""
         return self.dictionary.names
 
     def hits(self, doc: Doc) -> list[Hit]:

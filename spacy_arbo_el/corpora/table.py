@@ -49,11 +49,13 @@ class CsvReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab"))
 
     def read(
         self, path: PathLike, bad: OnBad = throw, counts: Counter | None = None
     ) -> Iterator[AnnotatedText]:
+        """Yield the documents."""
         check_readable(check_exists(path), self)
         return read_table(Source(path, bad, offsets=self.offsets, id_key=self.id_key))
 

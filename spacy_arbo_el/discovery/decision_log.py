@@ -28,9 +28,11 @@ class DecisionLog:
     entries: list[Entry] = field(default_factory=list)
 
     def numbered(self, entry: Entry) -> Entry:
+        """An entry with the next number and the present time."""
         return {"n": len(self.entries), "at": now(), **entry}
 
     def add(self, action: str, **more: Any) -> Entry:
+        """Add an entry. RETURNS: It, with its number and the time."""
         self.entries.append(self.numbered({"action": action, **more}))
         return self.entries[-1]
 
@@ -84,6 +86,7 @@ class DecisionLog:
 
 
 def now() -> str:
+    """The present time, in UTC to seconds."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 

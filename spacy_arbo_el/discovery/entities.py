@@ -67,6 +67,7 @@ class NewEntity:
 
     @property
     def documents(self) -> int:
+        """Number of documents that mention it."""
         return len({record.key[0] for record in self.members})
 
     def __repr__(self) -> str:
@@ -116,6 +117,7 @@ EntityOrId = str | NewEntity
 
 
 def id_of_entity(entity: EntityOrId) -> str:
+    """Id of a new entity, or the id itself."""
     return entity.id if isinstance(entity, NewEntity) else entity
 
 
@@ -139,6 +141,7 @@ def _in_line(text: str) -> str:
 
 
 def new_entity_id(key: MentionKey) -> str:
+    """Make a new entity's id from its first mention."""
     place = "{}:{}:{}".format(*key)
     return "NEW-" + hashlib.blake2b(place.encode("utf8"), digest_size=5).hexdigest()
 

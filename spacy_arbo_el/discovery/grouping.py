@@ -51,6 +51,7 @@ class Discovery:
         check_choice("discovery.method", self.method, METHODS)
 
     def min_similarity(self, calibration: Calibration) -> float:
+        """The threshold as a similarity."""
         return similarity_at(self.threshold, calibration.same_new_entity)
 
     def group(
@@ -106,6 +107,7 @@ class Discovery:
 
         Groups are numbered as in ``group``.
 
+        vectors, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
         """
         distinct = self._distinct(vectors, names)

@@ -48,6 +48,7 @@ class NewEntities:
     ``undo`` takes the last of these decisions back. ``log`` records them. Threads may call all
     methods at the same time.
 
+    threshold: The probability that a link had to have.
     fingerprint: Identifies the encoder that the vectors come from.
     documents: How many documents were processed.
     acceptance: Gives the ``Acceptance`` that moves them to a knowledge base; None without a linker.
@@ -233,7 +234,7 @@ class NewEntities:
             verdicts.leave_out(set(keys), kb_id)
 
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Undo the last ``leave_out`` of mentions, if any."""
+        """Undo the last ``leave_out`` of mentions, if any. kb_id: The entity that they were."""
         with self._changing() as verdicts:
             wanted = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):
@@ -288,6 +289,7 @@ class NewEntities:
 
     @locked
     def decided(self) -> Decided:
+        """Decisions that the next discovery must keep."""
         return Verdicts(self.rows, self.clusters, self.history).decided()
 
     @locked
@@ -401,4 +403,5 @@ class NewEntities:
 
     @classmethod
     def from_disk(cls, path: str | Path) -> "NewEntities":
+        """Read a file that ``to_disk`` wrote."""
         return cls.from_bytes(Path(path).read_bytes())

@@ -73,6 +73,7 @@ class Distinct:
 
     @classmethod
     def all_of(cls, count: int) -> "Distinct":
+        """Each mention by itself."""
         return cls(np.arange(count), np.arange(count))
 
     def take(self, values: np.ndarray) -> np.ndarray:
@@ -80,6 +81,7 @@ class Distinct:
         return values if len(self.rows) == len(self.node) else values[self.rows]
 
     def take_any(self, values: np.ndarray | None) -> np.ndarray | None:
+        """Take rows of an array that may be missing."""
         return None if values is None else self.take(values)
 
 

@@ -42,6 +42,7 @@ class Unlinked:
 
     @property
     def keys(self) -> list[MentionKey]:
+        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     def keys_of(self, rows: np.ndarray) -> list[MentionKey]:
@@ -83,6 +84,7 @@ class Unlinked:
         )
 
     def encode(self, encode: Callable[[SpanInputs], np.ndarray]) -> None:
+        """Encode all mentions anew."""
         if len(self):
             self.vectors = encode(self.inputs)
 

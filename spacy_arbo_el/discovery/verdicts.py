@@ -55,6 +55,7 @@ class Verdicts:
         return off if moves is chosen else number
 
     def reject(self, number: int) -> None:
+        """Mark a cluster as no entity."""
         self.clusters.rejected[number] = None
         self.log.add("reject", id=self.clusters.ids[number])
 

@@ -195,6 +195,7 @@ class DualEncoder:
 
     @property
     def reads_passages(self) -> bool:
+        """Return whether both towers can encode whole texts."""
         return all(isinstance(self._reader(tower), PassageTower) for tower in TOWERS)
 
     def encode_passages(self, tower: str, texts: Sequence[str], size: int) -> np.ndarray:

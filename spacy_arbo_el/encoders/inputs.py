@@ -52,6 +52,7 @@ class SpanInputs:
 
     @property
     def passages(self) -> int:
+        """The number of passages."""
         return len(self.offsets) - 1
 
     @property

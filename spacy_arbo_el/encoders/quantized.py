@@ -103,6 +103,7 @@ class QuantizedLinear(nn.Module):
         )
 
     def rounded(self, inputs: Tensor) -> Tensor:
+        """Inputs as uint8."""
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
     def give_gelu(self, following: "QuantizedLinear") -> None:

@@ -51,14 +51,17 @@ class EncoderShim(HFShim):
 
     @property
     def is_loaded(self) -> bool:
+        """Return whether there are weights."""
         return self._model is not None
 
     @property
     def width(self) -> int:
+        """The width of the hidden states."""
         return self._model.config.hidden_size
 
     @property
     def token_types(self) -> int:
+        """Number of token types; 0 if the transformer has none."""
         return int(getattr(self._model.config, "type_vocab_size", 0))
 
     @property
@@ -261,6 +264,7 @@ def precision_kind(
     depend on the batch. Otherwise it takes "int8" to predict where that is fast, and float32.
     "int8" takes 8 bits to predict where that is fast, and is as "auto" elsewhere.
 
+    precision: One of ``PRECISIONS``.
     allows_int8: Whether the weights may be quantized.
     """
     if precision in ("float32", "bfloat16"):

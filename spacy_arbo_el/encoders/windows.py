@@ -60,12 +60,15 @@ class WindowReader:
     def read_mentions(
         self, model: Model, texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     ) -> SpanInputs:
+        """Read one window for each mention. See ``mention_windows``. ``model`` is the tower."""
         return mention_windows(tokenizer_of(model, self.size), self.size, texts, text_of, offsets)
 
     def read_passages(self, model: Model, texts: Sequence[str], size: int) -> SpanInputs:
+        """Read whole texts. See ``whole_passages``. ``model`` is the tower."""
         return whole_passages(model, texts, size)
 
     def read_texts(self, model: Model, texts: Sequence[Text]) -> SpanInputs:
+        """Read one passage for each text. See ``entity_passages``. ``model`` is the tower."""
         size = within_limit(model, self.text_size or self.size)
         return entity_passages(tokenizer_of(model, size), size, texts)
 

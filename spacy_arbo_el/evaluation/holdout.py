@@ -23,7 +23,7 @@ def remove_entities(
     share: The share of the entities in the documents to remove, 0 to 1.
     RETURNS: The ids of the removed entities.
     """
-    check_share("holdout", share)
+    check_share("drop", share)
     spans = (span for doc in docs for span in linker.mentions.getter(doc))
     mentioned = sorted({kb_id for span in spans for kb_id in _existing_ids(linker.kb, span)})
     count = round(share * len(mentioned))

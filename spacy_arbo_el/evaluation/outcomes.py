@@ -113,4 +113,5 @@ def _outcome(reference: Span | None, predicted: Span | None, extension: str) -> 
 
 
 def mean(values: Sequence[Any]) -> float | None:
+    """The mean; None of nothing."""
     return sum(values) / len(values) if values else None

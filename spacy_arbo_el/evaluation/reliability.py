@@ -33,7 +33,7 @@ class Reliability:
 
 
 def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) -> Reliability:
-    """Compare probabilities (n,) with how often they are right, (n,) bool."""
+    """Compare probabilities, (n,) from 0 to 1, with how often they are right, (n,) bool."""
     number = np.minimum((probability * bins).astype(np.int64), bins - 1)
     count = np.bincount(number, minlength=bins)
     used = count > 0

@@ -82,6 +82,7 @@ def _count_link(prf: PRFScore, result: Outcome) -> None:
 
 
 def is_candidate(result: Outcome, k: int) -> bool:
+    """Return whether a gold entity of a mention is among its first k candidates."""
     candidates = result.link.ids[:k] if result.link else ()
     return any(kb_id in (result.gold or ()) for kb_id in candidates)
 

@@ -137,6 +137,7 @@ class KnownMentions:
 
     @property
     def linked(self) -> list[tuple[GoldMention, tuple[str, ...]]]:
+        """The mentions with a gold id, and their ids."""
         return [(mention, ids) for mention, ids in zip(self.mentions, self.gold) if ids]
 
     @property

@@ -203,7 +203,7 @@ def sentence_of(span: Span) -> tuple[str, str, str]:
 
 
 def summary(wrong: Sequence[WrongLink], total: int) -> str:
-    """Count wrong links per kind and trait, as text."""
+    """Count wrong links per kind and trait, as text. total: The number of gold mentions."""
     text = f"{counted(len(wrong), 'wrong link')} on {counted(total, 'mention')}"
     if not wrong:
         return text
@@ -215,4 +215,5 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
+    """Format wrong links as CSV in the order given. There is a header."""
     return csv_text(COLUMNS, (one.row() for one in wrong))

@@ -89,6 +89,7 @@ class AnnotatedMentions(NamedTuple):
 
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
+    """The documents with an annotated mention."""
     return [doc for doc in docs if any(span.kb_id for span in linker.mentions.getter(doc))]
 
 

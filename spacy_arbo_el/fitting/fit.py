@@ -1,7 +1,7 @@
 """``linker.fit`` and ``arbo fit``: documents used in the way that is best on documents held out."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 
 from rich.console import Console
@@ -37,7 +37,7 @@ class FitResult:
     """
 
     way: str
-    fit: HeldOutFit | None
+    fit: HeldOutFit | None = field(repr=False, compare=False)
     comparison: FitComparison | None
 
     def __str__(self) -> str:

@@ -108,6 +108,7 @@ def check_figure(path: Path) -> None:
 
 
 def check_plots() -> None:
+    """ImportError if matplotlib is not installed."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:

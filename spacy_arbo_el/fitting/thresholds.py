@@ -279,5 +279,6 @@ def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float, floa
 
 
 def f1(precision: float, recall: float) -> float:
+    """The harmonic mean; 0 for two zeros."""
     total = precision + recall
     return 2 * precision * recall / total if total else 0.0

@@ -112,6 +112,7 @@ def store(nlp: Language, result: TuningResult) -> None:
 
 
 def as_csv(rows: Sequence[SweepRow]) -> str:
+    """Rows of scores as CSV with a header."""
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 

@@ -75,6 +75,7 @@ class FitComparison:
 
     ways: The simplest first.
     by: What they are chosen by: "accuracy", with NIL, or "f1" of links.
+    folds: The number of parts.
     fits: What calibrating with all documents gives, by the name of the way.
     """
 

@@ -136,10 +136,12 @@ class Database:
         return self.rows(statement, (json.dumps(list(values)),))
 
     def value(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """First value of the first row; None without rows."""
         rows = self.rows(statement, values)
         return rows[0][0] if rows else None
 
     def many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a statement with the values of each row."""
         with self.lock, self.reading():
             self.connection.executemany(statement, rows)
 

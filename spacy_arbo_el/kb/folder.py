@@ -101,6 +101,7 @@ def find(path: Path) -> Path:
 
 
 def is_of_spacy(path: Path) -> bool:
+    """Return whether a folder was written by spaCy's ``InMemoryLookupKB``."""
     return all((path / name).is_file() for name in SPACY_FILES)
 
 
@@ -297,6 +298,7 @@ class Storage:
 
     @property
     def dtype(self) -> str:
+        """The type in which vectors are stored."""
         return self.database.get("dtype")
 
     @property

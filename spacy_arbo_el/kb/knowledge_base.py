@@ -130,6 +130,7 @@ class ArboKB(KnowledgeBase):
 
     @property
     def database(self) -> Database:
+        """The SQLite database."""
         return self.storage.database
 
     @property

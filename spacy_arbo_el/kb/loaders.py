@@ -24,6 +24,7 @@ from .entity import Entity
 from .folder import LOCK, carry_over, is_of_spacy, replacing_kb
 from .importers import ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
+from .verification import vector_problems
 
 
 def import_into(
@@ -91,7 +92,8 @@ def build(
 ) -> ImportReport:
     """Build the folder of a knowledge base from a file. It appears when it is complete.
 
-    Merged ids of the one that it replaces go on leading to entities that are still there.
+    Merged ids of the one that it replaces go on leading to entities that are still there, and
+    its vectors are used again where they are whole.
 
     source: The file, or a folder of files.
     format: A name in ``entity_formats``; "" for that of the file's name.
@@ -109,8 +111,9 @@ def build(
             others = {old: merged[old] for old in merged.keys() - present.keys()}
             report.merged = kb.redirect(kb.entities.usable(others))
             report.lost = len(others) - report.merged
-            # Before it is encoded: texts may be the same.
-            carry_over(path, folder)
+            # Before it is encoded: texts may be the same. Damaged vectors are made again.
+            if not any(vector_problems(path)):
+                carry_over(path, folder)
             finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

@@ -17,6 +17,7 @@ PLAIN = frozenset("bdfghjklmpqtvwx0123456789")
 
 
 def trigrams(folded: str) -> set[str]:
+    """All runs of three characters."""
     return {folded[i : i + 3] for i in range(len(folded) - 2)}
 
 

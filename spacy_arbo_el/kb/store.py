@@ -208,6 +208,7 @@ class EntityStore:
         return [position for (position,) in self.database.rows(statement, (generation,))]
 
     def has_changed_since(self, generation: int) -> bool:
+        """Return whether a later edit changed an entity."""
         statement = "SELECT 1 FROM changed WHERE generation > ? LIMIT 1"
         return bool(self.database.rows(statement, (generation,)))
 

@@ -369,9 +369,11 @@ class VectorCaches:
         self._making = ForkableLock()
 
     def clear(self) -> None:
+        """Forget all vectors."""
         self._caches.clear()
 
     def keep(self, cache: VectorCache) -> VectorCache:
+        """Use vectors from now on for their kind."""
         self._caches[cache.about, True] = cache
         return cache
 

@@ -49,6 +49,7 @@ class VectorKind:
 
     @property
     def name(self) -> str:
+        """The name of its files, without suffix."""
         digest = hashlib.blake2b(f"{self.encoder} {self.dtype}".encode(), digest_size=8)
         return f"vectors-{self.kind}-{digest.hexdigest()}"
 
@@ -149,6 +150,7 @@ def read_header(path: Path) -> tuple[VectorKind, int] | None:
 
 
 def check_dtype(dtype: str) -> str:
+    """The type, where vectors can be stored in it; else ValueError."""
     check_choice("dtype", dtype, DTYPES)
     return dtype
 

@@ -62,6 +62,7 @@ class VectorRows:
 
     @property
     def width(self) -> int:
+        """The length of a vector; 0 if there are none."""
         return self._vectors.shape[1]
 
     def stored(self, rows: np.ndarray) -> np.ndarray:

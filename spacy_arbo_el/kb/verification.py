@@ -35,8 +35,8 @@ def verify(path: Path) -> list[str]:
         return [str(error)]
 
 
-def _derived_problems(path: Path) -> Iterator[str]:
-    """Damages of what follows from the entities. It is made again where it is used."""
+def vector_problems(path: Path) -> Iterator[str]:
+    """Damages of the vectors in a folder, all of which are read."""
     for keys in sorted(path.glob("vectors-*.keys")):
         header = read_header(keys)
         vectors = keys.with_suffix(".bin")
@@ -49,6 +49,11 @@ def _derived_problems(path: Path) -> Iterator[str]:
         cache = VectorCache(header[0], VectorFolder(path), most_checked=sys.maxsize)
         if cache.damage:
             yield f"{keys.name} or {rows} is damaged: {cache.damage}"
+
+
+def _derived_problems(path: Path) -> Iterator[str]:
+    """Damages of what follows from the entities. It is made again where it is used."""
+    yield from vector_problems(path)
     for texts in sorted(path.glob("texts-*")):
         try:
             if file_of(TextRows.from_bytes(texts.read_bytes()).identity) != texts.name:

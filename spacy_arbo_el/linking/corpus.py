@@ -160,6 +160,7 @@ class CorpusLinker:
         The knowledge base must be as it was when they were gathered.
 
         mentions: With their neighbours among each other.
+        threshold: The probability that a link must have.
         """
         coverage = self._estimated(mentions, threshold)
         with self.stages.datastore.reading():
@@ -200,7 +201,7 @@ class CorpusLinker:
     def _shown(
         self, mentions: CorpusMentions, rows: np.ndarray, coverage: CoverageSetting
     ) -> Ranking:
-        """All candidates of some mentions, for people to read."""
+        """All candidates of some mentions, (n,) int64 rows, for people to read."""
         ranked = mentions.ranked
         candidates = mentions.candidates.take(rows)
         none = np.full(candidates.ids.shape, -1, dtype=np.int64)

@@ -45,6 +45,7 @@ class CorpusPart:
 
     @classmethod
     def concat(cls, parts: Sequence["CorpusPart"]) -> "CorpusPart":
+        """The documents of one or more parts, one after the other."""
         return cls(
             RankedMentions.concat([part.ranked for part in parts]),
             TopK.concat([part.candidates for part in parts]),

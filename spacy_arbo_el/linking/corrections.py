@@ -94,6 +94,7 @@ class Corrections:
         return any(self.items[one].kb_id == kb_id for one in self._at([key]))
 
     def forget_at(self, keys: Iterable[MentionKey]) -> None:
+        """Forget the corrections of mentions."""
         for key in self._at(keys):
             del self.items[key]
 

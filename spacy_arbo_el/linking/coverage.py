@@ -128,6 +128,7 @@ def estimate_coverage(
     """Estimate coverage from ranked mentions, by label where there are several.
 
     ranked: Mentions with the presence of the ranker's fit, ``fitted``.
+    threshold: The probability that a link must have.
     before: The setting that NIL is counted with before.
 
     Raises ValueError where there are fewer than ``MIN_MENTIONS`` mentions.

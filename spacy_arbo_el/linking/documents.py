@@ -14,7 +14,12 @@ from .stages import LinkingStages
 
 @dataclass(frozen=True)
 class DocumentLinker:
-    """Links documents, each for itself, and writes links onto Docs."""
+    """Links documents, each for itself, and writes links onto Docs.
+
+    threshold: The probability that a link must have.
+    extension: Name of the attribute that carries the ``Link``.
+    overwrite: Which existing kb ids are replaced.
+    """
 
     stages: LinkingStages
     threshold: float
@@ -49,6 +54,7 @@ class DocumentLinker:
         annotate(doc, links, self.stages.reader.settings.getter, self.extension, self.overwrite)
 
     def annotate_new_entities(self, doc: Doc, links: DocLinks) -> None:
+        """Write mentions of new entities to their span group."""
         getter = self.stages.reader.settings.getter
         discovery = self.stages.discovery
         if discovery is not None and discovery.spans_key:

@@ -177,8 +177,10 @@ class Feedback:
 
 
 def correction_key(span: Span) -> CorrectionKey:
+    """Key that identifies a mention by its label too."""
     return (*key_of(span), span.label_)
 
 
 def key_of(span: Span) -> MentionKey:
+    """Key that identifies a mention."""
     return keys_of([span])[0]

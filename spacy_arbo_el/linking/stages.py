@@ -75,6 +75,7 @@ class LinkingStages:
 
     @property
     def context(self) -> RankingContext:
+        """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
         return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
 
@@ -85,6 +86,7 @@ class LinkingStages:
         return self.reader.read(spans)
 
     def encode(self, batch: MentionBatch) -> MentionBatch:
+        """The batch with its vectors."""
         return batch.with_vectors(self.encode_inputs(batch.inputs))
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
@@ -222,7 +224,7 @@ class LinkingStages:
     def rank(
         self, spans: Sequence[Sequence[Span]], n_mentions: int | None = None
     ) -> RankedMentions:
-        """Rank candidates of spans."""
+        """Rank candidates of spans. n_mentions: As in ``retrieve``."""
         return self.rank_encoded(self.encode(self.read(spans)), n_mentions)
 
     def rank_encoded(
@@ -246,6 +248,7 @@ class LinkingStages:
         All mentions see one state of the datastore, whatever other threads change meanwhile.
 
         spans: For each document its mentions.
+        threshold: The probability that a link must have.
         allowed: As in ``retrieve``.
         """
         return self.link_encoded(self.encode(self.read(spans)), threshold, allowed)
@@ -361,7 +364,12 @@ def _evidence(
 
 
 def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
-    """Number the new entities of each document by first mention: "new-1"; "" for a cluster -1."""
+    """Number new entities per document: "new-1", "new-2", …. They are in order of first mention.
+
+    documents: (m,) int64.
+    clusters: (m,) int64, -1 for linked mentions.
+    RETURNS: "" where the cluster is -1.
+    """
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):

@@ -22,6 +22,7 @@ class LabelThresholds(float):
 
     @classmethod
     def of(cls, table: Mapping[str, float]) -> "LabelThresholds":
+        """Thresholds of a valid table."""
         thresholds = cls(table[OTHER_LABELS])
         thresholds.by_label = {key: one for key, one in table.items() if key != OTHER_LABELS}
         return thresholds
@@ -45,12 +46,14 @@ def threshold_of(setting: ThresholdSetting) -> float:
 
 
 def threshold_for(threshold: float, label: str) -> float:
+    """The threshold of mentions of a label."""
     if isinstance(threshold, LabelThresholds):
         return threshold.by_label.get(label, float(threshold))
     return threshold
 
 
 def least_threshold(threshold: float) -> float:
+    """The lowest threshold of all labels."""
     own = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
     return min(float(threshold), *own) if own else float(threshold)
 

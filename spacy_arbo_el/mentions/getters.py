@@ -82,6 +82,7 @@ def offsets_of_span(span: Span) -> Offsets:
 
 
 def place_of(span: Span) -> Place:
+    """The offsets and the label of a span."""
     return span.start_char, span.end_char, span.label_
 
 

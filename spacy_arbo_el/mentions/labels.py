@@ -24,6 +24,7 @@ def annotated_batches(
     """Batch the annotated mentions to link. Each has at least one mention.
 
     docs: Annotated documents. A mention without a ``kb_id_`` is not annotated.
+    size: The number of documents per batch.
     RETURNS: For each batch the mentions of each document.
     """
     for batch in minibatch(docs, size=size):

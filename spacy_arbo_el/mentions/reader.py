@@ -69,6 +69,7 @@ class ReadTexts:
 
     @property
     def normalized(self) -> list[str]:
+        """The normalized surface forms of all mentions."""
         return [
             text[start:end]
             for text, pairs in zip(self.texts, self.offsets)
@@ -104,6 +105,7 @@ class MentionReader:
     respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, own: ()
 
     def all_mentions(self, doc: Doc) -> list[Span]:
+        """The mentions of a Doc, in order."""
         return find_mentions(doc, self.settings.getter)
 
     def mentions_to_link(self, doc: Doc) -> list[Span]:
@@ -215,6 +217,7 @@ class MentionReader:
         return kept
 
     def inputs_of(self, read: ReadTexts) -> SpanInputs:
+        """Encoder inputs of the mentions of texts."""
         text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])
         return self.encoder.read_mentions(read.texts, text_of, offsets)

@@ -76,6 +76,7 @@ class MentionRecord:
 
     @classmethod
     def from_values(cls, values: Sequence[Any]) -> "MentionRecord":
+        """A record of ``values`` that msgpack has read."""
         (document, start, end), kb_ids, *texts = values
         return cls((document, start, end), tuple(kb_ids), *texts)
 
@@ -120,10 +121,12 @@ class MentionBatch:
 
     @property
     def keys(self) -> list[MentionKey]:
+        """Keys that identify the mentions."""
         return [record.key for record in self.records]
 
     @property
     def normalized(self) -> list[str]:
+        """The normalized surface form of each mention."""
         return [record.normalized for record in self.records]
 
     @classmethod
@@ -174,6 +177,7 @@ def text_fingerprint(text: str) -> str:
 
 
 def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
+    """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
     return [(fingerprint, *offsets_of_span(span)) for span in spans]
 

@@ -94,7 +94,7 @@ class Descriptions:
         return rows, self._vectors.rows
 
     def _read(self, positions: np.ndarray) -> None:
-        """Encode the texts of some entities."""
+        """Encode the texts of some entities. positions: (n,) int64, each once."""
         found = self._entities.at_all(positions.tolist())
         # An entity may have been removed since it was retrieved.
         texts = [
@@ -112,7 +112,7 @@ class Descriptions:
         self._rows[positions] = rows.reshape(2, -1).T
 
     def _encoded(self, texts: Sequence[tuple[str, str]]) -> np.ndarray:
-        """The vectors of texts, (n, width) float32, those that are stored too."""
+        """The vectors of titles with descriptions, (n, width) float32, those stored too."""
         keys = np.array(keys_of(texts), dtype=np.int64)
         cache = self._datastore.vector_cache(KIND)
         missing = np.flatnonzero(~cache.has(keys))
@@ -129,6 +129,7 @@ def description_text(entity: Entity) -> str:
 
 
 def joined(title: str, description: str) -> str:
+    """A title with its description, if it has one."""
     return f"{title}. {description}" if description else title
 
 

@@ -84,6 +84,7 @@ class ContextFits:
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> "ContextFits":
+        """Those where nothing was compared."""
         zeros = np.zeros(shape, dtype=np.float32)
         return cls(zeros, zeros.copy(), zeros.copy(), np.full(shape, -1, dtype=np.float32))
 

@@ -64,10 +64,12 @@ class Labelled:
 
     @cached_property
     def absent(self) -> CandidateFeatures:
+        """The candidates without the correct ones."""
         return self.candidates.where(~self.correct)
 
     @classmethod
     def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
+        """The mentions of one or more parts, one after the other."""
         return cls(
             CandidateFeatures.concat([part.candidates for part in parts]),
             concat_tables([part.correct for part in parts], False),
@@ -75,6 +77,7 @@ class Labelled:
         )
 
     def take(self, rows: np.ndarray) -> "Labelled":
+        """The mentions at ``rows``, numbers or bool."""
         return Labelled(self.candidates.take(rows), self.correct[rows], self.shares[rows])
 
     def temperature(self, scores: np.ndarray) -> tuple[float, float]:
@@ -97,6 +100,7 @@ class PresenceData(NamedTuple):
 
     @property
     def coverage(self) -> float:
+        """The share of them that have a right candidate."""
         return float(self.counts[self.present].sum() / self.counts.sum())
 
 
@@ -267,7 +271,10 @@ def _with_curve(
 def _weights_of_evidence(
     data: PresenceData, start: RankerWeights | None
 ) -> tuple[Trees, np.ndarray] | None:
-    """The trees that there are, and weights of the evidence and of their values."""
+    """The trees that there are, and weights of the evidence and of their values.
+
+    RETURNS: None where all mentions are alike.
+    """
     trees = Trees.none() if start is None else start.trees
     before = None if start is None else start.curve[1:].astype(np.float64)
     evidence = trees.beside(data.evidence)
@@ -278,7 +285,7 @@ def _weights_of_evidence(
 def _by_trees(
     data: PresenceData, fit_trees: Callable[[PresenceData], Trees]
 ) -> tuple[Trees, np.ndarray] | None:
-    """New trees, and weights by which they decide alone."""
+    """New trees, and weights by which they decide alone; None where all mentions are alike."""
     if data.present.all() or not data.present.any():
         return None
     return fit_trees(data), np.array([*np.zeros(len(SIGNS)), 1.0, 0.0])

@@ -70,14 +70,17 @@ class Ranking:
 
     @classmethod
     def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
+        """The mentions of one or more rankings, one after the other."""
         exemplars = concat_tables([part.exemplars for part in parts], -1)
         presence = np.concatenate([part.presence for part in parts])
         return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)
 
     def take(self, rows: np.ndarray) -> "Ranking":
+        """The rankings of some mentions."""
         return Ranking(self.candidates.take(rows), self.exemplars[rows], self.presence[rows])
 
     def first(self, count: int) -> "Ranking":
+        """The ``count`` best candidates of each mention."""
         return Ranking(self.candidates.first(count), self.exemplars[:, :count], self.presence)
 
     def rescored(self, logits: np.ndarray) -> "Ranking":
@@ -138,6 +141,7 @@ class RankedMentions:
 
     @classmethod
     def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
+        """The mentions of one or more batches, one after the other."""
         return cls(
             MentionBatch.concat([part.batch for part in parts]),
             Neighbours.concat([part.neighbours for part in parts]),

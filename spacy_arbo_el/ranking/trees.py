@@ -46,7 +46,7 @@ class Trees:
         return depth
 
     def __call__(self, evidence: np.ndarray) -> np.ndarray:
-        """The sum of the trees' values: (m,) float64."""
+        """The sum of the trees' values, (m,) float64, by evidence (m, f)."""
         nodes = np.broadcast_to(self.roots, (len(evidence), len(self.roots)))
         rows = np.arange(len(evidence))[:, None]
         for _ in range(self.depth):

@@ -75,6 +75,7 @@ class Datastore:
 
     @property
     def revision(self) -> Revision:
+        """The present state."""
         return Revision(self.content, self.kb.vectors.layout, self.encoder.fingerprint)
 
     @contextmanager
@@ -131,6 +132,7 @@ class Datastore:
         return self._derived.get(name, self.content, build, update)
 
     def has_type(self, name: str) -> bool:
+        """Return whether an entity has this type."""
         kb = self.kb
         types = self._derived.get(
             "types", (kb, kb.edits), lambda: frozenset(kb.entities.type_counts())
@@ -181,6 +183,7 @@ class Datastore:
             return rows
 
     def changed(self) -> None:
+        """Note a change of an entity or exemplar."""
         self.content += 1
         self._retriever = None
 

@@ -75,6 +75,7 @@ class ExemplarStore:
 
     @property
     def revision(self) -> Revision:
+        """The present state."""
         return Revision(self.version, encoder=self.fingerprint)
 
     def row(self, key: MentionKey) -> int:
@@ -151,6 +152,7 @@ class ExemplarStore:
         self._serials = AppendOnly.of(self._new_serials(len(records)))
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
+        """Give a mention other gold ids."""
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 

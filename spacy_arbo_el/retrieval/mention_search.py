@@ -68,6 +68,8 @@ class CorpusSearch:
     """Finds a corpus's nearest other mentions.
 
     vectors: (m, width) float32, prepared, of all mentions; may be mapped from a file.
+    count: How many neighbours a mention has.
+    index: The search index.
     """
 
     vectors: np.ndarray

@@ -21,6 +21,7 @@ class AllowedEntities:
     masks: np.ndarray
 
     def take(self, mentions: np.ndarray) -> "AllowedEntities":
+        """Allowed entities of some of the mentions."""
         return AllowedEntities(self.label_numbers[mentions], self.masks)
 
     @classmethod
@@ -37,6 +38,7 @@ class AllowedEntities:
         return cls(allowed.label_numbers, allowed.masks & ~left_out)
 
     def allows(self, mention: int, entity: int) -> bool:
+        """Return whether a mention may be linked to an entity."""
         masks = self.masks[self.label_numbers[mention]]
         return entity < len(masks) and bool(masks[entity])
 
@@ -99,6 +101,7 @@ class Neighbours:
         )
 
     def with_mentions(self, mentions: TopK) -> "Neighbours":
+        """The same with other neighbours among the mentions."""
         return replace(self, mentions=mentions)
 
     def with_exemplars(self, exemplars: TopK, entities: np.ndarray) -> "Neighbours":
@@ -106,6 +109,7 @@ class Neighbours:
         return replace(self, exemplars=exemplars, exemplar_entities=entities)
 
     def narrowed(self, entities: int, exemplars: int) -> "Neighbours":
+        """Limit the entities and exemplars of each mention."""
         return replace(
             self,
             entities=self.entities.first(entities),

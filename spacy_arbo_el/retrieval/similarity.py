@@ -71,6 +71,7 @@ class Similarity:
         return (4 * queries.shape[1] * eps * (norms + largest) ** 2 / 2).astype(np.float32)
 
     def largest_norm(self, vectors: np.ndarray) -> float:
+        """The largest norm of prepared vectors."""
         if self.normalize or not len(vectors):
             return 1.0
         squares = np.einsum("nd,nd->n", vectors, vectors)

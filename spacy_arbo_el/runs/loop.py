@@ -201,7 +201,10 @@ class _Training:
         limited: LimitedSearch,
         log_step: Callable[[dict[str, Any] | None], None],
     ) -> dict[str, Any] | None:
-        """Do the steps. Pipeline and checkpoint are written at each evaluation and at the end."""
+        """Do the steps; write the pipeline and the checkpoint at each evaluation, and at the end.
+
+        RETURNS: What the loop has reported last; None for no step.
+        """
         is_unsaved = False
         info: dict[str, Any] | None = None
         try:

@@ -25,13 +25,17 @@ LONGEST_SENTENCE = 80
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains the links of a linker."""
+    """Explains the links of a linker. threshold: The probability that a link must have."""
 
     stages: LinkingStages
     threshold: float
 
     def explain(self, span: Span, kb_id: str | None = None) -> Explanation:
-        """Explain a link as ``ArboLinker.explain`` does, linking the document anew."""
+        """Explain a mention's link. Its document is linked anew, with its other mentions.
+
+        span: One of the document's mentions, or any other span.
+        kb_id: An entity that was expected.
+        """
         if self.stages.reader.is_discarded(span.label_):
             return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
@@ -181,6 +185,7 @@ def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
 
 
 def first_sentence(text: str) -> str:
+    """The first sentence of a description, shortened."""
     return shortened(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0], LONGEST_SENTENCE)
 
 

@@ -154,12 +154,16 @@ def escaped(text: object) -> str:
 
 
 def check_template(template: str) -> None:
+    """Raise an error unless a template gives web addresses."""
     if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
         raise ArboError(Errors.E750.format(value=template))
 
 
 def web_address(template: str, kb_id: str) -> str:
-    """Address of an entity for an attribute; "#" where it is none of the web."""
+    """Address of an entity for an attribute; "#" where it is none of the web.
+
+    template: ``{}`` stands for the id.
+    """
     kb_id = kb_id.encode("utf8", "replace").decode("utf8")
     address = template.replace("{}", quote(kb_id, safe=_OF_ADDRESSES))
     return escaped(address) if _WEB.match(address) else NO_ADDRESS

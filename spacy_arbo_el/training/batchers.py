@@ -69,6 +69,10 @@ def chosen_mentions(doc: Doc, mentions: Sequence[Span]) -> list[Span]:
 
 
 def labelled_mentions(corpus: Sequence[Example], getter: SpanGetter | None) -> list[CorpusMention]:
+    """The mentions of a corpus that have gold ids.
+
+    getter: As in ``batch_by_mention``.
+    """
     getter = getter or EntSpans()
     return [
         CorpusMention(number, offsets_of_span(span), tuple(sorted(set(gold_ids(span)))))

@@ -31,6 +31,7 @@ class EmbeddingCache:
 
     similarity: How vectors are prepared and compared.
     texts: (r, width) float32, prepared.
+    mentions: (n, width) float32, prepared.
     refreshes: How often all texts and mentions have been encoded again.
     kept: What parts of the objective keep over refreshes, by a name of theirs.
     """

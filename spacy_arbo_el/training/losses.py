@@ -158,7 +158,10 @@ def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
 
 
 def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -> LossAndGradient:
-    """Softmax cross-entropy: negative log probability of the positives."""
+    """Softmax cross-entropy: negative log probability of the positives.
+
+    RETURNS: The losses (b,) and the gradient with respect to the logits, (b, n).
+    """
     valid = valid & (positive & valid).any(axis=1, keepdims=True)
     scores = np.where(valid, logits, -np.inf).astype(np.float64)
     positive_scores = np.where(positive & valid, scores, -np.inf)

@@ -74,6 +74,7 @@ class Objective:
 
     @property
     def chosen_queries(self) -> Queries:
+        """Selection of the queries."""
         return self.queries or MentionQueries()
 
     def targets(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> Batch:

@@ -41,7 +41,7 @@ class GoldTable:
         texts: DistinctTexts,
         text_lengths: np.ndarray,
     ):
-        """Number texts, mentions and entities."""
+        """Number texts, mentions and entities. text_lengths: (r,) int64, their word pieces."""
         self.text_lengths = text_lengths
         self.records = list(records)
         self.n_texts = len(texts)
@@ -69,6 +69,7 @@ class GoldTable:
 
     @property
     def n_labelled(self) -> int:
+        """The number of mentions with gold ids."""
         return len(self._sorted)
 
     @property

@@ -60,6 +60,9 @@ class Trainer:
     Entities and exemplars may be added in the middle of training. The cached vectors of the
     others stay unchanged until the next refresh.
 
+    name: The name of the component, for errors.
+    model: The dual encoder.
+    datastore: The knowledge base and the exemplars.
     objective: How queries, positives and negatives are chosen, the loss, and when texts and
         mentions are encoded again.
     seen: The number of queries trained on since the last refresh, of the first objective.
@@ -248,6 +251,7 @@ class Trainer:
         return digest.hexdigest()
 
     def state(self) -> dict[str, int]:
+        """State of training, for a checkpoint."""
         refreshes = self._data.cache.refreshes if self._data is not None else 0
         return {"seen": self.seen, "total": self.total, "refreshes": refreshes}
 

@@ -15,6 +15,7 @@ from spacy_arbo_el.kb.importers import SpacyKBReader, TableReader
 from spacy_arbo_el.kb.importers.common import entities_from
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.loaders import build, import_into, load_kb
+from spacy_arbo_el.kb.vector_cache import VectorCache
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 
@@ -204,6 +205,24 @@ def test_a_build_that_replaces_encodes_only_what_is_new(write, tmp_path):
         build(tmp_path / "kb", source, overwrite=True, finish=finish)
     assert encoded == [2, 2]
     assert verify(tmp_path / "kb") == []
+
+
+def test_a_build_that_replaces_damaged_vectors_encodes_all_again(write, tmp_path, monkeypatch):
+    # As of a file that is too large to be compared with its checksum when it is opened.
+    monkeypatch.setattr(VectorCache.__init__, "__defaults__", (None, 0))
+    encoded = []
+    source = write(json.dumps({"id": "a", "title": "a"}), "kb.jsonl")
+    for _ in range(2):
+        build(
+            tmp_path / "kb",
+            source,
+            overwrite=True,
+            finish=lambda kb: encoded.append(kb.sync(Names(), encode, "x")),
+        )
+        vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
+        intact = vectors.read_bytes()
+        vectors.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
+    assert encoded == [1, 1]
 
 
 def test_a_quote_behind_many_rows_is_text(write):

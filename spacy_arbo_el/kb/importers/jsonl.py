@@ -63,6 +63,7 @@ class EntityJsonReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
         return certainty(name, start, (".json",))
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:

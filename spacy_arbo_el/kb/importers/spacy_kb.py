@@ -26,6 +26,7 @@ class SpacyKBReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
+        """Know folders by the names of their files."""
         return BY_NAME if name in SPACY_FILES else 0.0
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:

@@ -57,6 +57,7 @@ class TableReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
+        """Know files by their name."""
         return certainty(name, start, (".csv", ".tsv", ".tab", ".txt"))
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
