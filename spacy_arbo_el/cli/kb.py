@@ -66,7 +66,7 @@ def build_command(
         options["skip_bad"] = True
     with user_errors():
         options.update(parsed_options_of(source, format, others))
-        finish = _encode_with(model) if model else lambda kb: None
+        finish = _encode_with(model) if model else None
         report = build(
             output,
             source,

@@ -87,7 +87,7 @@ def build(
     *,
     dtype: str = "float32",
     overwrite: bool = False,
-    finish: Callable[[ArboKB], Any] = lambda kb: None,
+    finish: Callable[[ArboKB], Any] | None = None,
     **options: Any,
 ) -> ImportReport:
     """Build the folder of a knowledge base from a file. It appears when it is complete.
@@ -111,10 +111,11 @@ def build(
             others = {old: merged[old] for old in merged.keys() - present.keys()}
             report.merged = kb.redirect(kb.entities.usable(others))
             report.lost = len(others) - report.merged
-            # Before it is encoded: texts may be the same. Damaged vectors are made again.
-            if not any(vector_problems(path)):
-                carry_over(path, folder)
-            finish(kb)
+            if finish is not None:
+                # Texts may be the same as before. Damaged vectors are made again.
+                if not any(vector_problems(path)):
+                    carry_over(path, folder)
+                finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report
 
