@@ -1,12 +1,15 @@
-"""Array helpers: top-k tables, ragged arrays, unit vectors."""
+"""Array helpers: top-k tables, ragged arrays, sequences made on access, unit vectors."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .compiling import numba_jit
 from .errors import ArboError, Errors
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -211,6 +214,25 @@ class AppendOnly:
         buffer[self.length : end] = rows
         taken[0] = end
         return AppendOnly(buffer, end, taken)
+
+
+class OnAccess(Sequence[T]):
+    """A sequence of items that are made on access. Few of a large corpus are needed at a time.
+
+    make: Function from the number of an item to the item.
+    """
+
+    def __init__(self, make: Callable[[int], T], count: int) -> None:
+        self._make = make
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return [self._make(number) for number in range(*which.indices(self._count))]
+        return self._make(range(self._count)[which])
 
 
 def resized_table(table: np.ndarray, width: int, missing: float) -> np.ndarray:

@@ -1,14 +1,14 @@
 """Inference procedures: by the graph, and each mention by itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
 
 from .. import graph
-from ..base.arrays import TopK
+from ..base.arrays import OnAccess, TopK
 from ..base.calibration import Calibration
 from ..base.settings import check_choice, check_count
 from ..graph.linking import METHODS
@@ -55,26 +55,7 @@ class Decisions:
         def path(mention: int) -> list[Step]:
             return self.paths[mention] if keep[mention] else []
 
-        return Decisions(entities, logits, Paths(path, len(keep)))
-
-
-class Paths(Sequence[list[Step]]):
-    """Paths that are built on access. Few of a large corpus are needed at a time.
-
-    trace: Function from the number of a mention to its path.
-    """
-
-    def __init__(self, trace: Callable[[int], list[Step]], count: int):
-        self._trace = trace
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, mention: Any) -> Any:
-        if isinstance(mention, slice):
-            return [self._trace(i) for i in range(*mention.indices(self._count))]
-        return self._trace(range(self._count)[mention])
+        return Decisions(entities, logits, OnAccess(path, len(keep)))
 
 
 @runtime_checkable
@@ -139,7 +120,7 @@ def decide_each(
     return Decisions(
         np.where(linked, entities, -1),
         np.where(linked, logits, -np.inf).astype(np.float32),
-        Paths(path, len(linked)),
+        OnAccess(path, len(linked)),
     )
 
 
@@ -221,7 +202,7 @@ class Clustering:
         entities = np.full(count, -1, dtype=np.int64)
         entities[linked] = nodes.entities[links.entity[:count][linked]]
         logits = np.where(linked, -links.score[:count], -np.inf).astype(np.float32)
-        paths = Paths(lambda m: nodes.path(links, m) if linked[m] else [], count)
+        paths = OnAccess(lambda m: nodes.path(links, m) if linked[m] else [], count)
         return Decisions(entities, logits, paths)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...base.arrays import offsets_of, resized_table
+from ...base.arrays import OnAccess, offsets_of, resized_table
 from ...linking.corpus import CorpusDecisions
 from ...linking.corpus_mentions import CorpusMentions, CorpusPart, canonical_order, numbered
 from ...mentions.record import MentionRecord
@@ -24,7 +24,7 @@ from ...retrieval.mention_search import AllPairs, Cells, CorpusSearch
 from ...retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean, Similarity
 from ...storage.files import write_file
 from ...storage.folders import FolderKind, replacing_folder
-from .part_files import OnAccess, arrays_of, mentions_of, pack_records, packed_records
+from .part_files import arrays_of, mentions_of, pack_records, packed_records
 
 # Gives the parts of a corpus, in the order in which their documents were read, anew each time.
 ReadParts = Callable[[], Iterable[CorpusPart]]

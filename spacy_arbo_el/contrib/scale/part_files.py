@@ -1,12 +1,12 @@
 """The mentions of a part of a corpus as bytes, and as arrays by name."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import srsly
 
-from ...base.arrays import TopK, offsets_of
+from ...base.arrays import OnAccess, TopK, offsets_of
 from ...encoders.inputs import SpanInputs
 from ...linking.corpus_mentions import CorpusPart
 from ...mentions.record import MentionBatch, MentionRecord
@@ -14,7 +14,6 @@ from ...ranking.ranking import RankedMentions, Ranking
 from ...retrieval.neighbours import Neighbours
 from ...storage.files import pack_arrays, unpack_arrays
 
-T = TypeVar("T")
 INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
@@ -99,22 +98,6 @@ def pack_records(records: Sequence[MentionRecord]) -> tuple[np.ndarray, np.ndarr
     rows = [srsly.msgpack_dumps(record.values) for record in records]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     return np.frombuffer(b"".join(rows), dtype=np.uint8), offsets_of(lengths)
-
-
-class OnAccess(Sequence[T]):
-    """A sequence of so many items, each of which is made from its number on access."""
-
-    def __init__(self, make: Callable[[int], T], count: int) -> None:
-        self._make = make
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, which: Any) -> Any:
-        if isinstance(which, slice):
-            return [self._make(number) for number in range(*which.indices(self._count))]
-        return self._make(range(self._count)[which])
 
 
 def packed_records(
