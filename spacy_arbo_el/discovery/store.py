@@ -142,15 +142,18 @@ class Clusters:
         closed[[*self.accepted, *self.rejected]] = True
         return closed
 
-    def by_size(self) -> dict[int, np.ndarray]:
+    def by_size(self, *, with_rejected: bool = False) -> dict[int, np.ndarray]:
         """Mentions of each new entity by number. The largest comes first."""
+        closed = self.closed()
+        if with_rejected:
+            closed[list(self.rejected)] = False
         cluster = self.numbers
         order = np.argsort(cluster, kind="stable")
         bounds = np.flatnonzero(np.diff(cluster[order], prepend=-1, append=-1))
         first = order[bounds[:-1]]
         numbers = cluster[order[bounds[:-1]]]
         by = np.lexsort((first, -np.diff(bounds)))
-        by = by[~self.closed()[numbers[by]]]
+        by = by[~closed[numbers[by]]]
         places = zip(numbers[by].tolist(), bounds[by].tolist(), bounds[by + 1].tolist())
         return {number: order[start:end] for number, start, end in places}
 

@@ -73,11 +73,11 @@ class Verdicts:
         ids = []
         parts = {}
         left = []
-        for number, members in list(clusters.by_size().items()):
+        for number, members in clusters.by_size(with_rejected=True).items():
             taken = np.array([row for row in members.tolist() if row in rows], dtype=np.int64)
             if not len(taken):
                 continue
-            if len(taken) < len(members):
+            if len(taken) < len(members) or number in clusters.rejected:
                 off = clusters.add(min(self.rows.keys_of(taken)))
                 clusters.move(number, taken, off, set())
                 parts[clusters.ids[off]] = clusters.ids[number]

@@ -246,6 +246,19 @@ def test_update_takes_over_what_was_decided_on_the_later_discovery():
     assert members(entities) == {a: [0], b: [1], c: [2]}
 
 
+def test_update_keeps_an_acceptance_of_a_mention_that_is_rejected_with_others_later():
+    entities = of_groups([0, 1])
+    a, b = entities.ids
+    later = Copies(entities, [0, 1], [0, 0], {0: 0}).later
+    later.reject(a)
+    entities.release(b, "E1")
+    entities.update(later)
+    assert entities.decided().accepted == {key_of(1)}
+    assert entities.resolve(a) == "" and entities.resolve(b) == "E1"
+    entities.take_back(acceptances=True)
+    assert not entities.decided().accepted and entities.resolve(a) == "" and not len(entities)
+
+
 def test_update_of_nothing_and_by_another_encoder():
     entities, empty = of_groups([0, 1]), NewEntities()
     before = members(entities)
