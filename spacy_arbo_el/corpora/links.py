@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ..base.errors import ArboError, Errors
 from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
-from ..show.frames import LINK
+from ..show.frames import LINK, link_row
 from ..storage.files import replacing
 from .table import cell
 
@@ -72,9 +72,8 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> di
         record = {"start": span.start_char, "end": span.end_char, "text": span.text}
         record.update(label=span.label_, kb_id=None)
         if link is not None:
-            record.update(kb_id=link.kb_id, score=link.score, cluster=link.cluster)
-            if link.evidence:
-                record["title"] = link.evidence[0].text
+            record = link_row(record, link)
+            record["cluster"] = record.pop("new_entity")
         mentions.append(record)
     doc_id = str(doc.user_data.get("doc_id", ""))
     return {"id": doc_id or name, "text": doc.text, "mentions": mentions}

@@ -50,6 +50,7 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert {row["text"] for row in rows} == {"planet Mercury", "Quicksilver"}
     assert all(TEXT[int(r["start"]) : int(r["end"])] == r["text"] for r in rows)
     assert tuple(rows[0]) == frames.LINK, "the columns of shards and of links_to_dicts"
+    assert all(float(row["presence"]) >= float(row["score"]) > 0 for row in rows)
     assert sum(row["kb_id"] != "NIL" for row in rows) == linked
     assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
 
