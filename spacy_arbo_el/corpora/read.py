@@ -26,8 +26,8 @@ from ..storage.lines import (
     encoding_name,
     encoding_of,
     read_lines,
-    read_start,
     throw,
+    unpacked_start,
 )
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
@@ -80,7 +80,7 @@ def known_format_of(path: Path) -> str:
         return format
     if not path.is_dir():
         check_readable(path, JsonlReader)
-        if not read_start(path, 1):
+        if not unpacked_start(path, 2):
             return "jsonl"  # an empty file, or a pipe, whose beginning is not taken
     formats = ", ".join(sorted(corpus_formats.get_all()))
     raise ArboError(Errors.E120.format(path=path, formats=formats))

@@ -15,7 +15,6 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from ..storage.formats import certainty, check_readable
 from ..storage.lines import (
@@ -86,8 +85,8 @@ def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, 
     """
     path = source.path
     start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
-    is_tsv = Path(path).suffix.lower() in (".tsv", ".tab")
-    delimiter = "\t" if is_tsv else max(",;", key=start.count)
+    name = str(path).lower().removesuffix(".gz").removesuffix(".bz2")
+    delimiter = "\t" if name.endswith((".tsv", ".tab")) else max(",;", key=start.count)
     header: list[str] | None = None
     for first, row in read_cells(path, delimiter, source.on_error, source.encoding):
         if not any(cell.strip() for cell in row):

@@ -15,7 +15,7 @@ from typing import Any, get_origin, get_type_hints
 import catalogue
 
 from ..base.errors import ArboError, Errors
-from .lines import read_start
+from .lines import unpacked_start
 
 # Readers of entities, see ``EntityFormat`` in kb/importers/common.py.
 entity_formats = catalogue.create("spacy_arbo_el", "entity_formats", entry_points=True)
@@ -103,7 +103,7 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
     """
     best = 0.0
     found = ""
-    samples = [_sniffed(file, read_start(file, START)) for file in _files(path)]
+    samples = [_sniffed(file, unpacked_start(file, START)) for file in _files(path)]
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
             continue
@@ -134,7 +134,7 @@ def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
 
 def check_readable(path: Path, reader: Any) -> None:
     """Raise ValueError with the kind of a file that is of another format than a reader's."""
-    beginning = read_start(path, START)
+    beginning = unpacked_start(path, START)
     name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.
     kind = next((kind for mark, kind in UNREAD_STARTS.items() if beginning.startswith(mark)), None)

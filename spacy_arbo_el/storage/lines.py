@@ -8,9 +8,10 @@ import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from ..base.errors import ArboError, Errors
 
@@ -120,12 +121,24 @@ def read_text(path: PathLike) -> str:
     """The text of a file in UTF-8, or UTF-16 with its mark. ValueError for another encoding."""
     path = check_exists(path)
     try:
-        with _open(path) as file:
+        with unpacking(path), _open(path) as file:
             text = file.read().decode(encoding_of(path, "utf8"))
     except UnicodeError as error:
         problem = f"the file isn't UTF-8 ({error}). {OTHER_ENCODING}"
         raise line_error(path, 1, problem) from None
     return text.removeprefix("\ufeff")
+
+
+@contextmanager
+def unpacking(path: Path) -> Iterator[None]:
+    """A context in which a file is read. ValueError where it is packed and damaged."""
+    try:
+        yield
+    except (EOFError, zlib.error, OSError) as error:
+        if path.suffix not in OPENERS:
+            raise
+        problem = f"the compressed file is damaged or cut off ({error})."
+        raise line_error(path, 1, problem) from None
 
 
 def encoding_name(encoding: str) -> str:
@@ -154,11 +167,11 @@ def _wide_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
             raise line_error(path, max(number, 1), problem) from None
 
 
-def _open(path: Path) -> BinaryIO:
-    return cast(BinaryIO, OPENERS.get(path.suffix, open)(path, "rb"))
+def _open(path: Path) -> io.BufferedReader:
+    return cast(io.BufferedReader, OPENERS.get(path.suffix, open)(path, "rb"))
 
 
-def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[tuple[int, bytes]]:
+def _unpacked(file: io.BufferedReader, path: Path, lines: Lines) -> Iterator[tuple[int, bytes]]:
     """Numbered lines of a part of a file. Numbers begin at 1."""
     number = lines.start
     count = None if lines.stop is None else lines.stop - lines.start
@@ -170,6 +183,21 @@ def _unpacked(file: BinaryIO, path: Path, lines: Lines) -> Iterator[tuple[int, b
             raise
         problem = f"the compressed file is damaged or cut off here ({error})."
         raise line_error(path, number + 1, problem) from None
+
+
+def unpacked_start(path: Path, size: int) -> bytes:
+    """Read the first bytes of a text, packed or not: UTF-8 also of UTF-16. None of a pipe."""
+    if not path.is_file():
+        return b""
+    try:
+        with _open(path) as file:
+            # What there is of one that was cut off.
+            start = file.read1(size)
+    except (EOFError, zlib.error, OSError):
+        return b""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return start.decode("utf-16", "ignore").encode("utf8", "ignore")
+    return start
 
 
 def read_start(path: Path, size: int) -> bytes:

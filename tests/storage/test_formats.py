@@ -1,5 +1,6 @@
 """Which reader is taken for a file, and the options that a command gives it."""
 
+import gzip
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -60,6 +61,16 @@ def formats():
 )
 def test_the_most_certain_reader_is_taken(formats, write, name, content, format):
     assert format_of(formats, write(content, name)) == format
+
+
+def test_the_beginning_is_that_of_the_text_however_it_is_stored(formats, tmp_path):
+    stored = {"x.txt.gz": gzip.compress(b": text"), "x.txt": ": text".encode("utf-16")}
+    for name, content in stored.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").symlink_to(name)
+        assert format_of(formats, tmp_path / name) == "a-lines"
+    assert format_of(formats, tmp_path / "link") == "a-lines"
 
 
 def test_only_readers_of_folders_are_asked_about_them(formats, tmp_path):

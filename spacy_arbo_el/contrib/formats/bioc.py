@@ -24,7 +24,16 @@ from ...corpora.json_documents import (
 )
 from ...corpora.offsets import Given, Misplaced
 from ...storage.formats import certainty
-from ...storage.lines import OPENERS, OnBad, PathLike, check_exists, line_error, throw
+from ...storage.lines import (
+    OPENERS,
+    OnBad,
+    PathLike,
+    check_exists,
+    line_error,
+    throw,
+    unpacked_start,
+    unpacking,
+)
 from .pubtator import ids_in
 
 # Keys of infons that hold the type of a mention.
@@ -58,8 +67,7 @@ class BiocReader:
         """Yield the documents."""
         path = check_exists(path)
         source = Source(path, bad, offsets=self.offsets)
-        with OPENERS.get(path.suffix, open)(path, "rb") as file:
-            is_xml = file.read(100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+        is_xml = unpacked_start(path, 100).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
         documents = _xml_documents(path) if is_xml else _json_documents(source)
 
         def parse(document: Any, id_: str) -> AnnotatedText:
@@ -79,7 +87,7 @@ def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
     """Documents in the form that they have in JSON."""
     path = check_exists(path)
     try:
-        with OPENERS.get(path.suffix, open)(path, "rb") as file:
+        with unpacking(path), OPENERS.get(path.suffix, open)(path, "rb") as file:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == "document":
                     passages = [_passage(one) for one in element.iter("passage")]
