@@ -17,7 +17,7 @@ from ...corpora.id_fields import FoundId, find_id
 from ...corpora.json_documents import Problem, Source, placed_or_reported
 from ...corpora.offsets import Given
 from ...storage.formats import BY_START
-from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+from ...storage.lines import OnBad, PathLike, check_exists, read_lines, read_text, throw
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,12 @@ class BratReader:
         path = check_exists(path)
         files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
         for file in files:
-            text = check_exists(file.with_suffix(".txt"), "Brat has the text beside the .ann file.")
-            content = text.read_bytes().decode("utf8").removeprefix("\ufeff")
+            text = file.with_suffix(".txt")
+            try:
+                content = read_text(check_exists(text, "Brat has the text beside the .ann file."))
+            except (ValueError, FileNotFoundError) as error:
+                bad(ValueError(str(error)))
+                continue
             name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
             yield _document(Source(file, bad, offsets=self.offsets), name, content, self.id_key)
 
