@@ -82,7 +82,7 @@ def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -
     judged = np.concatenate([sweep.judged for sweep in sweeps], axis=2)
     has_gold = np.concatenate([sweep.has_gold for sweep in sweeps])
     values = _values(score, judged, has_gold, np.ones((len(has_gold), 1)))[:, 0]
-    best = _middle_of_best(values)
+    best = middle_of_best(values)
     starts = np.cumsum([0, *(sweep.documents.max(initial=-1) + 1 for sweep in sweeps)])
     documents = np.concatenate([sweep.documents + s for sweep, s in zip(sweeps, starts)])
     drawn = bootstrap_counts(int(documents.max()) + 1, SAMPLES).T.astype(np.float32)
@@ -173,8 +173,8 @@ def sweep_discovery(
     sweep: ThresholdSweep,
     linking_row: int,
     thresholds: np.ndarray = THRESHOLDS[1:],
-) -> DiscoverySweep:
-    """Group mentions at many thresholds.
+) -> DiscoverySweep | None:
+    """Group mentions at many thresholds. None for fewer than two whose entity is annotated.
 
     linker: Groups them. Its curve is taken where none can be fitted.
     linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
@@ -187,8 +187,8 @@ def sweep_discovery(
     chosen = np.flatnonzero(annotated & ~sweep.linked[linking_row])
     if len(chosen) < MIN_UNLINKED:
         chosen = np.flatnonzero(annotated)
-    if not len(chosen):
-        raise ArboError(Errors.E712)
+    if len(chosen) < 2:
+        return None
     vectors = sweep.batch.encoded
     identities = [set() if label is None else {str(label)} for label in sweep.labels]
     edges = same_entity_edges(discovery, vectors, linker.similarity, identities)
@@ -209,16 +209,18 @@ def sweep_discovery(
     return DiscoverySweep(curve, rows)
 
 
-def best_row(rows: Sequence[SweepRow], score: str) -> int:
-    """The number of the row with the best score. If several are equal, the middle of the first run.
+def nearest_best(rows: Sequence[SweepRow], score: str, prior: float) -> int:
+    """The number of the row with the best score. Of equal ones, that nearest to a threshold."""
+    best = max(row[score] for row in rows)
+    ties = [number for number, row in enumerate(rows) if row[score] == best]
+    return min(ties, key=lambda number: abs(rows[number]["threshold"] - prior))
+
+
+def middle_of_best(values: np.ndarray) -> int:
+    """The number of the highest value. If several are equal, the middle of the first run.
 
     If the first run begins at the lowest threshold, that threshold is chosen.
     """
-    return _middle_of_best(np.array([row[score] for row in rows]))
-
-
-def _middle_of_best(values: np.ndarray) -> int:
-    """The number of the highest value, see ``best_row``."""
     first = int(values.argmax())
     last = first
     while last + 1 < len(values) and values[last + 1] == values[first]:

@@ -19,8 +19,8 @@ from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
     SweepRow,
-    best_row,
     cautious_row,
+    nearest_best,
     sweep_discovery,
     sweep_linking,
 )
@@ -34,7 +34,7 @@ class TuningResult(NamedTuple):
 
     linking: The scores of linking at each threshold.
     best_linking: The number of the best of these rows.
-    discovery: The scores of discovery; None if the linker has none.
+    discovery: The scores of discovery; None if the linker has none, or the documents show nothing.
     best_discovery: The number of the best of its rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
     """
@@ -90,10 +90,12 @@ def tune(
         stages = fitted.within(stages)
     linking = sweep_linking(linker, docs, stages=stages)
     best = cautious_row([linking], score if cost is None else cost, linker.threshold)
-    if linker.discovery is None:
+    discovery = linker.discovery
+    sweep = None if discovery is None else sweep_discovery(linker, linking, best)
+    if discovery is None or sweep is None:
         return TuningResult(linking.rows, best, None, 0, fitted)
-    sweep = sweep_discovery(linker, linking, best)
-    return TuningResult(linking.rows, best, sweep, best_row(sweep.rows, "ari"), fitted)
+    row = nearest_best(sweep.rows, "ari", discovery.threshold)
+    return TuningResult(linking.rows, best, sweep, row, fitted)
 
 
 def store(nlp: Language, result: TuningResult) -> None:

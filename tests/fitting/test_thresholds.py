@@ -17,8 +17,8 @@ from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.fitting.thresholds import (
     ThresholdSweep,
     b_cubed,
-    best_row,
     cautious_row,
+    middle_of_best,
     scores_of_links,
     sweep_discovery,
     sweep_linking,
@@ -140,7 +140,7 @@ def test_a_threshold_stays_where_two_documents_speak_against_one():
     probability = np.array([0.3, 0.3, 0.3, 0.9, 0.9, 0.9])
     is_right = np.array([False, False, True, True, True, True])
     sweep = sweep_of(probability, is_right, is_right, np.arange(6))
-    assert best_row(sweep.rows, "arbo_acc") == 3
+    assert middle_of_best(scores_of(sweep)["arbo_acc"]) == 3
     assert TRIED[cautious_row([sweep], "arbo_acc", 0.2)] == pytest.approx(0.2)
 
 
@@ -149,7 +149,7 @@ def test_a_threshold_stays_where_two_documents_speak_against_one():
 def test_the_chosen_row_is_within_a_standard_error_and_no_such_row_is_nearer(score, prior):
     sweep = made_sweep(1, 12, 0.3)
     values = scores_of(sweep)[score]
-    best, chosen = best_row(sweep.rows, score), cautious_row([sweep], score, prior)
+    best, chosen = middle_of_best(values), cautious_row([sweep], score, prior)
     rng, leads = np.random.default_rng(5), []
     for _ in range(400):
         drawn = rng.integers(12, size=12)
@@ -175,9 +175,15 @@ def test_several_sweeps_are_pooled_by_document():
 
 
 def test_best_row_is_the_middle_of_equally_good_rows():
-    rows = [{"threshold": t, "x": v} for t, v in ((0.0, 1.0), (0.1, 2.0), (0.2, 2.0), (0.3, 2.0))]
-    assert best_row(rows, "x") == 2
-    assert best_row(rows[:1], "x") == 0 and best_row([rows[1], rows[2]], "x") == 0
+    for values, best in (([1, 2, 2, 2], 2), ([1], 0), ([2, 2], 0)):
+        assert middle_of_best(np.array(values)) == best
+
+
+@pytest.mark.parametrize("texts", [NEW, [TRAIN[0]], [TRAIN[0]] * 2])
+def test_the_threshold_of_new_entities_stays_where_nothing_speaks_against_it(nlp, linker, texts):
+    result = tune(linker, [annotated(nlp, text) for text in texts])
+    store(nlp, result)
+    assert linker.discovery.threshold == 0.5
 
 
 def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
