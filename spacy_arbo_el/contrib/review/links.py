@@ -63,8 +63,8 @@ class LinkReview:
     def __init__(self, linker: ArboLinker, docs: Sequence[Doc]) -> None:
         self.linker = linker
         self.docs = list(docs)
-        self.texts = {text_fingerprint(doc.text): doc.text for doc in self.docs}
-        self._doc_of = dict(zip(self.texts, self.docs))
+        self._doc_of = {text_fingerprint(doc.text): doc for doc in self.docs}
+        self.texts = {fingerprint: doc.text for fingerprint, doc in self._doc_of.items()}
         self._kept = KeptResults()
         found: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):

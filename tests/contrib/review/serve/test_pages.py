@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import find_linker, load_pipeline
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.contrib.review.decisions.journal import journal_path
+from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.queue import Filters
 from spacy_arbo_el.contrib.review.serve import app
 
@@ -344,6 +345,12 @@ def test_links_leave_out_what_is_decided_under_new_entities(start):
     browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="Quorn Ltd")
     assert len(browser.links.select(Filters(), browser.review)) == before - 4
     assert f"{before - 4} links" in browser.get("/links")
+
+
+def test_a_text_that_occurs_twice_is_reviewed_once(data):
+    docs = documents(data)
+    once, twice = (LinkReview(find_linker(data), some).rows for some in (docs, [docs[0], *docs]))
+    assert [(row.place, row.text) for row in twice] == [(row.place, row.text) for row in once]
 
 
 def test_read_only_changes_nothing(start, model):
