@@ -1,7 +1,5 @@
 """Changes between two outputs of ``arbo link``, mention by mention, with reasons."""
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +11,13 @@ from spacy.vocab import Vocab
 from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import read_docs
-from ...corpora.table import csv_text, uncell
+from ...corpora.json_documents import Source
+from ...corpora.table import csv_text, read_rows, uncell
 from ...kb.entity import NIL
 from ...kb.knowledge_base import ArboKB
 from ...mentions.getters import EntSpans
-from ...show.frames import LINKS, rows_of
-from ...storage.lines import check_exists
+from ...show.frames import LINK, LINKS, rows_of
+from ...storage.lines import check_exists, read_records
 from .errors import ReviewMessages
 
 # A mention: its document and offsets. Its label where several are over the same text, else "".
@@ -89,7 +88,11 @@ def read_links(path: Path) -> dict[Key, Linked]:
     Raises ValueError for anything else.
     """
     check_exists(path, "Give an output of arbo link.")
-    return by_mention(row for file in _files(path) for row in _READERS[file.suffix.lower()](file))
+    rows = (row for file in _files(path) for row in _READERS[file.suffix.lower()](file))
+    try:
+        return by_mention(rows)
+    except (KeyError, TypeError):
+        raise ArboError(ReviewMessages.E848.format(path=path)) from None
 
 
 def by_mention(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Linked]:
@@ -127,20 +130,14 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any]]:
     """Rows of mentions, or documents with mentions."""
-    with path.open(encoding="utf8") as file:
-        for number, line in enumerate(file):
-            row = json.loads(line)
-            if "mentions" not in row:
-                yield row
-                continue
-            for mention in row["mentions"]:
-                yield {**mention, "document": row.get("id") or str(number)}
+    for _, row in read_records(path):
+        for mention in row.get("mentions", [row]):
+            yield {"document": row.get("id"), **mention}
 
 
 def _csv(path: Path) -> Iterator[Mapping[str, Any]]:
-    with path.open(encoding="utf8", newline="") as file:
-        for row in csv.DictReader(file):
-            yield {name: uncell(value) for name, value in row.items()}
+    for _, row in read_rows(Source(path), LINK[:6]):
+        yield {name: uncell(value) for name, value in row.items()}
 
 
 def _spacy(path: Path) -> Iterator[Mapping[str, Any]]:

@@ -84,11 +84,16 @@ def test_outputs_of_all_formats_tell_the_same(night, tmp_path):
     for name in ("links.csv", "links.jsonl"):
         output = tmp_path / name
         commands.run("link", night / "new", night / "docs.spacy", "--output", output)
-        assert "0 of 10 mentions" in commands.run("diff", output, output)
+        # As Excel saves it.
+        (marked := tmp_path / f"marked.{name}").write_bytes(b"\xef\xbb\xbf" + output.read_bytes())
+        assert "0 of 10 mentions" in commands.run("diff", output, marked)
 
 
 def test_what_cannot_be_compared_is_said(tmp_path):
     (tmp_path / "empty").mkdir()
     assert "arbo-E848" in commands.run("diff", tmp_path / "empty", tmp_path / "empty", code=1)
     assert "arbo-E101" in commands.run("diff", tmp_path / "no", tmp_path / "no", code=1)
+    for name, text, error in (("a.csv", "id,title\n1,A\n", "E100"), ("a.jsonl", "{}", "E848")):
+        (tmp_path / name).write_text(text)
+        assert error in commands.run("diff", tmp_path / name, tmp_path / name, code=1)
     assert "arbo-E835" in commands.run("diff", tmp_path / "a", tmp_path / "b", "-o", "x", code=1)
