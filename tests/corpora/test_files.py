@@ -112,8 +112,3 @@ def test_a_packed_file_that_was_cut_off_is_an_error_that_names_it(tmp_path, form
     (tmp_path / "x.gz").write_bytes(gzip.compress(text.encode())[:-9])
     with pytest.raises(ValueError, match="E100.*x.gz.*cut off"):
         list(read(tmp_path / "x.gz", format))
-
-
-def test_a_packed_table_has_the_separator_of_its_suffix(tmp_path):
-    (tmp_path / "x.TSV.gz").write_bytes(gzip.compress(b"text\tid\nA, b\t7\n"))
-    assert [(text.id, text.text) for text in read(tmp_path / "x.TSV.gz", "")] == [("7", "A, b")]

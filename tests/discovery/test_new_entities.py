@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from spacy_arbo_el.discovery.decision_log import DecisionLog
-from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
+from spacy_arbo_el.discovery.entities import SUMMARY, NearestEntity, new_entity_id
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
@@ -21,16 +21,8 @@ def key_of(number):
 
 
 def record_of(number):
-    return MentionRecord(
-        key_of(number),
-        (),
-        f"name {number}",
-        "before\n the ",
-        " after",
-        "THING",
-        f"form {number}",
-        f"id{number}",
-    )
+    about = f"name {number}", "before\n the ", " after", "THING", f"form {number}", f"id{number}"
+    return MentionRecord(key_of(number), (), *about)
 
 
 def mentions(numbers):
@@ -88,7 +80,8 @@ def test_entities_are_read_by_id_and_by_place_the_largest_first():
 
 
 def test_to_dict_has_the_members_with_their_documents_on_one_line():
-    data = of_groups([0])[0].to_dict()
+    entities = of_groups([0])
+    (data,) = entities.to_dicts()
     assert data["name"] == "name 0" and data["medoid"] == 0 and data["cohesion"] == 1.0
     assert data["members"] == [
         {
@@ -108,6 +101,9 @@ def test_to_dict_has_the_members_with_their_documents_on_one_line():
         "probability": 0.3,
         "reason": "below the threshold of 0.5",
     }
+    row = entities[0].summary()
+    assert tuple(row) == SUMMARY
+    assert [*row.values()] == [data["id"], "name 0", 1, 1, 1.0, *data["nearest"][0].values()]
 
 
 def test_bad_edits_change_nothing():

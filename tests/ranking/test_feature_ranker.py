@@ -26,6 +26,7 @@ from spacy_arbo_el.ranking.features import (
 from spacy_arbo_el.ranking.ranker_fit import ABSENT, Labelled, cross_fit, fit_weights, train_network
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
 from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
 
@@ -225,6 +226,16 @@ def test_the_best_of_bad_candidates_is_unlikely():
     probabilities = probability(weights.logits(candidates).max(axis=1))
     near, far = features[:, 0, 2] > 0.7, features[:, 0, 2] < 0.3
     assert probabilities[near].mean() > 0.75 and probabilities[far].mean() < 0.25
+
+
+def test_trees_that_are_fitted_decide_alone_whether_a_candidate_is_right():
+    candidates = random_candidates(np.random.default_rng(0))
+    leaf = np.zeros(1, dtype=np.int64)
+    trees = Trees(leaf, leaf - 1, np.zeros(1), leaf, leaf, np.array([1.5]))
+    given = candidates, first_feature_decides(candidates), np.arange(200)
+    weights = fit_weights(*given, fit_trees=lambda data: trees)
+    assert weights.assess(candidates).presence.tolist() == [1.5] * 200
+    assert weights.coverage == pytest.approx(1 - ABSENT)
 
 
 def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others():
