@@ -13,12 +13,7 @@ from spacy_arbo_el.corpora.docs import unlinked
 from spacy_arbo_el.evaluation import wrong_links as kinds
 from spacy_arbo_el.evaluation.outcomes import outcomes
 from spacy_arbo_el.evaluation.report import CONFIGURED, inference_outcomes
-from spacy_arbo_el.evaluation.wrong_links import (
-    WrongLink,
-    as_csv,
-    summary,
-    wrong_links,
-)
+from spacy_arbo_el.evaluation.wrong_links import WrongLink, as_csv, summary, wrong_links
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
 from spacy_arbo_el.mentions.getters import EntSpans, place_of

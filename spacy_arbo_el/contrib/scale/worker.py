@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ...corpora.docs import unlinked
-from ...corpora.finders import make_finder
+from ...corpora.finders import finder_of_missing, make_finder
 from ...linker import find_linker
 from ...linking.corpus import BATCH
 from ...pipelines import load_pipeline
@@ -35,7 +35,9 @@ class PipelineWorker:
         check_same({"pipeline": job.pipeline, **job.versions}, ours)
         self.nlp = load_pipeline(model, config=job.overrides)
         self.linker = find_linker(self.nlp)
-        self.finder = make_finder(self.nlp, self.linker, job.find)
+        self.is_given = not job.find
+        finder = make_finder(self.nlp, self.linker, job.find)
+        self.finder = finder or finder_of_missing(self.nlp, self.linker)
 
     def find(self, docs: Sequence[Doc], bad: OnBadDoc) -> list[Doc]:
         """Find mentions, leaving out documents where that fails."""
@@ -47,7 +49,7 @@ class PipelineWorker:
 
     def _find(self, docs: Sequence[Doc]) -> list[Doc]:
         assert self.finder is not None
-        return list(self.finder([unlinked(doc, mentions=False) for doc in docs]))
+        return list(self.finder([unlinked(doc, mentions=self.is_given) for doc in docs]))
 
     def _link(self, docs: Sequence[Doc]) -> list[Doc]:
         self.linker.set_annotations(docs, self.linker.predict(docs))

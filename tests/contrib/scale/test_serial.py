@@ -8,7 +8,7 @@ import pytest
 import spacy
 from spacy.tokens import DocBin
 
-from spacy_arbo_el import find_linker, links_to_dicts, load_pipeline
+from spacy_arbo_el import find_linker, links_to_dicts, load_pipeline, save_pipeline
 from spacy_arbo_el.contrib.scale.identity import fingerprint
 from spacy_arbo_el.contrib.scale.job import part_of, summed
 from spacy_arbo_el.contrib.scale.runs import discover_in_shards, link_in_shards
@@ -161,6 +161,12 @@ def test_mentions_are_found_by_names(model, corpus, tmp_path):
     run(*arguments, "--find", "names")
     texts = {row["text"].lower() for row in rows_in(out)}
     assert {"mercury", "amazon", "jaguar"} <= texts
+    nlp = load_pipeline(model)
+    nlp.add_pipe("arbo_names", first=True)
+    save_pipeline(nlp, tmp_path / "named")
+    run("scale", "link", tmp_path / "named", *arguments[3:5], tmp_path / "more", *arguments[6:])
+    found = {row["document"] for row in rows_in(tmp_path / "more")}
+    assert {"d9", "d10", "d11"} <= found, "those without mentions"
 
 
 def test_ray_is_not_imported_without_its_option(model, corpus, tmp_path, monkeypatch):

@@ -51,13 +51,7 @@ def described(browser):
     for path in [*(f"/decide/{action}" for action in FORMS), "/undo", "/redo", "/name"]:
         spec["paths"][path] = {"post": {"requestBody": form(FIELDS, [*ids, "0"]), **answers}}
     address = "/reconcile/" + browser.rules.secret("reconcile")
-    for end in (
-        "",
-        "/suggest/entity",
-        "/suggest/type",
-        "/preview",
-        "/properties",
-    ):
+    for end in ("", "/suggest/entity", "/suggest/type", "/preview", "/properties"):
         asked = parameters(RECONCILE, ["cat", "3", '{"q": {"query": "jaguar"}}'])
         spec["paths"][address + end] = {"get": {"parameters": asked, **answers}}
     return spec
