@@ -89,7 +89,8 @@ def read_lines(
     encoding = encoding_of(path, encoding)
     cut = "" if ends else "\r\n"
     if not check_encoding(encoding):
-        yield from ((number, line.rstrip(cut)) for number, line in _wide_lines(path, encoding))
+        wide = islice(_wide_lines(path, encoding), lines.start, lines.stop)
+        yield from ((number, line.rstrip(cut)) for number, line in wide)
         return
     with _open(path) as file:
         file.seek(lines.offset)

@@ -36,11 +36,12 @@ def write_lines(path, records):
     lines=st.lists(st.sampled_from(["", "\u2028", "ä", "a longer text"]), max_size=20),
     size=st.integers(1, 7),
     end=st.sampled_from(["", "\n", "\r\n"]),
+    encoding=st.sampled_from(["utf8", "utf-16"]),
 )
-def test_shards_of_jsonl_hold_each_line_once(tmp_path_factory, lines, size, end):
+def test_shards_of_jsonl_hold_each_line_once(tmp_path_factory, lines, size, end, encoding):
     path = tmp_path_factory.mktemp("lines") / "corpus.jsonl"
     raw = [json.dumps({"text": line}, ensure_ascii=False) if line else "" for line in lines]
-    path.write_bytes(((end or "\n").join(raw) + end).encode("utf8"))
+    path.write_bytes(((end or "\n").join(raw) + end).encode(encoding))
     docs = read_all(path, size)
     expected = [(f"corpus.jsonl:{n}", line) for n, line in enumerate(lines, 1) if line.strip()]
     assert [(doc.user_data["doc_id"], doc.text) for doc in docs] == expected
