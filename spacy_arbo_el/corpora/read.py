@@ -193,7 +193,7 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
         if empty:
             about = {"path": source.path, "count": len(empty), "doc": empty[0]}
             warnings.warn(Warnings.W110.format(**about), stacklevel=2)
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         source.on_error(error if isinstance(error, ValueError) else ValueError(str(error)))
 
 

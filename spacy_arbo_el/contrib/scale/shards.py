@@ -1,6 +1,7 @@
 """The shards of a corpus. What a worker reads, links and writes at a time."""
 
 import json
+import os
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -109,7 +110,8 @@ def read_shard(corpus: Path, shard: Shard, nlp: Language, bad: OnBad) -> Iterato
 def borders(file: Path, size: int) -> Iterator[tuple[int, int | None, int]]:
     """Yield first record, number behind the last, and first byte of each shard of a file."""
     suffix = file.suffix.lower()
-    if suffix == ".jsonl":
+    # The worker that reads a file reports that it can't be read.
+    if suffix == ".jsonl" and os.access(file, os.R_OK):
         yield from _borders_of_lines(file, size)
         return
     count: int | None = None
@@ -145,5 +147,4 @@ def _count_docs(file: Path) -> int | None:
         message = srsly.msgpack_loads(zlib.decompress(file.read_bytes()))
         return len(np.frombuffer(message["lengths"], dtype="int32"))
     except (OSError, ValueError, KeyError, TypeError, zlib.error):
-        # The worker that reads the shard reports the error.
         return None

@@ -99,15 +99,17 @@ def test_what_cannot_be_read_is_an_error_and_the_rest_is_read(tmp_path):
     (tmp_path / "c.txt").write_bytes(b"\xff\xfe\xfa")
     (tmp_path / "d.parquet").write_bytes(b"PAR1 no Parquet")
     (tmp_path / "e.txt").write_text("Five")
+    for name in ("f.jsonl", "g.txt"):
+        (tmp_path / name).symlink_to(name)
     errors = []
     docs = read_all(tmp_path, 2, errors.append)
     assert sorted(doc.text for doc in docs) == ["Five", "One", "Three"]
     reasons = [str(error) for error in errors]
     for number in (2, 4, 5, 6):
         assert sum(f"a.jsonl, line {number}" in reason for reason in reasons) == 1, reasons
-    for name in ("b.spacy", "c.txt", "d.parquet"):
+    for name in ("b.spacy", "c.txt", "d.parquet", "f.jsonl", "g.txt"):
         assert sum(name in reason for reason in reasons) == 1, reasons
-    assert len(errors) == 7
+    assert len(errors) == 9
 
 
 def test_one_damaged_document_of_a_docbin_does_not_hide_the_others(tmp_path):
