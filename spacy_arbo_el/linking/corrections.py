@@ -115,9 +115,10 @@ class Corrections:
         for record in records:
             key = (*record.key, record.label)
             correction = self.items.get(key)
-            if correction is None or not record.kb_ids:
+            if correction is None:
                 continue
-            if record.kb_ids == (correction.kb_id,):
+            # An annotation as NIL has no ids.
+            if (record.kb_ids or ("",)) == (correction.kb_id,):
                 self.items[key] = correction._replace(before=record.kb_ids)
             else:
                 del self.items[key]

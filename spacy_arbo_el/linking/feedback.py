@@ -114,7 +114,7 @@ class Feedback:
             ``refresh``.
         RETURNS: How many are new.
         """
-        batch = self.reader.read_docs(docs)
+        batch = self.reader.read_annotated(docs)
         vectors = None
         if kept is not None:
             vectors = kept.mentions(batch.inputs, self.datastore.encoder.encode_mentions)

@@ -137,6 +137,7 @@ def test_add_and_remove_exemplars():
     docs = [annotated(nlp, "They swam in the [Glimmerling|brook] near the village.")]
     count = len(linker.exemplars)
     assert linker.feedback.add_exemplars(docs) == 1 and linker.feedback.add_exemplars(docs) == 0
+    assert linker.feedback.add_exemplars([without_links(docs[0])]) == 0
     assert ids(nlp, text) == ["brook"]
     assert linker.feedback.remove_exemplars(docs[0].ents) == 1
     assert len(linker.exemplars) == count and ids(nlp, text) != ["brook"]
@@ -172,8 +173,13 @@ def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
     # One that says the same leaves the correction, and stays when that is forgotten.
     linker.feedback.learn(span, "river")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
+    # So does what is not annotated at all.
+    linker.feedback.add_exemplars([without_links(annotated(nlp, TEXT))])
     assert linker.feedback.forget(span)
     assert linker.exemplars.records[linker.exemplars.row(key_of(span))].kb_ids == ("river",)
+    linker.feedback.learn(span, "shop")
+    linker.feedback.add_exemplars([annotated(nlp, TEXT.replace("river", "NIL"))])
+    assert not linker.feedback.forget(span)
 
 
 def test_a_correction_holds_for_mentions_of_the_same_type():
