@@ -57,4 +57,4 @@ class Only:
     def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
         """A ranking without other candidates."""
         ids = ranking.candidates.ids
-        return ranking.where((ids >= 0) & self.mask(datastore)[ids])
+        return ranking.where(np.isin(ids, np.flatnonzero(self.mask(datastore))))

@@ -110,6 +110,8 @@ def test_a_correction_leads_to_no_other_entity():
     assert ids(nlp(text)) == ["ship"]
     doc = nlp(text, disable=["arbo_linker"])
     assert ids(linker.link([doc], entities=["town"])[0]) == ["NIL"]
+    linker.set_kb([])
+    assert ids(linker.link([doc], types=["PLACE"])[0]) == ["NIL"]
 
 
 def test_entities_of_a_call_must_be_known(nlp):
