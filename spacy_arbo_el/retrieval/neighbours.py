@@ -44,10 +44,11 @@ class AllowedEntities:
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Replace entities (m, c), int64 positions, that are not allowed by -1."""
-        # A name may be of an entity that another program has added since the masks were made.
-        known = entities < self.masks.shape[1]
-        places = np.where(known, entities, -1)
-        return np.where(known & self.masks[self.label_numbers[:, None], places], entities, -1)
+        # A name may be of an entity that another program has added since the masks were made: like
+        # -1, it is looked up in a last column.
+        masks = np.pad(self.masks, ((0, 0), (0, 1)))
+        places = np.where(entities < self.masks.shape[1], entities, -1)
+        return np.where(masks[self.label_numbers[:, None], places], entities, -1)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,9 @@ def test_types_count_for_names_too():
     text = "The [☢|x] and the [⚛|x]."
     doc = without_links(annotated(nlp, text, label="SIGN"))
     assert [ent.kb_id_ for ent in nlp(doc).ents] == ["a", "NIL"]
+    # Among no entities at all, too.
+    nlp.get_pipe("arbo_linker").set_kb([])
+    assert [ent.kb_id_ for ent in nlp(doc).ents] == ["NIL", "NIL"]
 
 
 def test_one_warning_in_a_process(nlp):
