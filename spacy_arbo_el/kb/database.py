@@ -107,10 +107,12 @@ class Database:
         return connection
 
     def close(self) -> None:
-        if self._connection is not None and (not self.path or self._process == os.getpid()):
-            self._connection.close()
-        self._connection = None
-        self._closed = True
+        # SQLite crashes where a connection is closed while another thread uses it.
+        with self.lock:
+            if self._connection is not None and (not self.path or self._process == os.getpid()):
+                self._connection.close()
+            self._connection = None
+            self._closed = True
 
     @contextmanager
     def reading(self) -> Iterator[None]:

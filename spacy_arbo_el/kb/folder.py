@@ -285,8 +285,9 @@ class Storage:
         self.edits += 1
 
     def use(self, database: Database, source: SourceFolder | None = None) -> None:
-        """Use another database from now on. The present one is closed."""
-        self.close()
+        """Use another database from now on. Threads that are reading the present one go on."""
+        if self.open_folder is not None:
+            self.close()
         self._set(database, source)
 
     def close(self) -> None:

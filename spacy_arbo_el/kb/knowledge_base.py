@@ -327,9 +327,7 @@ class ArboKB(KnowledgeBase):
         self, bytes_data: bytes, *, exclude: Iterable[str] = SimpleFrozenList()
     ) -> "ArboKB":
         database, vectors = database_of_bytes(bytes_data)
-        with self.guard.writing():
-            self.close()
-            return self._use(database, vectors=vectors)
+        return self._use(database, vectors=vectors)
 
     # The methods of spaCy's knowledge bases
 

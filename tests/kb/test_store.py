@@ -202,7 +202,9 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
             ArboKB.open(tmp_path / "kb")
         writer.add(Entity("b", "B"))
         writer.sync(Names(), encode, "x")
+        before = reader.entities
         assert reader.reload_if_changed() and len(reader) == 2
+        assert len(before) == 1, "another thread may be reading the earlier state"
         assert reader.sync(Names(), encode, "x") == 0 and len(reader.rows) == 2
         assert not reader.reload_if_changed()
         writer.sync(Names(), encode, "another encoder")
