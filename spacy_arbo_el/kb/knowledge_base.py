@@ -197,11 +197,12 @@ class ArboKB(KnowledgeBase):
 
     def search(self, name: str, count: int = 10) -> list[Entity]:
         """Entities with a similar name, the most similar first. Misspelled names are found too."""
-        entities = self.entities
-        exact = same_name(entities, name)[:count]
-        similar = [position for position, _ in similar_names(entities, name, count, 0.0)]
-        by_position = entities.at_all([*exact, *similar])
-        return [by_position[p] for p in dict.fromkeys([*exact, *similar])][:count]
+        with self.guard.reading():
+            exact = same_name(self.entities, name)[:count]
+            similar = similar_names(self.entities, name, count, 0.0)
+            places = dict.fromkeys([*exact, *(position for position, _ in similar)])
+            found = self.entities.at_all(places)
+            return [found[position] for position in places][:count]
 
     def get(self, entity_id: str) -> Entity:
         """Get an entity by its id, or by one that was merged into it; KeyError if there is none."""

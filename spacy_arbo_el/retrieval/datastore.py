@@ -144,9 +144,10 @@ class Datastore:
 
         RETURNS: For each of them the most words of another name that such an entity has.
         """
-        entities = self.kb.entities
-        found = entities.with_names(strings)
-        named = entities.at_all({one for places in found.values() for one in places})
+        kb = self.kb
+        with kb.guard.reading():
+            found = kb.entities.with_names(strings)
+            named = kb.entities.at_all({one for places in found.values() for one in places})
         words = {}
         for string, places in found.items():
             names = (name for place in places for name in named[place].names)

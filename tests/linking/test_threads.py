@@ -14,6 +14,7 @@ import torch
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
+from spacy_arbo_el.kb.store import EntityStore
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.record import text_fingerprint
 
@@ -45,6 +46,25 @@ def described(linker, texts):
         for of_doc in linker.predict(docs)
         for link in of_doc.values()
     )
+
+
+@pytest.mark.parametrize(
+    "look_up",
+    [lambda linker: linker.kb.search("Zorblat"), lambda linker: linker.datastore.named(["zorblat"])],
+)
+def test_an_entity_is_not_removed_while_it_is_looked_up(monkeypatch, look_up):
+    linker = find_linker(build([Entity("z", "Zorblat")], []))
+    at_all, removing = EntityStore.at_all, threading.Thread(target=linker.kb.remove, args=["z"])
+
+    def while_removing(store, positions):
+        removing.start()
+        removing.join(0.3)
+        return at_all(store, positions)
+
+    monkeypatch.setattr(EntityStore, "at_all", while_removing)
+    assert len(look_up(linker)) == 1
+    removing.join()
+    assert not len(linker.kb)
 
 
 class States:
