@@ -6,6 +6,7 @@ They are of one encoder at a time, and found by their texts, see ``vector_cache.
 import mmap
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -397,10 +398,12 @@ class EntityVectors:
         self._look()
         if self._cache is None:
             return {}
-        keys = np.unique(self._texts.keys[self._texts.live])
+        # Edits since then have changed the uuid; which texts they changed follows from the generation.
+        texts = replace(self._texts, uuid=self.storage.database.get("uuid"))
+        keys = np.unique(texts.keys[texts.live])
         found, vectors = self._cache.get(keys)
         arrays = {"keys": keys[found], "vectors": vectors}
-        return {"texts": self._texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
+        return {"texts": texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
 
     def from_dict(self, values: dict[str, Any]) -> None:
         """Load the output of ``to_dict``. ValueError where it is damaged, or of other entities."""

@@ -168,6 +168,7 @@ def test_edits_in_memory(edits):
         done = apply(kb, *edit)
         assert edit == ("sync",) or done == apply(oracle, *edit), edit
         check(kb, oracle)
+    check_vectors(ArboKB(Vocab()).from_bytes(kb.to_bytes()))
     check_vectors(kb)
     again = ArboKB(Vocab()).from_bytes(kb.to_bytes())
     check(again, oracle)
