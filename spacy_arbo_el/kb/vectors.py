@@ -321,7 +321,9 @@ class EntityVectors:
         before = self._shown
         texts = every
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
-        if self._cache is not None and not is_same_encoder:
+        is_other = self._cache is not None and not is_same_encoder
+        # Without any vector, the width of rows is not known.
+        if is_other or not every.live.any():
             texts = every = every.compacted()
         if among is not None:
             texts = every.among(among).compacted()

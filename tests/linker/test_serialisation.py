@@ -7,6 +7,7 @@ import pytest
 import spacy
 import torch
 from spacy.tokens import Doc, DocBin, Span
+from spacy.util import load_model_from_config
 
 from spacy_arbo_el import links_to_dicts
 from spacy_arbo_el.base.log import warn_once
@@ -107,6 +108,15 @@ def test_another_verbalization_on_loading_counts(nlp, tmp_path):
     linker = spacy.load(tmp_path / "model", config=config).get_pipe("arbo_linker")
     texts = linker.kb.vectors.distinct_texts(linker.datastore.settings.verbalization).texts
     assert ("quicksilver", "") in texts and len(texts) < len(linker.kb.rows)
+
+
+def test_an_emptied_knowledge_base_is_saved(nlp, linker, tmp_path):
+    linker.refresh()
+    linker.kb.remove([entity.id for entity in linker.kb])
+    nlp.to_disk(tmp_path / "model")
+    of_bytes = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for again in (spacy.load(tmp_path / "model"), of_bytes):
+        assert all(ent.kb_id_ == "NIL" for doc in again.pipe(unlinked_docs(nlp)) for ent in doc.ents)
 
 
 TEXT = "Boats travel up the [Amazon|river] through the rain forest."
