@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -102,12 +103,17 @@ def with_names(text: str, offsets: np.ndarray, names: Sequence[str]) -> tuple[st
     offsets: (n, 2) int64 start and end character, end exclusive.
     names: One for each mention, "" for those that stay.
     """
-    edits = {}
-    for (start, end), name in zip(offsets.tolist(), names):
-        overlaps = (offsets[:, 0] < end) & (offsets[:, 1] > start)
-        is_same = (offsets == (start, end)).all(axis=1)
-        if name and not (overlaps & ~is_same).any():
-            edits[start, end] = name
+    starts, ends = offsets.T
+    places = list(zip(starts.tolist(), ends.tolist()))
+    # Those that begin before the end of a mention, but for those that end before it begins.
+    overlapping = np.searchsorted(np.sort(starts), ends)
+    overlapping -= np.searchsorted(np.sort(ends), starts, side="right")
+    copies = Counter(places)
+    edits = {
+        place: name
+        for place, name, count in zip(places, names, overlapping.tolist())
+        if name and count == copies[place]
+    }
     return replace(text, offsets, [(*place, name) for place, name in sorted(edits.items())])
 
 
