@@ -57,13 +57,14 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[
         return normalizer(text, offsets)
     none = np.zeros(len(offsets), dtype=np.int64)
     cut = stretches_of([text], none, offsets, none)
+    order = np.argsort(cut.text_of, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(cut.text_of[order])) + 1)
     parts = []
     at = 0
     length = 0
     moved = np.empty_like(offsets)
-    for number, (start, end) in enumerate(cut.places.tolist()):
-        rows = np.flatnonzero(cut.text_of == number)
-        before, (stretch, places) = text[at:start], normalizer(cut.texts[number], cut.offsets[rows])
+    for of_stretch, (start, end), rows in zip(cut.texts, cut.places.tolist(), groups):
+        before, (stretch, places) = text[at:start], normalizer(of_stretch, cut.offsets[rows])
         moved[rows] = places + length + len(before)
         parts += [before, stretch]
         at = end
