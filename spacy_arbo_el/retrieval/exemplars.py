@@ -101,12 +101,9 @@ class ExemplarStore:
         if len(records) != len(inputs):
             raise ArboError(Errors.E302.format(records=len(records), inputs=len(inputs)))
         new = []
-        first_new = len(self.records)
-        for i, record in enumerate(records):
+        for i in {record.key: i for i, record in enumerate(records)}.values():
+            record = records[i]
             row = self.row(record.key)
-            if row >= first_new:
-                self.records[row] = record
-                continue
             if row >= 0:
                 self._set_record(row, record)
                 continue

@@ -91,6 +91,9 @@ def test_a_mention_that_occurs_twice_at_once_is_stored_once(stored):
     assert len(store) == len(store.serials) == len(store.inputs) == stored + 2
     store.sync(encode, "encoder")
     assert store.vectors.tolist() == vectors_of([*range(stored), 2, 3])
+    before = store.revision
+    store.extend([*known, *records], inputs_of(numbers))
+    assert store.revision == before, "nothing has changed"
 
 
 def test_removed_mentions_take_nothing_of_the_others_along(store):
