@@ -322,19 +322,19 @@ class Storage:
         """The entities, to edit them: all edits in the block or none."""
         with self.guard.writing():
             outermost = not self.database.in_transaction
-            if outermost and self.open_folder is None:
-                # Entities of one's own do not follow the folder any more.
-                if self.source is not None:
-                    self.source = replace(self.source, is_current=False)
-                if not self.database.writable:
-                    self.use(self.database.copy(), self.source)
+            is_own = outermost and self.open_folder is None
+            if is_own and not self.database.writable:
+                self.use(self.database.copy(), self.source)
             with self.database.transaction():
-                if outermost and not self.is_unedited:
+                if is_own:
                     # What others save of the folder's state is not of this one.
                     self.database.set(uuid=uuid.uuid4().hex)
                 yield self.entities
                 if outermost:
                     self.database.set(generation=self.database.get("generation") + 1)
+            if is_own and self.source is not None:
+                # Entities of one's own do not follow the folder any more.
+                self.source = replace(self.source, is_current=False)
             self.edits += outermost
 
     def changed_folder(self) -> Path | None:

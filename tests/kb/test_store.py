@@ -331,7 +331,12 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     assert reader.sync(Names(), encode, "x") == 0
     assert ("b" in reader) == (not copied)
     np.testing.assert_array_equal(reader.get_vector("a"), encode([("A", "")])[0])
-    # A reader whose entities are edited does not reload any more.
+    # A reader whose entities are edited does not reload any more; an edit that fails is none.
+    with pytest.raises(KeyError):
+        reader.remove("nothing")
+    with ArboKB.open(tmp_path / "kb") as writer:
+        writer.add(Entity("d", "D"))
+    assert reader.reload_if_changed() and "d" in reader
     reader.add(Entity("mine", "mine"))
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("c", "C"))
