@@ -22,13 +22,12 @@ from ..base.coverage import ShareEstimate, estimate_share, shift_between
 from ..base.errors import ArboError, Errors
 from ..mentions.record import MentionRecord
 from ..ranking.ranking import RankedMentions, Ranking
+from .thresholds import OTHER_LABELS, threshold_for
 
 # A share of all mentions, shares by label, "estimate", or None for that of the ranker's fit.
 CoverageSetting = float | Mapping[str, float] | str | None
 # A corpus that is linked as a whole has its coverage estimated first.
 ESTIMATE = "estimate"
-# In shares by label, stands for the labels that are not among them.
-OTHER_LABELS = "*"
 # Docs, texts, or the path of documents.
 CoverageSource = Iterable[Doc | str] | str | Path
 # Reads the documents of a path.
@@ -149,11 +148,12 @@ def estimate_coverage(
     whole = estimate_share(presence, fitted, documents)
     ranking = ranked.ranking.take(rows)
     none = np.zeros(len(rows), dtype=bool)
+    needed = np.array([threshold_for(threshold, record.label) for record in records])
 
     def unlinked(shares: CoverageSetting) -> float:
         shifted = with_coverage(ranking, records, none, shares, fitted)
         best = probability(shifted.candidates.resized(1).scores[:, 0])
-        return float((best < threshold).mean())
+        return float((best < needed).mean())
 
     setting = setting_of(whole, by_label)
     return CoverageEstimate(whole, len(rows), by_label, unlinked(before), unlinked(setting))

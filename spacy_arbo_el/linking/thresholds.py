@@ -6,8 +6,9 @@ from typing import Any, cast
 import numpy as np
 
 from ..base.errors import ArboError, Errors
-from .coverage import OTHER_LABELS
 
+# In values by label, stands for the labels that are not among them.
+OTHER_LABELS = "*"
 # A probability, or probabilities by label, with ``OTHER_LABELS`` for the labels not among them.
 ThresholdSetting = float | Mapping[str, float]
 

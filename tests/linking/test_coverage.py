@@ -93,6 +93,9 @@ def test_each_label_with_enough_mentions_has_its_own(nlp, linker):
     setting = linker.estimate_coverage(docs).setting
     assert list(setting) == ["DISEASE", "GENE", "*"]
     assert setting["DISEASE"] > 0.7 > 0.3 > setting["GENE"]
+    linker.threshold = {"GENE": 1.0, "*": 0.0}
+    estimate = linker.estimate_coverage(docs)
+    assert estimate.nil_before == estimate.nil_after == 40 / len(docs)
 
 
 def test_documents_texts_and_files_give_the_same_estimate(nlp, linker, tmp_path):
