@@ -183,7 +183,7 @@ def _record(
         column = table.header[places["frequency"][0]]
         fields["frequency"] = _frequency(fields["frequency"], column)
     if table.delimiter == OF_DICTIONARIES:
-        fields["id"], *further = fields["id"].split("|")
+        fields["id"], *further = map(str.strip, fields["id"].split("|"))
         report.redirect(further, fields["id"])
         title, *names = map(str.strip, fields["title"].split("|"))
         fields.update(title=title, aliases=[*fields.get("aliases", ()), *names])
