@@ -105,8 +105,10 @@ class Acceptance:
                 store.remove([key])
             else:
                 store.relabel(key, tuple(labels))
-        if entry["added"] and kb_id in self.datastore.kb:
-            self.datastore.kb.remove(kb_id)
+        kb = self.datastore.kb
+        # With it, what was merged into it meanwhile would go.
+        if entry["added"] and kb_id in kb and kb_id not in kb.entities.redirects().values():
+            kb.remove(kb_id)
         self.datastore.changed()
 
 

@@ -261,9 +261,9 @@ class NewEntities:
     def undo(self, number: int | None = None) -> Entry:
         """Undo a decision. An acceptance is undone in the linker's knowledge base too.
 
-        An entity that was added is removed again. Mentions that were exemplars before get back the
-        entity that they had. Mentions that have come since stay where they are. Raises ValueError
-        where a later decision is on the same new entities.
+        An entity that was added is removed again, unless others were merged into it. Mentions that
+        were exemplars before get back the entity that they had. Mentions that have come since stay
+        where they are. Raises ValueError where a later decision is on the same new entities.
 
         number: That of the decision in ``log``, its "n"; by default the last.
         RETURNS: What the log says of the decision.

@@ -125,6 +125,16 @@ def test_what_a_person_has_confirmed_stays_after_undo(shared, linker):
     linker.feedback.remove_exemplars([span])
 
 
+def test_what_was_merged_into_an_accepted_entity_stays_after_undo(shared, linker):
+    linker.new_entities = linker.corpus.discover(docs_of(shared))
+    entity = linker.new_entities.accept(linker.new_entities[0])
+    linker.kb.add({"id": "mine", "title": "Mine"})
+    linker.kb.merge("mine", entity.id)
+    linker.new_entities.undo()
+    assert "Mine" in linker.kb.get("mine").names
+    linker.kb.remove(entity.id)
+
+
 def test_ids_and_members_do_not_depend_on_the_order_of_documents(shared, linker):
     texts = [*NEW, *many(60, seed=3), NEW[0], NEW[3]]
     results, links = [], []
