@@ -114,7 +114,8 @@ class Feedback:
             ``refresh``.
         RETURNS: How many are new.
         """
-        batch = self.reader.read_annotated(docs)
+        reader = self.reader
+        batch = reader.read([[s for s in reader.all_mentions(doc) if s.kb_id_] for doc in docs])
         vectors = None
         if kept is not None:
             vectors = kept.mentions(batch.inputs, self.datastore.encoder.encode_mentions)

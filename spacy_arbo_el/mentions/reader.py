@@ -127,9 +127,9 @@ class MentionReader:
         is_other = settings.labels is not None and label not in settings.labels
         return is_other or label in (settings.labels_discard or ())
 
-    def read_annotated(self, docs: Iterable[Doc]) -> MentionBatch:
-        """The mentions of Docs that have a ``kb_id_``, discarded labels included."""
-        return self.read([[s for s in self.all_mentions(doc) if s.kb_id_] for doc in docs])
+    def read_docs(self, docs: Iterable[Doc]) -> MentionBatch:
+        """All mentions of Docs, discarded labels included."""
+        return self.read([self.all_mentions(doc) for doc in docs])
 
     def read(self, spans: Spans) -> MentionBatch:
         """The given spans.
