@@ -400,7 +400,7 @@ class EntityVectors:
         self._look()
         if self._cache is None:
             return {}
-        # Edits since then have changed the uuid; which texts they changed follows from the generation.
+        # Edits since then have changed the uuid; the generation tells which texts they changed.
         texts = replace(self._texts, uuid=self.storage.database.get("uuid"))
         keys = np.unique(texts.keys[texts.live])
         found, vectors = self._cache.get(keys)
