@@ -57,4 +57,6 @@ class Only:
     def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
         """A ranking without other candidates."""
         ids = ranking.candidates.ids
-        return ranking.where(np.isin(ids, np.flatnonzero(self.mask(datastore))))
+        allowed = ids >= 0
+        allowed[allowed] = self.mask(datastore)[ids[allowed]]
+        return ranking.where(allowed)

@@ -44,11 +44,11 @@ class AllowedEntities:
 
     def restrict(self, entities: np.ndarray) -> np.ndarray:
         """Replace entities (m, c), int64 positions, that are not allowed by -1."""
-        # A name may be of an entity that another program has added since the masks were made: like
-        # -1, it is looked up in a last column.
-        masks = np.pad(self.masks, ((0, 0), (0, 1)))
-        places = np.where(entities < self.masks.shape[1], entities, -1)
-        return np.where(masks[self.label_numbers[:, None], places], entities, -1)
+        # A name may be of an entity that another program has added since the masks were made.
+        allowed = (entities >= 0) & (entities < self.masks.shape[1])
+        labels = np.broadcast_to(self.label_numbers[:, None], entities.shape)
+        allowed[allowed] = self.masks[labels[allowed], entities[allowed]]
+        return np.where(allowed, entities, -1)
 
 
 @dataclass(frozen=True)
