@@ -13,8 +13,9 @@ from ..encoders.inputs import KeptResults
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
+from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import Neighbours
-from .reach import NO_ENTITY, CorrectionKey, Held, Reach, Said
+from .reach import NO_ENTITY, CorrectionKey, Held, Reach, Said, form_of
 
 # Log-odds of what a person has said; a probability of 1 in double precision.
 CERTAIN_LOGIT = 40.0
@@ -58,6 +59,8 @@ class Corrections:
 
     def __init__(self) -> None:
         self.items: dict[CorrectionKey, Correction] = {}
+        # The strings of corrected mentions. Those of a text and its offsets never change.
+        self._forms: dict[MentionKey, str] = {}
         # The vectors of corrected passages, and the encoder that they are of.
         self._passages = KeptResults()
         self._fingerprint = ""
@@ -182,7 +185,8 @@ class Corrections:
         if not self.items:
             return {}
         store = datastore.exemplars
-        keys = [key for key in self.items if store.row(key[:3]) >= 0]
+        wanted = {form_of(record) for record in batch.records}
+        keys = [key for key in self.items if self._form_of(key, store) in wanted]
         rows = [store.row(key[:3]) for key in keys]
         ids = [self.items[key].kb_id or "" for key in keys]
         entities = datastore.kb.entities.positions_of(ids).tolist()
@@ -194,6 +198,16 @@ class Corrections:
             self._passages = KeptResults()
             self._fingerprint = datastore.encoder.fingerprint
         return Reach(said, datastore, self._passages, kept).over(batch.records)
+
+    def _form_of(self, key: CorrectionKey, store: ExemplarStore) -> str | None:
+        """The string of a corrected mention, None where it is not stored any more."""
+        place = key[:3]
+        row = store.row(place)
+        if row < 0:
+            return None
+        if place not in self._forms:
+            self._forms[place] = form_of(store.records[row])
+        return self._forms[place]
 
 
 def _with_given_exemplars(
