@@ -2,7 +2,8 @@
 
 Where a task is about the entity of one span, its id is what was chosen in ``accept``. A span may
 have its id under another key than ``kb_id``. Tasks with the same text are one document. Only tasks
-whose answer is "accept" are read::
+whose answer is "accept" are read. Of several texts with one id, such as the sentences of a document,
+the later ones are numbered: d1, d1-2::
 
     {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
      "answer": "accept"}
@@ -54,6 +55,7 @@ class ProdigyReader:
         """Yield the documents."""
         check_readable(check_exists(path), self)
         by_text: dict[str, AnnotatedText] = {}
+        ids: dict[str, int] = {}
 
         def parse(record: dict[str, Any], id_: str) -> AnnotatedText | None:
             if record.get("answer", "accept") != "accept":
@@ -62,8 +64,11 @@ class ProdigyReader:
                 return None
             text = _of_task(record, id_, self.offsets, self.id_key)
             earlier = by_text.get(text.text)
-            by_text[text.text] = text if earlier is None else _joined(earlier, text)
-            return text if earlier is None else None
+            if earlier is None:
+                by_text[text.text] = replace(text, id=_free(text.id, ids))
+            else:
+                by_text[text.text] = _joined(earlier, text)
+            return None
 
         for _ in read_each(Source(path, bad), parse):
             pass
@@ -85,6 +90,12 @@ def _of_task(record: dict[str, Any], id_: str, offsets: str, id_key: str) -> Ann
         mentions = (replace(mentions[0], kb_ids=split_ids(ids)),)
     name = id_in(meta, "id", id_) if isinstance(meta, dict) else id_
     return AnnotatedText(name, text, mentions, unread=tuple(unread))
+
+
+def _free(id_: str, taken: dict[str, int]) -> str:
+    """An id that no earlier text has. taken: How many texts were to have each id."""
+    taken[id_] = taken.get(id_, 0) + 1
+    return id_ if taken[id_] == 1 else _free(f"{id_}-{taken[id_]}", taken)
 
 
 def _with_ids(spans: Any, id_key: str) -> tuple[Any, list[str]]:
