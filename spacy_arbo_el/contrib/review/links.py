@@ -42,8 +42,8 @@ class LinkRow:
 
     @property
     def name(self) -> str:
-        """The mention as text, see ``key_in``."""
-        return "{}:{}:{}".format(*self.key)
+        """The mention as text, see ``name_in``."""
+        return "{}:{}:{}:{}".format(*self.place)
 
     @property
     def place(self) -> CorrectionKey:
@@ -132,26 +132,29 @@ class LinkReview:
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
-    found: dict[str, dict[tuple[int, int], tuple[str, str]]] = {}
+    found: dict[str, dict[tuple[int, int, str], str]] = {}
+    getter = linker.mentions.getter
     new = linker.new_entities
     chosen = []
     for entry in new.history.standing():
         for key in entry["mentions"] if "kb_id" in entry else ():
             row = new.rows.row(tuple(key))
             label = new.rows.records[row].label if row >= 0 else ""
-            found.setdefault(key[0], {})[key[1], key[2]] = (label, entry["kb_id"])
+            found.setdefault(key[0], {})[key[1], key[2], label] = entry["kb_id"]
     for entry in entries:
         if entry["action"] == "learn":
-            fingerprint, *place = entry["key"]
-            found.setdefault(fingerprint, {})[tuple(place)] = (entry["label"], entry["kb_id"])
+            fingerprint, start, end = entry["key"]
+            found.setdefault(fingerprint, {})[start, end, entry["label"]] = entry["kb_id"]
     for doc in docs:
         marks = found.get(text_fingerprint(doc.text), {}).items()
         gold = unlinked(doc, mentions=False)
-        spans = [
-            gold.char_span(*place, label or LABEL, kb_id=kb_id, alignment_mode="expand")
-            for place, (label, kb_id) in marks
+        found_spans = [
+            gold.char_span(start, end, label or LABEL, kb_id=kb_id, alignment_mode="expand")
+            for (start, end, label), kb_id in marks
         ]
-        set_mentions(gold, filter_spans(filter(None, spans)), linker.mentions.getter)
+        spans = list(filter(None, found_spans))
+        # Mentions in a group of spans may overlap.
+        set_mentions(gold, spans if getter.spans_key else filter_spans(spans), getter)
         chosen += [gold] if marks else []
     return chosen
 

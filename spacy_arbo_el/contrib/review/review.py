@@ -116,7 +116,7 @@ class Review:
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
         if action == "learn":
-            last = [e["n"] for e in self.standing if e["action"] == "learn" and key_in(e) == name]
+            last = [e["n"] for e in self.standing if e["action"] == "learn" and name_in(e) == name]
             return str(last[-1]) if last else "-"
         return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
 
@@ -244,6 +244,6 @@ class Review:
             return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
 
 
-def key_in(entry: Entry) -> str:
-    """The mention of a decision on a link, as text."""
-    return "{}:{}:{}".format(*entry["key"])
+def name_in(entry: Entry) -> str:
+    """The mention of a decision on a link, with its label, as text."""
+    return "{}:{}:{}:{}".format(*entry["key"], entry["label"])
