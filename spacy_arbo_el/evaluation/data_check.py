@@ -87,8 +87,24 @@ def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
     known = KnownMentions.look_up(kb, mentions)
+    read = [corpus for corpus in (train, dev) if corpus is not None and corpus.n_documents]
+    empty = [_without_mentions(corpus) for corpus in read if not corpus.mentions]
+    if not mentions:
+        return empty
     findings = _of_ids(kb, known) + _of_offsets(mentions) + _of_names(kb, known)
-    return findings + (_of_dev(kb, train, dev) if dev else [])
+    return empty + findings + (_of_dev(kb, train, dev) if dev else [])
+
+
+def _without_mentions(corpus: GoldCorpus) -> Finding:
+    names = [*corpus.documents.values()][:EXAMPLES]
+    return Finding(
+        "documents without a mention: there is nothing to train on or to score",
+        corpus.n_documents,
+        corpus.n_documents,
+        tuple(names),
+        "Look where the mentions are: --spans-key names a group of doc.spans. Raw text has none: "
+        "annotate some, or find names of the list (arbo silver).",
+    )
 
 
 def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:

@@ -127,7 +127,10 @@ def test_what_suits_other_data(check):
 def test_a_span_group(check):
     train = documents(TRAIN[:1], key="sc")
     assert "mentions 2" in check(train, None, ENTITIES, "--spans-key", "sc")
-    assert "mentions 0" in check(train)
+    output = check(train)
+    assert "mentions 0" in output
+    assert "1 of 1 documents without a mention" in output and "--spans-key" in output
+    assert "No mentions" not in output
 
 
 # Advice that people got on their first day, which was wrong or which they lacked.
