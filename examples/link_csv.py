@@ -2,7 +2,8 @@
 
     python examples/link_csv.py entities.csv texts.csv links.csv
 
-entities.csv has the columns id and title, and may have description and aliases (separated by "|").
+entities.csv has the columns id and title, and may have description, aliases and types (separated
+by "|") and frequency.
 texts.csv has a column text, and may have a column id. Mentions are the names of the entities.
 links.csv gets one line per mention.
 """
@@ -23,15 +24,12 @@ def read(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def pipeline(rows: list[dict[str, str]]) -> Language:
+def pipeline(entities: str) -> Language:
     """A pipeline that finds the names of entities, and links them."""
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
     linker = nlp.add_pipe("arbo_linker")
-    linker.set_kb(
-        {**row, "aliases": [name for name in (row.get("aliases") or "").split("|") if name]}
-        for row in rows
-    )
+    linker.set_kb(entities)
     names = {name for entity in linker.kb for name in entity.names}
     ruler.add_patterns([{"label": "ENTITY", "pattern": name} for name in sorted(names)])
     return nlp
@@ -49,7 +47,7 @@ def links(nlp: Language, rows: list[dict[str, str]]) -> Iterator[dict[str, objec
 
 
 def main(entities: str, texts: str, output: str) -> None:
-    nlp = pipeline(read(entities))
+    nlp = pipeline(entities)
     with Path(output).open("w", encoding="utf8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()

@@ -81,7 +81,7 @@ def test_service_is_mounted(saved_nlp, monkeypatch):
 def test_csv_is_linked(tmp_path):
     script = import_file("link_csv", EXAMPLES / "link_csv.py")
     (tmp_path / "entities.csv").write_text(
-        "id,title,aliases,description\nE1,Mercury,,planet\nE2,Amazon River,Amazon|Amazonas,\n"
+        "id,title,aliases,frequency\nE1,Mercury,,9\nE2,Amazon River,Amazon|Amazonas,\n"
     )
     (tmp_path / "texts.csv").write_text("text,id\nBoats on the amazonas.,a\nNothing.,\nMercury!,\n")
     script.main(*(str(tmp_path / f"{name}.csv") for name in ("entities", "texts", "links")))
