@@ -53,6 +53,8 @@ WORD_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
 CONLLU = "expected 10 columns, separated by tabs, of which the first is a number"
 UNDECLARED = "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
 BRACKET = re.compile(r"\([^()]*\)?|[^()]+\)")
+# The number of a piece of a mention, behind its name.
+PIECE = re.compile(r"\[([0-9]+)/")
 IDENTITIES = ("identity", "wiki")
 # The keys of MISC with the tag of a token in an entity.
 TAGS = ("NE", "NER", "Ne", "Ner", "ne", "ner")
@@ -221,8 +223,8 @@ class _Tagged:
 
 
 def _annotate(text: Growing, end: int, start: int, about: dict[str, str]) -> None:
-    if "[" in next(iter(about.values())):
-        text.pieces += 1
+    if piece := PIECE.search(next(iter(about.values()))):
+        text.pieces += piece[1] == "1"
     # Those of empty nodes have no words.
     elif start < end:
         ids = [unquote(about[key]) for key in IDENTITIES if about.get(key, "_") != "_"]
