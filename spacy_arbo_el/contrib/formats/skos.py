@@ -142,12 +142,16 @@ class _Thesaurus:
         return " ".join(next((texts[one] for one in self.languages if texts[one]), ()))
 
     def _by_language(self, concept: Any, kinds: Iterable[Any]) -> Texts:
-        """Texts by the language asked for, sorted: those without a tag of a region come first."""
+        """Texts by the language asked for: by their kind, then those without a tag of a region."""
         from rdflib import Literal
 
-        found: dict[str, list[tuple[bool, str]]] = defaultdict(list)
-        values = (value for kind in kinds for value in self.graph.objects(concept, kind))
-        for value in values:
+        found: dict[str, list[tuple[int, bool, str]]] = defaultdict(list)
+        values = (
+            (number, value)
+            for number, kind in enumerate(kinds)
+            for value in self.graph.objects(concept, kind)
+        )
+        for number, value in values:
             # A label or a definition may be a resource that has the text.
             is_text = isinstance(value, Literal)
             given = [value] if is_text else self._texts_of(value)
@@ -155,9 +159,9 @@ class _Thesaurus:
                 tag = (getattr(text, "language", None) or self.languages[0]).lower()
                 for language in self.languages:
                     if tag == language or tag.startswith(f"{language}-"):
-                        found[language].append((tag != language, str(text)))
+                        found[language].append((number, tag != language, str(text)))
         return defaultdict(
-            list, {one: [text for _, text in sorted(texts)] for one, texts in found.items()}
+            list, {one: [text for *_, text in sorted(texts)] for one, texts in found.items()}
         )
 
     def _texts_of(self, resource: Any) -> list[Any]:
