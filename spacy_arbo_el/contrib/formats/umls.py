@@ -31,7 +31,7 @@ class UmlsReader:
 
     Raises ValueError with file, line and problem at an invalid line, or where a file is not sorted.
 
-    languages: The languages (LAT) of names.
+    languages: The languages (LAT) of names, that of the title first.
     sources: The vocabularies (SAB) of names and definitions; empty for all.
     type_names: Whether types are names ("Disease or Syndrome") instead of ids ("T047").
     """
@@ -67,7 +67,7 @@ class UmlsReader:
             if not names:
                 entries.report.skip(f"no name from {', '.join(self.sources)}")
                 continue
-            names.sort(key=lambda row: (row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"))
+            names.sort(key=self._rank)
             descriptions = [
                 row["DEF"]
                 for row in definition_rows
@@ -83,6 +83,11 @@ class UmlsReader:
                 (row[column] for row in type_rows),
                 meta={"sources": sorted({row["SAB"] for row in names})},
             )
+
+    def _rank(self, row: Columns) -> tuple[int, bool, bool, bool]:
+        """By which names are sorted: by language, and preferred ones first."""
+        language = self.languages.index(row["LAT"])
+        return language, row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"
 
 
 class _OptionalFile:
