@@ -29,7 +29,7 @@ START = re.compile(
 class WikidataReader:
     """Reads the items of a Wikidata dump: a .json, .json.gz or .json.bz2 file.
 
-    Files of ``Special:EntityData`` and ``wbgetentities`` are read too.
+    Files of ``Special:EntityData`` and ``wbgetentities`` are read too, and any list of items.
 
     The types of an item are the ids of its P31 ("instance of"). Its frequency is the number of
     articles about it.
@@ -67,12 +67,17 @@ def _items(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         line = line.strip().rstrip(",")
         if line in ("", "[", "]"):
             continue
+        # Indented items of a list are one line, whose bracket was the line before.
+        if line[0] == "{" and line[-1] == "]":
+            line = f"[{line}"
         try:
             value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise line_error(path, number, f"no valid JSON: {error}.") from None
         with _as_item(path, number):
-            items = [value] if "entities" not in value else list(value["entities"].values())
+            items = value if isinstance(value, list) else [value]
+            if "entities" in value:
+                items = list(value["entities"].values())
         yield from ((number, item) for item in items)
 
 
@@ -88,7 +93,7 @@ def _as_item(path: Path, number: int) -> Iterator[None]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Numbered lines of a file. Indented entity data is one line."""
+    """Numbered lines of a file. Indented data are one line."""
     lines = read_lines(path)
     for number, line in lines:
         rest = lines if line.strip() == "{" else ()
