@@ -209,3 +209,10 @@ def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_ber
     assert all(kb_ids)
     alone = find_linker(build_tiny(tiny_bert)).reranker
     assert replace(reranker, scorer=None).to_bytes() != alone.to_bytes()
+
+
+def test_the_command_refuses_an_output_that_can_not_be_replaced_before_it_trains(tmp_path):
+    (tmp_path / "model-last").mkdir()
+    (tmp_path / "model-last" / "notes.txt").touch()
+    command = ("rerank", "model", "missing.spacy", "missing.spacy", "--output", tmp_path)
+    assert "(notes.txt)" in arbo(*command, code=1)

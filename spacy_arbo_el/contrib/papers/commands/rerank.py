@@ -46,13 +46,16 @@ def rerank_command(
     from ....corpora.docbin import read_docs
     from ....fitting.calibrate import calibrate_pipeline
     from ....linker import find_linker
-    from ....pipelines import save_pipeline
+    from ....pipelines import changing_pipeline, save_pipeline
     from ..cross_encoder.reranker import read_config, set_reranker, train_reranker
 
     saved = output / "model-last"
     overrides = config_overrides(ctx)
     bound_caches()
-    with user_errors(only_coded=True):
+    with user_errors():
+        output.mkdir(parents=True, exist_ok=True)
+    # Locked now, so that what can't be saved is not trained.
+    with user_errors(only_coded=True), changing_pipeline(saved):
         for path in (train, dev):
             check_annotated(path)
         settings = read_config(config, overrides)
