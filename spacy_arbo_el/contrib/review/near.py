@@ -14,6 +14,8 @@ from ...mentions.record import MentionBatch, MentionRecord
 
 # Mentions that are linked anew to see what an acceptance has changed.
 RELINKED = 100
+# The nearest mentions whose clusters are similar.
+COMPARED = 600
 # Mentions of a new entity that are ranked when its page is opened.
 CENTRAL = 12
 
@@ -59,13 +61,17 @@ class Near:
         return unit(self.new.mentions_of(entity).vectors.astype(np.float64))
 
     def similar(self, entity: NewEntity) -> list[str]:
-        """Ids of clusters similar to the central mention, best first."""
+        """Ids of other clusters similar to the central mention, best first."""
         new = self.new
         with new.lock:
             vectors = new.rows.vectors
             row = new.rows.row(entity.members[entity.medoid].key)
-            order = np.argsort(-(vectors @ vectors[row]), kind="stable")[: 6 * RELINKED]
-            return list(dict.fromkeys(new.id_of(new.rows.records[i].key) for i in order.tolist()))
+            numbers = new.clusters.numbers
+            is_other = (numbers != numbers[row]) & ~new.clusters.closed()[numbers]
+            others = np.flatnonzero(is_other)
+            order = np.argsort(-(vectors @ vectors[row])[others], kind="stable")[:COMPARED]
+            keys = [new.rows.records[i].key for i in others[order].tolist()]
+            return list(dict.fromkeys(map(new.id_of, keys)))
 
     def attracted(self, kb_id: str) -> list[str]:
         """The cluster of each mention that an entity now attracts.

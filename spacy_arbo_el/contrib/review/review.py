@@ -207,7 +207,7 @@ class Review:
 
     def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
-        ids = [one for one in self.near.similar(entity) if one != entity.id]
+        ids = self.near.similar(entity)
         return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
 
     def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:

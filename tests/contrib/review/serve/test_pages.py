@@ -9,6 +9,7 @@ import pytest
 from spacy.tokens import DocBin, Span
 
 from spacy_arbo_el import find_linker, load_pipeline, save_pipeline
+from spacy_arbo_el.contrib.review import near
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.contrib.review.decisions.journal import journal_path
 from spacy_arbo_el.contrib.review.links import LinkReview, gold_docs
@@ -303,6 +304,14 @@ def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(star
     assert browser.review.standing[-1]["ids"] == [off]
     browser.post("/undo")
     assert off in browser.review.queue.rows
+
+
+def test_a_cluster_of_many_mentions_has_similar_ones_too(start, monkeypatch):
+    browser = start()
+    entity = browser.review.new[ids_by_name(browser.review)["Quorn"]]
+    monkeypatch.setattr(near, "COMPARED", len(entity.members))
+    similar = [row.name for row in browser.review.similar(entity)]
+    assert similar and "Quorn" not in similar
 
 
 def test_after_a_split_the_next_cluster_is_the_one_that_was_next(start):
