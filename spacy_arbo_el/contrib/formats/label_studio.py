@@ -21,6 +21,7 @@ from typing import Any
 from ...corpora.annotated import AnnotatedText
 from ...corpora.id_fields import FoundId, find_id, is_known, written
 from ...corpora.json_documents import (
+    Problem,
     Source,
     check_object,
     id_in,
@@ -77,7 +78,9 @@ class LabelStudioReader:
 
 def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> AnnotatedText | None:
     check_object(task)
-    data = task.get("data")
+    if "data" not in task:
+        raise Problem("the key 'data' is missing. Export the project as JSON, not as JSON-MIN.")
+    data = task["data"]
     annotations = items(task.get("annotations", []), "annotations")
     check_object(data)
     kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
@@ -99,6 +102,8 @@ def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]
         check_object(result)
         value = result.get("value")
         kind = str(result.get("type"))
+        if kind == "relation":
+            continue  # it joins regions, and is none
         check_object(value)
         key = str(result.get("id"))
         region = regions.setdefault(key, {})
