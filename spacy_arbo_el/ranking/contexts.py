@@ -12,7 +12,6 @@ import numpy as np
 from ..base.arrays import AppendOnly, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults
-from ..kb.entity import Entity
 from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
 from ..retrieval.datastore import Datastore
@@ -121,11 +120,6 @@ class Descriptions:
             encode = self._datastore.encoder.encode_passages
             cache.put(keys[missing], encode("entity", new, DESCRIPTION_PIECES))
         return cache.get(keys)[1]
-
-
-def description_text(entity: Entity) -> str:
-    """The text that a description is encoded from. It begins with the title."""
-    return joined(entity.title, entity.description)
 
 
 def joined(title: str, description: str) -> str:

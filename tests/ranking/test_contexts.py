@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
-from spacy_arbo_el.ranking.contexts import Descriptions, description_text, fits_of
+from spacy_arbo_el.ranking.contexts import Descriptions, fits_of, joined
 from spacy_arbo_el.ranking.features import (
     FEATURES,
     MAX_DESCRIBED,
@@ -101,7 +101,7 @@ def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
     for _ in range(2):
         fits(datastore, [one, one], [[0, 1], [0, 2]])
     texts = [text for tower, text in datastore.encoder.read if tower == "entity"]
-    assert sorted(texts) == sorted({"Vey", *map(description_text, ENTITIES)})
+    assert sorted(texts) == sorted({"Vey", *(joined(e.title, e.description) for e in ENTITIES)})
     assert [t for tower, t in datastore.encoder.read if tower == "mention"] == 2 * [one.passage]
     read = len(datastore.encoder.read)
     assert (fits(datastore, [one], [[2, -1]]).described == -1).all(), "nothing is described"
@@ -130,7 +130,7 @@ def test_edits_and_other_weights_are_noticed(datastore):
     assert fits(datastore, records, entities).described.tolist() == [[0, 1]]
     datastore.encoder = Encoder("another")
     fits(datastore, records, entities)
-    assert ("entity", description_text(ENTITIES[1])) in datastore.encoder.read
+    assert ("entity", joined(ENTITIES[1].title, ENTITIES[1].description)) in datastore.encoder.read
     assert len(Descriptions.of(datastore)._rows) == 3
 
 
