@@ -2,8 +2,8 @@
 
 Where a task is about the entity of one span, its id is what was chosen in ``accept``. A span may
 have its id under another key than ``kb_id``. Tasks with the same text are one document. Only tasks
-whose answer is "accept" are read. Of several texts with one id, such as the sentences of a document,
-the later ones are numbered: d1, d1-2::
+whose answer is "accept" are read. Of several texts with one id, such as the sentences of a
+document, the later ones are numbered: d1, d1-2::
 
     {"text": "Ada met Bo.", "spans": [{"start": 0, "end": 3, "label": "PERSON", "kb_id": "Q7259"}],
      "answer": "accept"}

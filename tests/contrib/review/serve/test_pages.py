@@ -364,35 +364,22 @@ def test_a_text_that_occurs_twice_is_reviewed_once(data):
     assert [(row.place, row.text) for row in twice] == [(row.place, row.text) for row in once]
 
 
-@pytest.fixture
-def overlapping(tmp_path):
-    """The review of a pipeline whose mentions are in a group of spans, and the links of a text."""
+def test_mentions_that_overlap_are_decided_on_and_exported_apart(tmp_path):
     getter = {"@misc": "spacy-arbo-el.GroupSpans.v1", "spans_key": "sc"}
     nlp = build(key="sc", mentions={"getter": getter})
     save_pipeline(nlp, tmp_path)
     doc = nlp.make_doc("the old cat sat")
-    places = (1, 3, "A"), (2, 3, "A"), (2, 3, "B")
+    places = [(1, 3, "A"), (2, 3, "A"), (2, 3, "B")]
     doc.spans["sc"] = [Span(doc, start, end, label=label) for start, end, label in places]
     review = Review(nlp, tmp_path)
-    return review, LinkReview(review.linker, [doc])
-
-
-def test_labels_over_one_text_are_decided_on_apart(overlapping):
-    review, links = overlapping
+    links = LinkReview(review.linker, [doc])
     seen = {row.name: review.version("learn", row.name) for row in links.rows}
     for row in links.rows:
         review.decide("learn", "ann", {row.name: seen[row.name]}, **links.entry_of(row, "cat"))
     with pytest.raises(ValueError, match="has changed since"):
         review.decide("learn", "ann", seen, **links.entry_of(links.rows[0], "car"))
-
-
-def test_decisions_on_mentions_that_overlap_are_exported(overlapping):
-    review, links = overlapping
-    for row, kb_id in zip(links.rows, ("cat", "car", "river")):
-        review.decide("learn", "ann", **links.entry_of(row, kb_id))
-    (doc,) = gold_docs(review.linker, links.docs, review.standing)
-    found = [(span.start, span.end, span.label_, span.kb_id_) for span in doc.spans["sc"]]
-    assert found == [(1, 3, "A", "cat"), (2, 3, "A", "car"), (2, 3, "B", "river")]
+    (gold,) = gold_docs(review.linker, links.docs, review.standing)
+    assert [(span.start, span.end, span.label_) for span in gold.spans["sc"]] == places
 
 
 def test_read_only_changes_nothing(start, model):
