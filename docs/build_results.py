@@ -178,8 +178,8 @@ TABLES = {
         "MEDIC's names. With those of MEDIC 2012, the list of the literature, training gains "
         "nothing beyond the ranker on withheld entities: the nearest name alone gains 2.8, 1.1 and "
         "1.9 (+0.6 to +4.8, -1.1 to +3.2, -0.1 to +3.9), and the first candidates of dev 1.0, 0.5 "
-        "and 0.8 (-0.1 to +2.2, -0.9 to +1.9, -0.6 to +2.2). BC5CDR's dev, which the first of these "
-        "three trainings did not see, gains 0.8 (+0.2 to +1.4).",
+        "and 0.8 (-0.1 to +2.2, -0.9 to +1.9, -0.6 to +2.2). BC5CDR's dev, which the first of "
+        "these trainings did not see, gains 0.8 (+0.2 to +1.4).",
     ),
     "rerank": (
         "A cross-encoder",

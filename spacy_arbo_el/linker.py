@@ -289,7 +289,7 @@ class ArboLinker(TrainablePipe):
 
         It is encoded when it is first used. A folder keeps the vectors of each encoder.
 
-        source: The path of a folder or of a JSONL file of entities; an ``ArboKB`` or spaCy's
+        source: The path of a folder or of a file of entities; an ``ArboKB`` or spaCy's
             ``InMemoryLookupKB``; entities, dicts or a data frame; or a function from a vocabulary
             to a knowledge base.
         """

@@ -133,7 +133,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     """A knowledge base from whatever stands for one.
 
     source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of one, or to a
-        JSONL file of entities; entities, dicts or a data frame, see ``entities_from``; or a
+        file of entities in any format; entities, dicts or a data frame, see ``entities_from``; or a
         function from a vocabulary to a knowledge base.
     """
     if isinstance(source, ArboKB):

@@ -28,9 +28,9 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "lines of the core": Limit(36_250, 34_500, 800),
+    "lines of the core": Limit(36_300, 34_500, 800),
     "lines of contrib/": Limit(11_900, 11_900, 400),
-    "lines of tests/": Limit(27_100, 26_500, 800),
+    "lines of tests/": Limit(27_220, 26_500, 800),
     "packed assignments, a, b = x, y": Limit(50, 50, 40),
     f"functions above {LONGEST} lines": Limit(0, 0, 0),
 }
