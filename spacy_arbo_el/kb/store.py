@@ -242,7 +242,7 @@ class EntityStore:
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove entities, or ids that lead to others. KeyError if an id is unknown."""
-        return self._in_batches(ids, self._remove)
+        return self._in_batches(dict.fromkeys(ids), self._remove)
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""

@@ -300,10 +300,11 @@ def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
         assert len(ArboKB.for_reading(tmp_path / "kb")) == 2
 
 
-def test_removing_an_entity_with_an_id_that_leads_to_it():
+def test_removing_an_entity_with_an_id_that_leads_to_it(monkeypatch):
+    monkeypatch.setattr("spacy_arbo_el.kb.store.BATCH", 2)
     kb = ArboKB(Vocab(), [Entity(i, i) for i in "ABCD"])
     kb.merge("A", "B"), kb.merge("C", "D")
-    kb.remove(["A", "B"])
+    assert kb.remove(["A", "B", "A"]) == 2
     assert [entity.id for entity in kb] == ["D"] and len(kb) == 1
     kb.remove("C")
     assert "D" in kb and "C" not in kb, "an id that leads to another is removed alone"
