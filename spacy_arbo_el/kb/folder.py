@@ -315,7 +315,8 @@ class Storage:
     @property
     def is_unedited(self) -> bool:
         """Return whether the entities are those in the folder that they came from."""
-        return self.source is not None and self.source.is_current
+        is_current = self.source is not None and self.source.is_current
+        return is_current and not self.database.in_transaction
 
     @contextmanager
     def editing(self) -> Iterator[EntityStore]:

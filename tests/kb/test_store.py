@@ -336,7 +336,9 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("d", "D"))
     assert reader.reload_if_changed() and "d" in reader
-    reader.add(Entity("mine", "mine"))
+    with reader.transaction():
+        reader.add(Entity("mine", "mine"))
+        assert not reader.storage.is_unedited
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("c", "C"))
     assert not reader.reload_if_changed() and "c" not in reader and "mine" in reader
