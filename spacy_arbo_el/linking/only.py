@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.arrays import take_or
 from ..base.errors import ArboError, Errors
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
@@ -56,7 +57,4 @@ class Only:
 
     def restrict(self, ranking: Ranking, datastore: Datastore) -> Ranking:
         """A ranking without other candidates."""
-        ids = ranking.candidates.ids
-        allowed = ids >= 0
-        allowed[allowed] = self.mask(datastore)[ids[allowed]]
-        return ranking.where(allowed)
+        return ranking.where(take_or(self.mask(datastore), ranking.candidates.ids, False))

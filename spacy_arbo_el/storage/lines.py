@@ -122,7 +122,7 @@ def read_text(path: PathLike) -> str:
     """The text of a file in UTF-8, or UTF-16 with its mark. ValueError for another encoding."""
     path = check_exists(path)
     try:
-        with unpacking(path), _open(path) as file:
+        with unpacking(path) as file:
             text = file.read().decode(encoding_of(path, "utf8"))
     except UnicodeError as error:
         problem = f"the file isn't UTF-8 ({error}). {OTHER_ENCODING}"
@@ -131,10 +131,11 @@ def read_text(path: PathLike) -> str:
 
 
 @contextmanager
-def unpacking(path: Path) -> Iterator[None]:
-    """A context in which a file is read. ValueError where it is packed and damaged."""
+def unpacking(path: Path) -> Iterator[io.BufferedReader]:
+    """The bytes of a file, unpacked. ValueError where it is packed and damaged."""
     try:
-        yield
+        with _open(path) as file:
+            yield file
     except (EOFError, zlib.error, OSError) as error:
         if path.suffix not in OPENERS:
             raise

@@ -25,7 +25,6 @@ from ...corpora.json_documents import (
 from ...corpora.offsets import Given, Misplaced
 from ...storage.formats import certainty
 from ...storage.lines import (
-    OPENERS,
     OnBad,
     PathLike,
     check_exists,
@@ -87,7 +86,7 @@ def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
     """Documents in the form that they have in JSON."""
     path = check_exists(path)
     try:
-        with unpacking(path), OPENERS.get(path.suffix, open)(path, "rb") as file:
+        with unpacking(path) as file:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == "document":
                     passages = [_passage(one) for one in element.iter("passage")]

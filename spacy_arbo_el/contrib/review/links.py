@@ -21,7 +21,7 @@ from ...mentions.annotations import Link
 from ...mentions.getters import offsets_of_span, set_mentions
 from ...mentions.record import MentionKey, text_fingerprint
 from .queue import Filters
-from .review import Review
+from .review import Review, mention_name
 
 BATCH = 64
 GOLD = "gold.spacy"
@@ -42,8 +42,8 @@ class LinkRow:
 
     @property
     def name(self) -> str:
-        """The mention as text, see ``name_in``."""
-        return "{}:{}:{}:{}".format(*self.place)
+        """The mention as text."""
+        return mention_name(self.place)
 
     @property
     def place(self) -> CorrectionKey:

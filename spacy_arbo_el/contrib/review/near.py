@@ -70,8 +70,8 @@ class Near:
             is_other = (numbers != numbers[row]) & ~new.clusters.closed()[numbers]
             others = np.flatnonzero(is_other)
             order = np.argsort(-(vectors @ vectors[row])[others], kind="stable")[:COMPARED]
-            keys = [new.rows.records[i].key for i in others[order].tolist()]
-            return list(dict.fromkeys(map(new.id_of, keys)))
+            nearest = dict.fromkeys(numbers[others[order]].tolist())
+            return [new.clusters.ids[number] for number in nearest]
 
     def attracted(self, kb_id: str) -> list[str]:
         """The cluster of each mention that an entity now attracts.

@@ -14,6 +14,7 @@ from ...discovery.decision_log import NOTES, Entry, clusters_of
 from ...discovery.entities import NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
+from ...linking.corrections import CorrectionKey
 from ...mentions.record import MentionKey, MentionRecord
 from ...pipelines import save_pipeline
 from .decisions.deciding import Deciding, given
@@ -116,7 +117,8 @@ class Review:
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
         if action == "learn":
-            last = [e["n"] for e in self.standing if e["action"] == "learn" and name_in(e) == name]
+            learned = (e for e in self.standing if e["action"] == "learn")
+            last = [e["n"] for e in learned if mention_name((*e["key"], e["label"])) == name]
             return str(last[-1]) if last else "-"
         return version_of(self.linker.kb.get(name) if action[:3] == "kb_" else self.new[name])
 
@@ -244,6 +246,6 @@ class Review:
             return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
 
 
-def name_in(entry: Entry) -> str:
-    """The mention of a decision on a link, with its label, as text."""
-    return "{}:{}:{}:{}".format(*entry["key"], entry["label"])
+def mention_name(key: CorrectionKey) -> str:
+    """A mention and its label as text."""
+    return "{}:{}:{}:{}".format(*key)
