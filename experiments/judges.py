@@ -32,7 +32,6 @@ from spacy.training.loop import create_train_batches, train_while_improving
 from spacy.util import registry, resolve_dot_names
 from thinc.api import Model
 
-from spacy_arbo_el.base.spellings import folded
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.report import seen_by
 from spacy_arbo_el.evaluation.seen import Seen
@@ -45,6 +44,7 @@ from spacy_arbo_el.fitting.calibrate import (
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.linking.stages import LinkingStages
 from spacy_arbo_el.mentions.labels import current_ids, is_gold
+from spacy_arbo_el.names.spellings import folded
 from spacy_arbo_el.runs.evaluation import evaluated_entities
 
 PARTS, FOLDS, SAMPLES = 5, 5, 2000

@@ -29,7 +29,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.corpora.finders import ArboNames
+from spacy_arbo_el.find.finders import ArboNames
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.record import gold_ids
 

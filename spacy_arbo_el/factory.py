@@ -9,8 +9,8 @@ from thinc.api import Config, Model
 
 from .base.errors import Warnings
 from .config_sources import DEFAULT_CONFIG
-from .corpora.finders import ArboNames, made_for
 from .discovery.grouping import Discovery
+from .find.finders import ArboNames, made_for
 from .linker import ArboLinker
 from .linking.coverage import CoverageSetting
 from .mentions.annotations import Overwrite

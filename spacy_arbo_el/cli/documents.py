@@ -59,8 +59,8 @@ def document_reader(
 
     from ..corpora.docbin import SUFFIX, read_docs, write_parts
     from ..corpora.docs import unlinked
-    from ..corpora.finders import finder_of_missing, make_finder
     from ..corpora.read import files_of, read_documents
+    from ..find.finders import finder_of_missing, make_finder
 
     def bar(docs: Iterable[Doc]) -> Iterable[Doc]:
         return tqdm(docs, unit=" docs", leave=False)

@@ -12,8 +12,8 @@ from itertools import product
 import numpy as np
 
 from ..mentions.normalization.text import PlainCharacters
+from ..names.folding import MARK, WORD, kind_of
 from .annotated import offsets_problem
-from .folding import MARK, WORD, kind_of
 
 CHARACTERS = "characters"
 _UNITS = (CHARACTERS, "utf16", "lf", "utf16-lf", "crlf", "utf16-crlf", "bytes")

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..base.display import counted
-from ..base.spellings import folded
 from ..kb.duplicates import duplicate_pairs
 from ..kb.entity import NIL, Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import named
 from ..mentions.reader import VALUES
+from ..names.spellings import folded
 from .seen import Seen
 from .statistics import (
     CUT,

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from ..base.spellings import folded
-from ..base.words import without_qualifier
 from ..kb.entity import Entity
+from ..names.spellings import folded
+from ..names.words import without_qualifier
 from .data_check import EXAMPLES, Finding
 
 # Names of so many letters are words of some language, or symbols.

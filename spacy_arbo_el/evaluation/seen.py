@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..base.spellings import folded
 from ..kb.knowledge_base import ArboKB
 from ..mentions.labels import current_ids
 from ..mentions.record import MentionRecord
+from ..names.spellings import folded
 from .outcomes import Outcome, mean
 
 

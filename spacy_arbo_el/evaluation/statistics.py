@@ -10,12 +10,12 @@ from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 
-from ..base.spellings import folded
 from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
 from ..mentions.record import ID_SEPARATOR, MentionRecord, records_of, text_fingerprint
+from ..names.spellings import folded
 from .seen import Seen
 
 # Where the offsets of a mention are doubtful.

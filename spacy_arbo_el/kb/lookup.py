@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 
-from ..base.spellings import folded, without_accents
+from ..names.spellings import folded, without_accents
 from .database import IN
 from .respelling import match_spellings
 from .store import EntityStore

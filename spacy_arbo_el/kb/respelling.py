@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..base.spellings import BARE, OWN, all_spellings, compatible, folded, other_spellings
+from ..names.spellings import BARE, OWN, all_spellings, compatible, folded, other_spellings
 from .store import EntityStore
 
 Found = dict[str, list[tuple[int, int]]]

@@ -18,7 +18,7 @@ CREATE TABLE type (
     name TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (name, position)
 ) WITHOUT ROWID;
 CREATE INDEX type_position ON type (position);
--- Spellings of titles and aliases, folded, with their kinds; see base/spellings.py.
+-- Spellings of titles and aliases, folded, with their kinds; see names/spellings.py.
 CREATE TABLE name (
     number INTEGER PRIMARY KEY, position INTEGER NOT NULL, folded TEXT NOT NULL,
     kind INTEGER NOT NULL

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base.errors import ArboError, Errors
-from ..base.spellings import OWN, all_spellings, folded
+from ..names.spellings import OWN, all_spellings, folded
 from ..storage.lines import is_storable
 from ..storage.locks import ChangeLog
 from .database import IN, Database

@@ -16,8 +16,8 @@ from dataclasses import dataclass, is_dataclass
 from spacy.util import registry
 
 from ..base.settings import check_count
-from ..base.spellings import compatible
 from ..encoders.protocol import Text
+from ..names.spellings import compatible
 from .entity import Entity
 
 Verbalization = Callable[[Entity], list[Text]]

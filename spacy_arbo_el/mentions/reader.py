@@ -12,9 +12,9 @@ from spacy.util import registry
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..base.settings import check_strings
-from ..base.spellings import folded
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
+from ..names.spellings import folded
 from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of

@@ -14,14 +14,14 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from ..base.arrays import take_or
-from ..base.spellings import compared_forms, compatible
-from ..base.words import without_qualifier
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
+from ..names.spellings import compared_forms, compatible
+from ..names.string_features import FeatureReader, InterchangedWords, StringTable
+from ..names.words import without_qualifier
 from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
-from .string_features import FeatureReader, InterchangedWords, StringTable
 
 # (e,) int64 entities, each once -> the names of each; may be empty
 ReadNames = Callable[[np.ndarray], list[list[str]]]

@@ -17,6 +17,7 @@ from ..base.settings import check_count
 from ..encoders.dual import DualEncoder
 from ..mentions.labels import is_gold
 from ..mentions.record import MentionBatch, MentionRecord
+from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
@@ -26,7 +27,6 @@ from .features import FEATURES, CandidateFeatures, gather_features
 from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
 from .ranker_weights import Assessment, RankerWeights, share_among_equals
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
-from .string_features import SAME_STRING
 
 # The weights were fitted on public corpora by ``experiments/default_ranker.py``. They weigh
 # similarities of vectors, and each encoder has its own scale of these. So they are used only while

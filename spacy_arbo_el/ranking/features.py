@@ -7,9 +7,9 @@ import numpy as np
 
 from ..base.arrays import TopK, first_of_each, take_or
 from ..mentions.record import MentionRecord
+from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .entity_strings import EntityStrings
-from .string_features import SAME_STRING
 
 # How many candidates a mention has, at most, because its surface form is one of their strings.
 MAX_SAME_STRING = 128

@@ -12,7 +12,6 @@ from spacy.vocab import Vocab
 
 from ..base.errors import Warnings
 from ..base.log import log, warn_once
-from ..base.spellings import folded
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..encoders.protocol import Text
@@ -22,6 +21,7 @@ from ..kb.respelling import respelled
 from ..kb.vector_cache import VectorCache
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
+from ..names.spellings import folded
 from ..storage.locks import Revision, RevisionCache
 from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore

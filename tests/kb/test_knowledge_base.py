@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.base.spellings import all_spellings, folded, without_accents
 from spacy_arbo_el.kb import lookup
 from spacy_arbo_el.kb.database import Database
 from spacy_arbo_el.kb.entity import Entity
@@ -24,6 +23,7 @@ from spacy_arbo_el.kb.verbalizations import (
     soft_limit,
     verbalization_identity,
 )
+from spacy_arbo_el.names.spellings import all_spellings, folded, without_accents
 
 from ..cases import cases
 

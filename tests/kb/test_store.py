@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.vocab import Vocab
 
-from spacy_arbo_el.base.spellings import folded as spelling
 from spacy_arbo_el.kb import database, folder, store
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -19,6 +18,7 @@ from spacy_arbo_el.kb.texts import file_of
 from spacy_arbo_el.kb.vector_cache import VectorKind
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
+from spacy_arbo_el.names.spellings import folded as spelling
 from spacy_arbo_el.retrieval.index.faiss_index import FaissIndex
 from spacy_arbo_el.retrieval.similarity import Dot
 

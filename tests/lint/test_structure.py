@@ -20,6 +20,7 @@ PACKAGE = Path(spacy_arbo_el.__file__).parent
 # From the ground up. A room may import the rooms before it, at any place of a file.
 ROOMS = [
     "base",
+    "names",
     "storage",
     "graph",
     "encoders",
@@ -34,6 +35,7 @@ ROOMS = [
     "config_sources",
     "linker",
     "corpora",
+    "find",
     "factory",
     "pipelines",
     "runs",

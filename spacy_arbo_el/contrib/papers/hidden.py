@@ -19,9 +19,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from ...base.errors import ArboError
-from ...base.words import words_of
-from ...corpora.names import Dictionary, key_of
+from ...find.dictionary import Dictionary, key_of
 from ...kb.entity import Entity
+from ...names.words import words_of
 from .errors import PaperMessages
 from .silver import PER_NAME, Scan, choose
 

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Span
 from ...base.errors import ArboError
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
-from ...corpora.names import Dictionary, Name
+from ...find.dictionary import Dictionary, Name
 from .errors import PaperMessages
 
 # What each number of what was left out counts.

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ...corpora.docs import unlinked
-from ...corpora.finders import finder_of_missing, make_finder
+from ...find.finders import finder_of_missing, make_finder
 from ...linker import find_linker
 from ...linking.corpus import BATCH
 from ...pipelines import load_pipeline

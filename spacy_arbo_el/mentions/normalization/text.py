@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 from spacy.util import registry
 
-from ...base.spellings import APOSTROPHES, DASHES
 from ...encoders.stretches import UNCUT, stretches_of
+from ...names.spellings import APOSTROPHES, DASHES
 
 # Function from a text and the offsets of its mentions, (n, 2) int64 start and end character with
 # the end exclusive, to the text to read instead and the offsets there. A normalizer changes

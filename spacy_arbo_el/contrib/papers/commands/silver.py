@@ -19,7 +19,7 @@ from ..errors import PaperMessages
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ....corpora.names import Dictionary
+    from ....find.dictionary import Dictionary
     from ....kb.knowledge_base import ArboKB
     from ..hidden import HiddenDev
     from ..silver import Scan, SilverReport
@@ -100,7 +100,7 @@ def silver_command(
     """
     import spacy
 
-    from ....corpora.names import Dictionary
+    from ....find.dictionary import Dictionary
     from ....kb.loaders import KBFromPath
     from ..silver import write_chosen
 

@@ -10,11 +10,11 @@ from pydantic import BaseModel, BeforeValidator, field_validator, model_validato
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ....base.spellings import folded
-from ....base.words import words_of
 from ....kb.entity import Entity
 from ....kb.lookup import similar_names
 from ....linker import ArboLinker
+from ....names.spellings import folded
+from ....names.words import words_of
 from ....retrieval.datastore import Datastore
 from ....retrieval.neighbours import AllowedEntities
 from ....storage.lines import is_storable

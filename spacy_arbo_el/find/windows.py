@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base.arrays import mix, offsets_of
 from ..mentions.normalization.abbreviations import find_abbreviations, occurrences
-from .word_index import (
+from ..names.word_index import (
     WORD,
     WordIndex,
     WordWindows,

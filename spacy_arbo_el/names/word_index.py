@@ -18,11 +18,11 @@ import numpy as np
 
 from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
-from ..base.spellings import compatible, without_accents
-from ..base.words import ROMAN, singular
-from ..ranking.string_features import count_ngrams
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of
+from .spellings import compatible, without_accents
+from .string_features import count_ngrams
+from .words import ROMAN, singular
 
 # Words and numbers with their places; the ending of the genitive is no part of a word.
 WORD = re.compile(r"([^\W\d_]+)(?:['\u2019\u02bc\uff07][sS](?![^\W_]))?|\d+")

@@ -10,13 +10,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from spacy_arbo_el.base.words import NEGATING, numbers_among, words_of
+from spacy_arbo_el.names import string_features
+from spacy_arbo_el.names.string_features import count_ngrams
+from spacy_arbo_el.names.words import NEGATING, numbers_among, words_of
 from spacy_arbo_el.ranking import entity_strings as strings_module
-from spacy_arbo_el.ranking import string_features
-from spacy_arbo_el.ranking.string_features import count_ngrams
 
 from ..cases import cases
-from .strings import index_of
+from ..ranking.strings import index_of
 
 words = st.text(alphabet="abcXY 67", max_size=8) | st.sampled_from(
     [

@@ -16,7 +16,7 @@ from ..base.settings import check_choice
 from ..linker import ArboLinker
 from ..mentions.getters import find_mentions, same_tokens, set_mentions
 from ..storage.locks import RevisionCache
-from .names import Dictionary, FindsNames, mark_names
+from .dictionary import Dictionary, FindsNames, mark_names
 from .near_names import NearNames
 
 # How names are found: also in another form, or in their own spelling only.

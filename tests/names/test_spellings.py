@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.base.spellings import (
+from spacy_arbo_el.names.spellings import (
     BARE,
     OTHER,
     OWN,
@@ -14,7 +14,7 @@ from spacy_arbo_el.base.spellings import (
     other_spellings,
     without_accents,
 )
-from spacy_arbo_el.base.words import (
+from spacy_arbo_el.names.words import (
     ORDINALS,
     numbers_among,
     roman_value,

@@ -7,12 +7,12 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..base.words import without_legal_form, without_qualifier
 from ..kb.entity import Entity
-from .names import SHORT, Dictionary, Hit, Name, is_exact, is_usable
+from ..names.word_index import WordIndex, normal_word, words_of_name
+from ..names.words import without_legal_form, without_qualifier
+from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
-from .word_index import WordIndex, normal_word, words_of_name
 
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..base.spellings import APOSTROPHES, DASHES, INVISIBLE
+from .spellings import APOSTROPHES, DASHES, INVISIBLE
 
 # Characters that mean the same, and invisible ones.
 SAME = {

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 
-from spacy_arbo_el.corpora.folding import fold
-from spacy_arbo_el.corpora.names import Dictionary, mark_names
-from spacy_arbo_el.corpora.near_names import NearNames
+from spacy_arbo_el.find.dictionary import Dictionary, mark_names
+from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
+from spacy_arbo_el.names.folding import fold
 
 from ..cases import cases
 from ..encoders import numpy_tower  # noqa: F401  registers the architecture

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.corpora.windows import (
+from spacy_arbo_el.find.windows import (
     MOST_WORDS,
     best_without_overlaps,
     near_windows,
     read_units,
 )
-from spacy_arbo_el.corpora.word_index import WordIndex, is_one_edit, words_to_index
+from spacy_arbo_el.names.word_index import WordIndex, is_one_edit, words_to_index
 
 from ..cases import cases
 

@@ -10,7 +10,7 @@ import numpy as np
 from spacy.attrs import IDX, LENGTH
 from spacy.tokens import Doc, Span, Token
 
-from .folding import HANGUL, SAME, UNSPACED, kind_of
+from ..names.folding import HANGUL, SAME, UNSPACED, kind_of
 
 # Tokens are split beside these, and in scripts without spaces.
 SPLITTING = "-/" + SAME["-"] + SAME[""]

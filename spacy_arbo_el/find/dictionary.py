@@ -11,12 +11,12 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..base.spellings import is_accented, with_pairs, without_accents, written_forms
-from ..base.words import MIN_PLURAL, plural, singular
+from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
-from .annotated import LABEL
-from .folding import Letters, fold, shape
+from ..names.folding import Letters, fold, shape
+from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
+from ..names.words import MIN_PLURAL, plural, singular
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.

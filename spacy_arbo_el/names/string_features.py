@@ -17,8 +17,8 @@ import numpy as np
 from spacy.util import minibatch
 
 from ..base.arrays import AppendOnly, mix, offsets_of, take_or
-from ..base.words import NEGATING, numbers_among, words_of
 from .comparison import Interchanged, StringFeatures, compare
+from .words import NEGATING, numbers_among, words_of
 
 T = TypeVar("T", bound=Hashable)
 # Strings with the same n-grams have a cosine similarity of 1, but for rounding.

@@ -1,0 +1,1 @@
+"""What makes two strings one name: spellings, words, n-grams and their comparison."""
