@@ -39,7 +39,7 @@ lint: $(READY)
 	$(BIN)/deptry spacy_arbo_el
 	$(PYTEST) -n $(JOBS) tests/lint
 
-# Lines of the core, of add-ons and of tests, packed statements and long functions.
+# Tokens of the core, of add-ons and of tests, and what else has a ceiling.
 size: $(READY)
 	$(PYTEST) tests/lint/test_size.py
 

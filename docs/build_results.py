@@ -5,13 +5,10 @@
 
 ``add`` takes a file that ``arbo evaluate --output`` or ``benchmarks/peers.py --output`` wrote at
 HEAD and replaces the rows of the same names. KEY=LABEL selects rows of the file and names them.
-A row holds a digest of the code that its figures come from. When this code changes, it must be
-measured again, or say in ``kept`` why it stands.
+A row names the commit that was measured, and may have a ``note`` for its readers.
 """
 
 import argparse
-import ast
-import hashlib
 import subprocess
 from collections.abc import Sequence
 from itertools import groupby
@@ -25,9 +22,6 @@ ROWS = ROOT / "experiments" / "results.jsonl"
 PAGE = ROOT / "docs" / "results.md"
 README = ROOT / "README.md"
 MARKS = ("<!-- Made by docs/build_results.py. -->\n", "<!-- End. -->\n")
-# What decides the figures: a row is out of date when code of these rooms has changed.
-PACKAGE = ROOT / "spacy_arbo_el"
-ROOMS = ("encoders", "ranking", "retrieval", "training")
 
 Row = dict[str, Any]
 
@@ -97,9 +91,9 @@ million parameters), and one seed. Shares are in percent.
   probability; R@1 that of right first candidates. *ECE* is the expected calibration error.
 
 Commands run in `experiments/`, see its [README](../experiments/README.md). `NCBI`, `BC5CDR` (its
-diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is what was
-measured; a test fails once the code of encoders, retrieval, ranking or training is another. This
-page is made by `python docs/build_results.py` from `experiments/results.jsonl`.
+diseases) and the CRAFT rows use the dictionaries that `project.yml` names. *Commit* is the
+code that was measured. This page is made by `python docs/build_results.py` from
+`experiments/results.jsonl`.
 """
 # The tables in their order: title, and what a reader must know.
 TABLES = {
@@ -233,7 +227,7 @@ def page(rows: Sequence[Row]) -> str:
     for key, (title, about) in TABLES.items():
         own = [row for row in rows if row["table"] == key]
         if own:
-            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{kept(own)}")
+            parts.append(f"## {title}\n\n{about}\n\n{as_table(own)}\n{commands(own)}{notes(own)}")
     return "\n".join(parts)
 
 
@@ -269,37 +263,10 @@ def commands(rows: Sequence[Row]) -> str:
     return ", ".join(dict.fromkeys(f"`{row['command']}`" for row in rows)) + "\n"
 
 
-def kept(rows: Sequence[Row]) -> str:
-    """Why rows of older code stand, each reason once."""
-    reasons = dict.fromkeys(f"`{row['commit']}`: {row['kept']}" for row in rows if "kept" in row)
-    return f"\nOf older code: {' '.join(reasons)}\n" if reasons else ""
-
-
-def outdated(rows: Sequence[Row]) -> list[list[str]]:
-    """The names of rows that other code measured, and that give no reason to stand."""
-    now = code_now()
-    return [name_of(row) for row in rows if "kept" not in row and row.get("code") != now]
-
-
-def code_now() -> str:
-    """A digest of the code that decides the figures, without comments and docstrings."""
-    digest = hashlib.sha256()
-    for path in sorted(one for room in ROOMS for one in (PACKAGE / room).rglob("*.*")):
-        if "__pycache__" not in path.parts:
-            content = path.read_bytes()
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
-            digest.update(statements(content) if path.suffix == ".py" else content)
-    return digest.hexdigest()[:12]
-
-
-def statements(source: bytes) -> bytes:
-    """The lines of a module, without docstrings, comments and empty lines."""
-    lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
-                lines[number] = b""
-    return b"\n".join(line for line in lines if line.strip() and line.strip()[:1] != b"#")
+def notes(rows: Sequence[Row]) -> str:
+    """What a reader must know of the rows of a commit, each note once."""
+    lines = dict.fromkeys(f"`{row['commit']}`: {row['note']}" for row in rows if "note" in row)
+    return f"\n{' '.join(lines)}\n" if lines else ""
 
 
 def readme_table(rows: Sequence[Row]) -> str:
@@ -378,7 +345,7 @@ def main() -> None:
     if args.action == "add":
         names = dict(one.rsplit("=", 1) for one in args.names)
         place = {key: getattr(args, key) for key in ("table", "data", "command")}
-        place.update(commit=args.commit or head(), code=code_now())
+        place.update(commit=args.commit or head())
         rows = add(rows, rows_of(args.metrics, place, names))
         srsly.write_jsonl(ROWS, rows)
     PAGE.write_text(page(rows), encoding="utf8")
