@@ -156,7 +156,7 @@ class Dictionary:
             folded.text, overlapping=True
         ):
             place = folded.original(start, end) if folded.is_name(start, end) else None
-            if place is None or not all(map(borders.may_be, place)):
+            if place is None or not borders.may_be_name(*place):
                 continue
             # A name in its own spelling comes before the same word in any case.
             spelling = shape(borders.text[slice(*place)], letters)

@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
+from ..names.prefixes import differ_in_prefixes
 from ..names.word_index import WordIndex, normal_word, words_of_name
 from ..names.words import without_legal_form, without_qualifier
 from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
@@ -17,6 +18,8 @@ from .windows import Unit, best_without_overlaps, near_windows, read_units
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.
 LEAST = 0.9
+# A shorter word is misspelled only within a name of several.
+MIN_ALONE = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,8 @@ class NearNames:
             unit = single.get((start, end))
             if unit is not None and not self._may_be(text[start:end], unit, row, number):
                 continue
-            if borders.may_be(start) and borders.may_be(end):
+            name = self.names[number].text
+            if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
                 found[start, end] = ((end - start) * similarity, number)
         return found
 
@@ -109,5 +113,8 @@ class NearNames:
         # Another word in small letters is an ordinary one rather than a proper name misspelled.
         is_misspelled = normal_word(text) not in self.index.numbers
         if is_misspelled and text.islower() and not name.islower():
+            return False
+        # With another letter a short word is another word: "scurfy" is no "scurvy".
+        if is_misspelled and len(text) < MIN_ALONE:
             return False
         return text.isupper() or not is_exact(name)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 from spacy.attrs import IDX, LENGTH
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Span, SpanGroup, Token
 
 from ..names.folding import HANGUL, SAME, UNSPACED, kind_of
+from ..names.prefixes import prefixes_in
 
 # Tokens are split beside these, and in scripts without spaces.
 SPLITTING = "-/" + SAME["-"] + SAME[""]
@@ -44,6 +45,13 @@ class Borders:
         is_one = token.like_url or token.like_email or token.like_num
         return not is_one and (before in SPLITTING or after in SPLITTING)
 
+    def may_be_name(self, start: int, end: int) -> bool:
+        """Return whether a stretch may be a name: it begins and ends where one can.
+
+        Behind the hyphen of a prefix, as in "non-Hodgkin lymphoma", another name begins.
+        """
+        return start not in self.prefixes and self.may_be(start) and self.may_be(end)
+
     def tokens(self, start: int, end: int) -> tuple[int, int]:
         """The token at which a stretch begins, and the one behind it. It has whole tokens."""
         return bisect_left(self.starts, start), bisect_left(self.ends, end) + 1
@@ -54,6 +62,11 @@ class Borders:
     def _is_between(self, offset: int) -> bool:
         number = self._number(offset)
         return self.starts[number] == offset or self.ends[number] <= offset
+
+    @cached_property
+    def prefixes(self) -> dict[int, str]:
+        """The prefixes that make another word of the one behind them, by its place."""
+        return prefixes_in(self.text)
 
     @cached_property
     def is_segmented(self) -> bool:
@@ -75,12 +88,16 @@ class Borders:
         for offset in within:
             cuts.setdefault(self._number(offset), []).append(offset)
         # spaCy leaves the groups of spans at their old tokens.
-        groups = {key: [_place(span) for span in group] for key, group in doc.spans.items()}
+        groups = {
+            key: (group.name, group.attrs, [_place(span) for span in group])
+            for key, group in doc.spans.items()
+        }
         with doc.retokenize() as retokenizer:
             for number, of_token in cuts.items():
                 _split(retokenizer, doc[number], of_token)
-        for key, spans in groups.items():
-            doc.spans[key] = [span for span in starmap(doc.char_span, spans) if span is not None]
+        for key, (name, attrs, places) in groups.items():
+            spans = [span for span in starmap(doc.char_span, places) if span is not None]
+            doc.spans[key] = SpanGroup(doc, name=name, attrs=attrs, spans=spans)
         self._read_tokens()
 
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_arbo_el.find.dictionary import Dictionary, mark_names
 from spacy_arbo_el.find.near_names import NearNames
@@ -248,6 +248,25 @@ def test_what_is_exact_is_found_as_before():
     text = "Huntington disease and UNESCO; alpha-synuclein in Velmo Lake (Norway)."
     exact = mark_names(EN.make_doc(text), Dictionary.build(EN, NEAR), EntSpans())
     assert found_near(text) == [[span.text, span.label_] for span in exact.ents]
+
+
+@pytest.mark.parametrize(("names", "text", "right"), cases("names_of_lists"))
+def test_what_is_found_of_a_list(names, text, right):
+    entities = [Entity(f"E{number}", name) for number, name in enumerate(names)]
+    assert [text for text, _ in found_near(text, entities)] == right
+
+
+def test_groups_of_spans_keep_their_attributes():
+    doc = Doc(EN.vocab, ["He", "ate", "Tarnow-Velmo"])
+    spans = [Span(doc, 0, 1, "A")]
+    doc.spans["some"] = SpanGroup(doc, name="some", attrs={"by": "ann"}, spans=spans)
+    doc.spans["none"] = SpanGroup(doc, name="none", attrs={"round": 2})
+    mark_names(doc, Dictionary.build(EN, [Entity("E", "Velmo")]), EntSpans())
+    assert [token.text for token in doc][2:] == ["Tarnow-", "Velmo"]
+    assert [(group.name, group.attrs, len(group)) for group in doc.spans.values()] == [
+        ("some", {"by": "ann"}, 1),
+        ("none", {"round": 2}, 0),
+    ]
 
 
 @pytest.mark.parametrize(("name", "text"), cases("ordinary_words"))
