@@ -117,9 +117,11 @@ def test_first_of_each_finds_first_occurrences_within_rows(entries, count):
 def test_take_or_fills_missing_places():
     values = np.array([1.5, 2.5], dtype=np.float32)
     taken = take_or(values, np.array([[1, -1], [0, 1]]), -np.inf)
-    assert taken.tolist() == [[2.5, -np.inf], [1.5, 2.5]] and taken.dtype == np.float32
+    assert taken.tolist() == [[2.5, -np.inf], [1.5, 2.5]]
+    assert taken.dtype == np.float32
     none = take_or(np.zeros(0, dtype=np.int64), np.array([[-1]]), -1)
-    assert none.tolist() == [[-1]] and none.dtype == np.int64
+    assert none.tolist() == [[-1]]
+    assert none.dtype == np.int64
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=8))
@@ -144,7 +146,8 @@ def test_each_version_of_an_append_only_array_keeps_its_rows(appends, dtype):
         expected.append(np.concatenate([expected[of], rows.astype(dtype)]))
     for version, rows in zip(versions, expected):
         assert version.rows.dtype == dtype
-        assert len(version.rows) == version.length == len(rows)
+        assert len(version.rows) == version.length
+        assert version.length == len(rows)
         assert not len(rows) or np.array_equal(version.rows, rows)
 
 

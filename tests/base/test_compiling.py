@@ -36,8 +36,10 @@ def test_machine_code_is_kept_where_it_can_be():
         return x + 1
 
     compiled = numba_jit()(plus_one)
-    assert compiled(1) == 2 and not compiled.overloads
-    assert (compiled(np.arange(9000)) == np.arange(1, 9001)).all() and compiled.overloads
+    assert compiled(1) == 2
+    assert not compiled.overloads
+    assert (compiled(np.arange(9000)) == np.arange(1, 9001)).all()
+    assert compiled.overloads
     assert compiled._cache.cache_path is not None
 
 
@@ -51,4 +53,5 @@ def test_a_function_that_gets_many_small_arrays_is_compiled():
     for _ in range(calls):
         assert compiled(array)[0] == 2
     assert not compiled.overloads
-    assert compiled(array)[0] == 2 and compiled.overloads
+    assert compiled(array)[0] == 2
+    assert compiled.overloads

@@ -47,19 +47,23 @@ SHOWN = [
 @pytest.mark.parametrize(("value", "parts"), SHOWN, ids=lambda value: type(value).__name__)
 def test_repr_is_one_short_line(value, parts):
     line = repr(value)
-    assert line.startswith(type(value).__name__) and all(part in line for part in parts)
-    assert len(line) < 400 and "\n" not in line
+    assert line.startswith(type(value).__name__)
+    assert all(part in line for part in parts)
+    assert len(line) < 400
+    assert "\n" not in line
 
 
 def test_long_texts_are_shortened_between_words():
-    assert shortened("ab " * 50, 10) == "ab ab ab…" and shortened("a\nb", 3) == "a b"
+    assert shortened("ab " * 50, 10) == "ab ab ab…"
+    assert shortened("a\nb", 3) == "a b"
 
 
 def test_a_knowledge_base_in_a_folder_shows_its_folder_and_when_it_is_closed(tmp_path):
     ArboKB(Vocab(), [ENTITY]).to_disk(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as kb:
         assert repr(kb).startswith("ArboKB(1 entity, from ")
-    assert repr(kb).endswith(", closed)") and "closed" in kb._repr_html_()
+    assert repr(kb).endswith(", closed)")
+    assert "closed" in kb._repr_html_()
 
 
 def test_a_linker_shows_its_knowledge_base_and_threshold():
@@ -68,7 +72,9 @@ def test_a_linker_shows_its_knowledge_base_and_threshold():
     kb = "ArboKB(1 entity, in memory, not encoded yet)"
     assert repr(linker).startswith(f"ArboLinker('arbo_linker', {kb}, 0 exemplars, threshold 0.25")
     text = "".join(Page(linker._repr_html_()).text)
-    assert kb in text and "threshold0.25" in text and "not loaded" in text
+    assert kb in text
+    assert "threshold0.25" in text
+    assert "not loaded" in text
 
 
 @pytest.mark.parametrize(
@@ -92,7 +98,8 @@ def test_tables_of_notebooks_escape_the_text_of_others(make):
 
 def test_tables_say_how_much_they_leave_out():
     many = Link("NIL", 0.5, [f"D{i}" for i in range(64)], [0.5] * 64)
-    assert "and 54 more" in many._repr_html_() and "more" not in LINK._repr_html_()
+    assert "and 54 more" in many._repr_html_()
+    assert "more" not in LINK._repr_html_()
     assert html_table("t", (), []).count("<tr>") == 0
 
 

@@ -62,7 +62,8 @@ def test_predicted_and_reference_have_the_same_tokens(nlp, tmp_path, text):
     path = tmp_path / "one.spacy"
     write_docbin([to_doc(nlp, text)], path)
     (example,) = MentionCorpus(path)(nlp)
-    assert example.predicted.text == example.reference.text == text.text
+    assert example.predicted.text == example.reference.text
+    assert example.reference.text == text.text
     assert [t.idx for t in example.predicted] == [t.idx for t in example.reference]
     assert len(example.predicted.spans["mentions"]) == len(text.mentions)
 

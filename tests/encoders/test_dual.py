@@ -54,11 +54,13 @@ def encoder(request):
 def test_reads_and_encodes_mentions_and_texts(encoder):
     mentions = encoder.read_mentions(TEXTS, TEXT_OF, OFFSETS)
     texts = encoder.read_texts(ENTITIES)
-    assert len(mentions) == 4 and len(texts) == 3
+    assert len(mentions) == 4
+    assert len(texts) == 3
     width = encoder.model.get_dim("nO")
     for encode, inputs in ((encoder.encode_mentions, mentions), (encoder.encode_texts, texts)):
         vectors = encode(inputs)
-        assert vectors.shape == (len(inputs), width) and vectors.dtype == np.float32
+        assert vectors.shape == (len(inputs), width)
+        assert vectors.dtype == np.float32
         assert np.isfinite(vectors).all()
         assert len(np.unique(vectors.round(4), axis=0)) == len(inputs)
         assert encode(SpanInputs.empty()).shape == (0, width)
@@ -109,7 +111,8 @@ def test_fingerprint_is_that_of_the_values_of_weights(tiny):
             bias[0] = value
             tiny.weights_changed()
             fingerprints.append(tiny.fingerprint)
-    assert fingerprints[0] == fingerprints[1] != fingerprints[2]
+    assert fingerprints[0] == fingerprints[1]
+    assert fingerprints[1] != fingerprints[2]
 
 
 def test_fingerprint_depends_on_reader_and_pooling(hashed, tiny):
@@ -149,7 +152,8 @@ def test_unreadable_spans_have_no_vector_and_do_not_change_others(bundled):
     alone = bundled.encode_mentions(inputs.take(np.array([0])))
     assert vectors[0].tolist() == alone[0].tolist()
     nothing = bundled.encode_mentions(inputs.take(np.array([1, 2])))
-    assert nothing.shape == (2, 384) and not nothing.any()
+    assert nothing.shape == (2, 384)
+    assert not nothing.any()
     entities = [("Paris", ""), ("ሰላም", ""), ("☢", "a symbol"), ("", "")]
     encoded = bundled.encode_texts(bundled.read_texts(entities))
     assert has_vector(encoded).tolist() == [True, False, True, False]
@@ -197,7 +201,8 @@ def test_what_reads_alike_is_encoded_once(encoder, name):
     encode = {"entity": encoder.encode_texts, "mention": encoder.encode_mentions}[name]
     vectors = encode(read(strings))
     distinct = len(set(read(strings).keys()))
-    assert sizes == [distinct] and distinct < 5
+    assert sizes == [distinct]
+    assert distinct < 5
     assert_same_vectors(vectors, np.concatenate([encode(read([string])) for string in strings]))
 
 

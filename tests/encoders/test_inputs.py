@@ -22,7 +22,8 @@ def first_occurrences(values):
 def check_types(inputs, like):
     for name in FIELDS:
         assert getattr(inputs, name).dtype == getattr(like, name).dtype
-    assert len(inputs) == len(inputs.passage) and inputs.passages == len(inputs.lengths)
+    assert len(inputs) == len(inputs.passage)
+    assert inputs.passages == len(inputs.lengths)
 
 
 @given(span_inputs(), st.data())
@@ -55,7 +56,8 @@ def test_spans_in_gives_the_spans_of_each_passage_in_order(inputs, data):
 def test_padded(lists, fill):
     padded = windows_of(lists).padded(fill)
     longest = max(map(len, lists), default=0)
-    assert padded.shape == (len(lists), longest) and padded.dtype == np.int64
+    assert padded.shape == (len(lists), longest)
+    assert padded.dtype == np.int64
     assert padded.tolist() == [ids + [fill] * (longest - len(ids)) for ids in lists]
 
 

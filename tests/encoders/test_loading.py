@@ -31,7 +31,8 @@ def test_markers_start_as_the_mean_of_all_word_pieces(tiny_bert):
     tokenizer, transformer = load_pretrained(str(tiny_bert), "eager")
     weights = transformer.get_input_embeddings().weight.detach()
     ids = tokenizer.convert_tokens_to_ids(list(MARKERS))
-    assert ids == list(range(len(tokenizer) - 3, len(tokenizer))) and len(weights) == len(tokenizer)
+    assert ids == list(range(len(tokenizer) - 3, len(tokenizer)))
+    assert len(weights) == len(tokenizer)
     for i in ids:
         torch.testing.assert_close(weights[i], weights[:-3].mean(0))
 
@@ -112,7 +113,8 @@ def unreachable_hub(monkeypatch):
 def test_name_without_a_hub_fails_after_one_short_request(unreachable_hub):
     with pytest.raises(ValueError, match="'nobody/nothing': .*hub does not answer"):
         load_pretrained("nobody/nothing", "eager")
-    assert len(unreachable_hub) == 1 and unreachable_hub[0] <= 5
+    assert len(unreachable_hub) == 1
+    assert unreachable_hub[0] <= 5
 
 
 def test_name_that_was_downloaded_before_needs_no_hub(unreachable_hub, monkeypatch, tiny_bert):
@@ -150,7 +152,8 @@ def test_folder_with_tokenizer_json_alone(kind, tmp_path):
     encoder = dual_encoder(str(folder))
     windows = encoder.read_mentions(["the flu virus"], np.array([0]), np.array([[4, 7]]))
     vectors = encoder.encode_mentions(windows)
-    assert vectors.any() and np.isfinite(vectors).all()
+    assert vectors.any()
+    assert np.isfinite(vectors).all()
     again = dual_encoder(str(save_tiny(tmp_path / "other", kind, seed=1)))
     again.model.from_bytes(encoder.model.to_bytes())
     assert_same_vectors(again.encode_mentions(windows), vectors)

@@ -139,7 +139,8 @@ def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tin
     # Nothing was predicted before the next step: the factors found first are known all the same.
     tower.begin_update(inputs)
     encoder.end_training()
-    assert first and shim_of(tower)._quantized.earlier is first
+    assert first
+    assert shim_of(tower)._quantized.earlier is first
     # A checkpoint has them too.
     tower.begin_update(inputs)
     again = shim_of(tower.copy().from_bytes(tower.to_bytes()))._quantized
@@ -149,7 +150,8 @@ def test_trained_weights_predict_as_they_will_be_loaded_after_training_ended(tin
     }
     encoder.end_training()
     rounded = tower.predict(inputs)
-    assert not np.array_equal(rounded, trained) and not np.array_equal(rounded, before)
+    assert not np.array_equal(rounded, trained)
+    assert not np.array_equal(rounded, before)
     assert cosines(rounded, trained).mean() > 0.99
     np.testing.assert_array_equal(
         tower.copy().from_bytes(tower.to_bytes()).predict(inputs), rounded
@@ -199,7 +201,8 @@ def test_scales_of_the_bundled_encoder_are_those_that_are_found(bundled):
     """Another processor rounds otherwise, and may choose other factors of a layer."""
     shim = shim_of(bundled.model.get_ref("mention"))
     found, shipped = find_scales(shim._model, shim.word_pieces), bundled_scales()
-    assert scales_fit(shim._model, shipped) and found.keys() == shipped.keys()
+    assert scales_fit(shim._model, shipped)
+    assert found.keys() == shipped.keys()
     same = [torch.allclose(found[name], shipped[name], rtol=1e-3) for name in found]
     assert np.mean(same) > 0.8
 

@@ -57,17 +57,18 @@ def test_stretches_hold_their_mentions_and_do_not_overlap(drawn, reach):
     last = (-1, 0)
     for stretch, source, (start, end) in zip(cut.texts, cut.source, cut.places):
         text = texts[source]
-        assert stretch == text[start:end] and (source, start) >= last
+        assert stretch == text[start:end]
+        assert (source, start) >= last
         assert start == 0 or text[start - 1] == " "
         assert end == len(text) or text[end] == " "
         last = (source, end)
     for row, (source, (start, end)) in enumerate(zip(text_of, offsets)):
         stretch, (at, to) = cut.text_of[row], cut.offsets[row]
         place = cut.places[stretch]
-        assert cut.source[stretch] == source and (at + place[0], to + place[0]) == (start, end)
-        assert place[0] <= max(start - reach, 0) and place[1] >= min(
-            end + reach, len(texts[source])
-        )
+        assert cut.source[stretch] == source
+        assert (at + place[0], to + place[0]) == (start, end)
+        assert place[0] <= max(start - reach, 0)
+        assert place[1] >= min(end + reach, len(texts[source]))
 
 
 @given(documents(), st.integers(8, 24))
@@ -86,8 +87,10 @@ def test_a_long_text_is_read_where_its_mentions_are(tokenizer, around):
     none = np.zeros(3, dtype=np.int64)
     located = locate_mentions(WordPieceTokenizer(tokenizer), [text], none, offsets, around)
     left, right = located.around()
-    assert (left >= [around, around, 0]).all() and (right >= [around, 0, around]).all()
-    assert located.text_of.tolist() == [1, 2, 0] and len(located.pieces.ids) < 200
+    assert (left >= [around, around, 0]).all()
+    assert (right >= [around, 0, around]).all()
+    assert located.text_of.tolist() == [1, 2, 0]
+    assert len(located.pieces.ids) < 200
 
 
 def test_a_text_without_places_to_cut_is_read_as_a_whole(tokenizer):
@@ -105,4 +108,5 @@ def test_local_normalizers_read_stretches_as_whole_texts(normalizer, drawn):
     for number, text in enumerate(texts):
         rows = offsets[text_of == number]
         found, expected = normalizing.normalized(normalizer, text, rows), normalizer(text, rows)
-        assert found[0] == expected[0] and found[1].tolist() == expected[1].tolist()
+        assert found[0] == expected[0]
+        assert found[1].tolist() == expected[1].tolist()

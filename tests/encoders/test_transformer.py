@@ -85,7 +85,8 @@ def test_spans_of_a_passage_get_the_vectors_of_windows(
     assert sorted(word_pieces_run) == ([(3, 9)] if padded else [(1, 1), (1, 5), (1, 9)])
     expected = tower.ops.to_numpy(tower.predict(windows_of(documents())))
     assert_same_vectors(vectors, expected)
-    assert vectors.dtype == np.float32 and vectors.shape == (len(PLACES), pooled_width(pooling, 16))
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(PLACES), pooled_width(pooling, 16))
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=lambda pooling: type(pooling).__name__)
@@ -150,10 +151,12 @@ def test_without_token_types_the_markers_tell_the_two_apart(kind, tmp_path):
     texts = encoder.read_texts([("cold", ""), ("flu", "the virus")])
     tower = encoder.model.get_ref("mention")
     specials = shim_of(tower).word_pieces.specials.tolist()
-    assert specials[TITLE_PLACE] in texts.ids and specials[END_PLACE] in mentions.ids
+    assert specials[TITLE_PLACE] in texts.ids
+    assert specials[END_PLACE] in mentions.ids
     for inputs in (mentions, texts):
         vectors, backprop = tower.begin_update(inputs)
-        assert vectors.shape == (2, 16) and np.isfinite(vectors).all()
+        assert vectors.shape == (2, 16)
+        assert np.isfinite(vectors).all()
         assert np.linalg.norm(vectors[0] - vectors[1]) > 1e-3
         backprop(np.ones_like(vectors))
 

@@ -120,9 +120,12 @@ def check_windows(tokenizer, texts, mentions, size):
             tokenizer, texts[number], start, end, size, borders
         )
         count = len(mention)
-        assert ids == expected and len(ids) <= size
-        assert windows.marker[i] == marker and ids[marker] == begin
-        assert ids.count(begin) == ids.count(finish) == 1
+        assert ids == expected
+        assert len(ids) <= size
+        assert windows.marker[i] == marker
+        assert ids[marker] == begin
+        assert ids.count(begin) == 1
+        assert ids.count(finish) == 1
         assert ids[marker + count + 1] == finish
         # The span is what is between the markers, and empty where that is unreadable.
         readable = is_readable(tokenizer, mention)
@@ -157,7 +160,8 @@ def test_a_long_text_with_many_mentions_is_tokenized_once(tokenizer):
     windows = mention_windows(word_pieces, 32, [text], np.zeros(len(starts), np.int64), offsets)
     assert calls == [1]
     begin, finish = tokenizer.convert_tokens_to_ids([START, END])
-    assert (windows.lengths <= 32).all() and (windows.lengths[1:] == 32).all()
+    assert (windows.lengths <= 32).all()
+    assert (windows.lengths[1:] == 32).all()
     for ids, start, end in zip(passages_of(windows), starts, ends):
         inside = ids[ids.index(begin) + 1 : ids.index(finish)]
         assert tokenizer.decode(inside) == text[start:end]
@@ -195,7 +199,8 @@ def test_entity_texts_equal_the_oracle(tokenizer, pairs, size):
     for i, (title, rest) in enumerate(pairs):
         ids, title, rest = naive_entity_text(tokenizer, title, rest, size)
         count = len(title)
-        assert passages_of(inputs)[i] == ids and len(ids) <= size
+        assert passages_of(inputs)[i] == ids
+        assert len(ids) <= size
         assert ids[inputs.marker[i]] == tokenizer.convert_tokens_to_ids(TITLE)
         marker = count + 1
         # The title, or its marker where only the description is readable, or nothing.
@@ -230,7 +235,8 @@ def test_long_texts_of_symbols_are_read_in_blocks(tokenizer, text, monkeypatch):
     offsets = np.array([[len(text) - 5, len(text)], [0, len(text)]])
     windows = mention_windows(word_pieces, 32, [text], np.array([0, 0]), offsets)
     inside = windows.ids[windows.first[0] : windows.last[0] + 1]
-    assert tokenizer.decode(inside) == "paris" and windows.readable[1]
+    assert tokenizer.decode(inside) == "paris"
+    assert windows.readable[1]
     if " " in text and "Paris🎉" in text:
         assert (
             word_pieces.read([text]).ids.tolist()[:4]
@@ -285,13 +291,15 @@ def test_reader_uses_the_tokenizer_that_the_tower_has_now(tiny, tokenizer):
     texts, offsets = ["the flu virus"], np.array([[4, 7]])
     before = reader.read_mentions(tower, texts, np.array([0]), offsets)
     word_pieces = shim.word_pieces
-    assert word_pieces.tokenizer is shim.tokenizer and shim.word_pieces is word_pieces
+    assert word_pieces.tokenizer is shim.tokenizer
+    assert shim.word_pieces is word_pieces
     shim.set_transformer(tokenizer, shim._model)
     after = reader.read_mentions(tower, texts, np.array([0]), offsets)
     expected = mention_windows(
         WordPieceTokenizer(tokenizer), reader.size, texts, np.array([0]), offsets
     )
-    assert after.ids.tolist() == expected.ids.tolist() != before.ids.tolist()
+    assert after.ids.tolist() == expected.ids.tolist()
+    assert expected.ids.tolist() != before.ids.tolist()
 
 
 @pytest.mark.parametrize("offsets", [(3, 14), (11, 12), (-1, 2), (5, 3)])

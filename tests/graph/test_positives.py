@@ -104,7 +104,9 @@ def test_gold_parents_1rand_draws_other_mentions_uniformly():
         vectors, similarity, np.array([0, n]), rng=rng, queries=queries
     )
     counts = np.bincount(parents, minlength=n)
-    assert counts[0] == 0 and counts[1:].min() > 900 and counts.sum() == 4000
+    assert counts[0] == 0
+    assert counts[1:].min() > 900
+    assert counts.sum() == 4000
 
 
 @pytest.mark.parametrize("function", [graph.gold_parents, graph.gold_parents_1nn])
@@ -112,7 +114,8 @@ def test_gold_parents_without_an_entity_are_other_mentions(function):
     vectors = np.array([[1, 0], [0.9, 0.1], [0, 1]], np.float32)
     unknown = np.full(3, -np.inf, np.float32)
     parents = function(vectors, unknown, np.array([0, 3]))
-    assert parents[1] == 0 and parents[2] in (0, 1)
+    assert parents[1] == 0
+    assert parents[2] in (0, 1)
     assert parents[0] == (-2 if function is graph.gold_parents else 1)
     assert function(vectors[:1], unknown[:1], np.array([0, 1])).tolist() == [-2]
 

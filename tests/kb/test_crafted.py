@@ -142,7 +142,8 @@ def test_links_pipes_and_folders_instead_of_files_are_refused(kb, precious, name
     assert ("cp -rL" in refused(kb)) == (kind in ("link", "dangling"))
     with pytest.raises(ValueError, match=name):
         ArboKB(Vocab()).to_disk(kb)
-    assert place.read_bytes() == before and not (kb.parent / "nowhere").exists()
+    assert place.read_bytes() == before
+    assert not (kb.parent / "nowhere").exists()
 
 
 def test_a_journal_that_names_another_file_is_refused(kb, precious):
@@ -234,7 +235,8 @@ def test_entities_that_are_no_entities_are_refused(kb, column, value):
     except ValueError as error:
         assert str(error).startswith("[arbo-E0")
     else:
-        assert isinstance(entity.title, str) and isinstance(entity.frequency, float)
+        assert isinstance(entity.title, str)
+        assert isinstance(entity.frequency, float)
         assert all(isinstance(text, str) for text in (*entity.aliases, *entity.types))
 
 
@@ -262,7 +264,8 @@ def test_an_encoding_that_fails_leaves_nothing(kb):
     with ArboKB.open(kb) as opened, pytest.raises(RuntimeError):
         opened.sync(Names(), failing, "another")
     left = {path.name for path in kb.iterdir()}.difference(before)
-    assert verify(kb) == [] and left <= {"write.lock", f"{VectorKind('another').name}.lock"}
+    assert verify(kb) == []
+    assert left <= {"write.lock", f"{VectorKind('another').name}.lock"}
 
 
 @pytest.mark.parametrize(

@@ -144,7 +144,8 @@ def test_flipped_bits_are_detected(tmp_path, name, edited, attacks):
             shutil.rmtree(path)
             shutil.copytree(tmp_path / "whole", path)
     (path / name).write_bytes(data)
-    assert verify(path) == [] and len(ArboKB.for_reading(path))
+    assert verify(path) == []
+    assert len(ArboKB.for_reading(path))
 
 
 def test_a_changed_row_of_an_entity_is_detected(tmp_path):
@@ -211,7 +212,8 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
     with ArboKB.open(path) as kb:
         kb.sync(Names(), encode, "x"), kb.sync(Names(), encode, "y")
     assert verify(path) == [], "the next writer removes what was left"
-    assert number >= wanted and between, "edits were made, and some were killed at their end"
+    assert number >= wanted, "edits were made, and some were killed at their end"
+    assert between, "edits were made, and some were killed at their end"
     reader = ArboKB.for_reading(path)
     reader.sync(Names(), encode, "x"), model.sync(Names(), encode, "x")
     for entity in reader:
@@ -241,7 +243,9 @@ def test_a_full_disk_leaves_the_old_folder_unchanged(tmp_path, what):
     assert forked(partial(fill, path, limit, what))
     assert verify(path) == []
     kb = ArboKB.for_reading(path)
-    assert len(kb) == 300 and kb.fingerprint == "x" and kb.in_sync
+    assert len(kb) == 300
+    assert kb.fingerprint == "x"
+    assert kb.in_sync
     assert [p.name for p in tmp_path.iterdir()] == ["kb"], "no temporary files are left"
 
 
@@ -304,12 +308,14 @@ def test_a_forked_process_does_not_remove_the_copy_that_its_parent_edits(tmp_pat
     kb = ArboKB.for_reading(build(tmp_path / "kb"))
     kb.add(Entity("new", "new"))
     copy = kb.database.path
-    assert copy.parent != tmp_path / "kb" and copy.is_file()
+    assert copy.parent != tmp_path / "kb"
+    assert copy.is_file()
     # As at the normal exit of a process.
     assert forked(lambda: weakref.finalize._exitfunc() is None)
     assert copy.is_file()
     kb.remove("e3")
-    assert len(kb) == 30 and kb.get("new").title == "new"
+    assert len(kb) == 30
+    assert kb.get("new").title == "new"
     del kb
     gc.collect()
     assert not copy.exists()

@@ -77,7 +77,8 @@ def test_only_new_texts_are_encoded(kb):
     assert kb.sync(Names(), encoder, "x") == 0
     assert "common cold" not in [title for title, _ in texts_of_rows(kb).values()]
     assert kb.sync(Names(), encoder, "another encoder") == 4
-    assert len(kb.rows) == len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
+    assert len(kb.rows) == 5, "rows of removed texts are dropped"
+    assert len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
 
 
 def test_distinct_texts_and_entities_refer_to_each_other(kb):
@@ -107,7 +108,8 @@ def test_parts_end_at_the_next_punctuation(kb):
     assert soft_limit(text, 20) == "A disease of the lungs"
     assert soft_limit(text, 23) == "A disease of the lungs, caused by dust"
     assert soft_limit(text, 50) == text[:-13]
-    assert soft_limit(text, 0) == text == soft_limit(text, 999)
+    assert soft_limit(text, 0) == text
+    assert text == soft_limit(text, 999)
     assert soft_limit("no end to be seen", 3) == "no end to be seen"
     entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": text})
     assert Parts(limit=20)(entity) == [("X", "A disease of the lungs")]
@@ -121,15 +123,18 @@ def test_parts_end_at_the_next_punctuation(kb):
 def test_entities_are_read_again_for_another_verbalization_alone(kb):
     kb.sync(Names(), Encoder(), "x")
     with patch.object(EntityStore, "at_all") as reading:
-        assert kb.sync(Names(), Encoder(), "x") == 0 and not reading.called
+        assert kb.sync(Names(), Encoder(), "x") == 0
+        assert not reading.called
     read = []
 
     def watched(entity):
         read.append(entity.id)
         return Names()(entity)
 
-    assert kb.sync(watched, Encoder(), "x") == 0 and read == ["a", "b", "c"]
-    assert kb.sync(watched, Encoder(), "x") == 0 and len(read) == 3
+    assert kb.sync(watched, Encoder(), "x") == 0
+    assert read == ["a", "b", "c"]
+    assert kb.sync(watched, Encoder(), "x") == 0
+    assert len(read) == 3
     assert kb.sync(Names(types=True), Encoder(), "x") == 2, "two have a type"
     assert kb.sync(Names(), Encoder(), "x") == 0, "the vectors of other texts stay"
 
@@ -139,7 +144,8 @@ def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")
     with patch.object(EntityStore, "at_all") as reading:
-        assert again.sync(Names(types=True), Encoder(), "x") == 0 and not reading.called
+        assert again.sync(Names(types=True), Encoder(), "x") == 0
+        assert not reading.called
     assert again.sync(Names(), Encoder(), "x") == 1, "one entity has a type, and shares a name"
     assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
         "unknown for a plain function"
@@ -151,30 +157,38 @@ def test_methods_of_spacys_knowledge_bases(kb):
     kb.sync(Names(), Encoder(), "x")
     doc = spacy.blank("xx")("a COLD day")
     candidates = kb.get_candidates(doc[1:2])
-    assert [c.entity_ for c in candidates] == ["a", "b"] and candidates[0].prior_prob == 0.5
-    assert kb.get_prior_prob("a", "cold") == 0.5 and kb.get_prior_prob("c", "cold") == 0.0
+    assert [c.entity_ for c in candidates] == ["a", "b"]
+    assert candidates[0].prior_prob == 0.5
+    assert kb.get_prior_prob("a", "cold") == 0.5
+    assert kb.get_prior_prob("c", "cold") == 0.0
     for candidate in candidates:
         np.testing.assert_array_equal(candidate.entity_vector, kb.get_vector(candidate.entity_))
     assert kb.get_alias_candidates("nothing") == []
     batch = kb.get_candidates_batch([doc[1:2], doc[2:3]])
     assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], []]
-    assert kb.contains_entity("a") and kb.contains_alias("FLU") and not kb.contains_alias("x")
-    assert kb.get_size_entities() == 3 and kb.get_entity_strings() == ["a", "b", "c"]
-    assert kb.entity_vector_length == 3 and len(kb.get_vectors(["a", "b"])) == 2
+    assert kb.contains_entity("a")
+    assert kb.contains_alias("FLU")
+    assert not kb.contains_alias("x")
+    assert kb.get_size_entities() == 3
+    assert kb.get_entity_strings() == ["a", "b", "c"]
+    assert kb.entity_vector_length == 3
+    assert len(kb.get_vectors(["a", "b"])) == 2
     with pytest.raises(KeyError, match="no entity 'z'"):
         kb.get_vector("z")
     kb.add(Entity("z", "new"))
     with pytest.raises(ValueError, match="never encoded.*linker.refresh"):
         kb.get_vector("z")
     (candidate,) = kb.get_alias_candidates("new")
-    assert candidate.entity_ == "z" and candidate.entity_vector == []
+    assert candidate.entity_ == "z"
+    assert candidate.entity_vector == []
 
 
 @pytest.mark.parametrize("bad", [np.zeros((1, 3)), np.zeros(4), np.full((4, 3), np.nan)])
 def test_invalid_vectors_are_refused_and_change_nothing(kb, bad):
     with pytest.raises(ValueError, match="shape|NaN"):
         kb.sync(Names(), lambda texts: bad, "x")
-    assert len(kb.rows) == 0 and not kb.in_sync
+    assert len(kb.rows) == 0
+    assert not kb.in_sync
 
 
 def test_a_later_format_version_is_refused(kb, tmp_path):
@@ -210,7 +224,8 @@ def test_an_unnamed_entity_has_its_id_as_title_and_no_names():
     ],
 )
 def test_an_unnamed_entity_has_the_text_of_its_description(verbalize, texts):
-    assert verbalize(UNNAMED) == [] and verbalize(DESCRIBED) == texts
+    assert verbalize(UNNAMED) == []
+    assert verbalize(DESCRIBED) == texts
 
 
 def test_a_merge_with_a_named_entity_gives_it_its_names():
@@ -219,14 +234,17 @@ def test_a_merge_with_a_named_entity_gives_it_its_names():
     assert (merged.id, merged.title, merged.names) == ("D7", "Flu", ["Flu", "grippe"])
     assert "unnamed" not in merged.meta
     merged = flu.merged_with(UNNAMED)
-    assert merged.names == ["Flu", "grippe"] and "unnamed" not in merged.meta
+    assert merged.names == ["Flu", "grippe"]
+    assert "unnamed" not in merged.meta
     assert UNNAMED.merged_with(DESCRIBED).names == []
 
 
 def test_no_name_leads_to_an_unnamed_entity():
     kb = ArboKB(Vocab(), [UNNAMED, Entity("D9", "Flu")])
-    assert not kb.contains_alias("D7") and kb.get_alias_strings() == ["Flu"]
-    assert kb.get("D7") == UNNAMED and kb.get_size_aliases() == 1
+    assert not kb.contains_alias("D7")
+    assert kb.get_alias_strings() == ["Flu"]
+    assert kb.get("D7") == UNNAMED
+    assert kb.get_size_aliases() == 1
 
 
 NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(str.strip)

@@ -35,7 +35,8 @@ APPLE = Entity("a", "Apple", "makes computers", ["Apple Inc."], ["COMPANY"], 3)
     ],
 )
 def test_one_record_or_many(record):
-    assert list(entities_from(record)) == list(entities_from([record])) == [APPLE]
+    assert list(entities_from(record)) == [APPLE]
+    assert list(entities_from([record])) == [APPLE]
 
 
 def test_missing_values_count_as_left_out():
@@ -45,7 +46,8 @@ def test_missing_values_count_as_left_out():
 
 def test_other_keys_go_to_meta_and_numbers_as_ids_become_strings():
     (entity,) = entities_from({"id": 9606, "title": "human", "rank": "species"})
-    assert entity.id == "9606" and entity.meta == {"rank": "species"}
+    assert entity.id == "9606"
+    assert entity.meta == {"rank": "species"}
 
 
 @pytest.mark.parametrize(("record", "fields"), cases("usual_keys"))
@@ -89,7 +91,8 @@ def test_a_knowledge_base_takes_records():
     kb = ArboKB(Vocab(), [{"id": "a", "title": "heart attack"}, Entity("b", "hat")])
     assert kb.add({"id": "c", "title": "heart failure"}) == 1
     assert kb.upsert([{"id": "c", "title": "cardiac failure"}, {"id": "d"}]) == 2
-    assert kb["c"].title == "cardiac failure" and len(kb) == 4
+    assert kb["c"].title == "cardiac failure"
+    assert len(kb) == 4
     with pytest.raises(KeyError):
         kb["x"]
     with pytest.raises(ValueError, match="Record 2"):
@@ -134,7 +137,8 @@ def test_changes_of_one_call_add_up(kb):
     kb.update([{"id": "E1", "frequency": 1}, {"id": "E1", "title": "Measles"}])
     assert (kb["E1"].frequency, kb["E1"].title) == (1.0, "Measles")
     kb.upsert([{"id": "E3", "title": "new"}, {"id": "E2", "aliases": ["podagra"]}])
-    assert kb["E3"].title == "new" and kb["E2"].names == ["gout", "podagra"]
+    assert kb["E3"].title == "new"
+    assert kb["E2"].names == ["gout", "podagra"]
 
 
 def test_an_id_that_was_merged_is_no_entity(kb):
@@ -148,7 +152,8 @@ def test_an_id_that_was_merged_is_no_entity(kb):
 def test_a_name_makes_an_entity_named():
     kb = ArboKB(Vocab(), [Entity("E1", meta={"unnamed": True, "n": 1})])
     kb.update({"id": "E1", "title": "measles"})
-    assert kb["E1"].names == ["measles"] and kb["E1"].meta == {"n": 1}
+    assert kb["E1"].names == ["measles"]
+    assert kb["E1"].meta == {"n": 1}
 
 
 def test_terms_that_were_replaced_again_lead_to_the_last_one(write, tmp_path):
@@ -236,7 +241,8 @@ def test_set_kb_says_what_it_left_out_and_no_entity_is_an_error(write):
     obo = "[Term]\nid: a\nname: A\n[Term]\nid: b\nname: B\nis_obsolete: true\nreplaced_by: a\n"
     with pytest.warns(UserWarning, match="W106.* 1 entries .*: 1 obsolete"):
         kb = load_kb(write(obo, "kb.obo"), Vocab())
-    assert [one.id for one in kb] == ["a"] and kb["b"].id == "a"
+    assert [one.id for one in kb] == ["a"]
+    assert kb["b"].id == "a"
     path = write(obo.replace("id: a\nname: A", "id: a"), "kb.obo")
     with pytest.raises(ValueError, match=r"E047.*has no entity \(1 .*, 1"):
         load_kb(path, Vocab())

@@ -128,7 +128,8 @@ def apply(kb, edit, *values):
 
 def check(kb, oracle):
     assert {entity.id: entity for entity in kb} == oracle.entities
-    assert len(kb) == kb.get_size_entities() == len(oracle.entities)
+    assert len(kb) == len(oracle.entities)
+    assert kb.get_size_entities() == len(oracle.entities)
     assert kb.entities.redirects() == oracle.redirects
     ids = [f"e{i}" for i in range(6)]
     places = kb.entities.positions_of(ids)
@@ -202,16 +203,20 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
         writer.add(Entity("b", "B"))
         writer.sync(Names(), encode, "x")
         before = reader.entities
-        assert reader.reload_if_changed() and len(reader) == 2
+        assert reader.reload_if_changed()
+        assert len(reader) == 2
         assert len(before) == 1, "another thread may be reading the earlier state"
-        assert reader.sync(Names(), encode, "x") == 0 and len(reader.rows) == 2
+        assert reader.sync(Names(), encode, "x") == 0
+        assert len(reader.rows) == 2
         assert not reader.reload_if_changed()
         writer.sync(Names(), encode, "another encoder")
-        assert not reader.reload_if_changed() and reader.fingerprint == "x"
+        assert not reader.reload_if_changed()
+        assert reader.fingerprint == "x"
         assert reader.sync(Names(), encode, "another encoder") == 0
         assert reader.sync(Names(), encode, "x") == 0
         writer.add(Entity("c", "C"))
-        assert reader.reload_if_changed() and reader.sync(Names(), encode, "x") == 1
+        assert reader.reload_if_changed()
+        assert reader.sync(Names(), encode, "x") == 1
     with ArboKB.open(tmp_path / "kb") as writer:
         assert len(writer) == 3
     files = [path.name for path in (tmp_path / "kb").iterdir()]
@@ -220,7 +225,8 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     texts = file_of(repr(Names()))
     assert sorted(files) == sorted(["entities.sqlite", "write.lock", texts, *vectors])
     shutil.rmtree(tmp_path / "kb")
-    assert not reader.reload_if_changed() and len(reader) == 3
+    assert not reader.reload_if_changed()
+    assert len(reader) == 3
 
 
 def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
@@ -240,13 +246,15 @@ def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monk
     editing.join()
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("b", "B"))
-    assert not reader.reload_if_changed() and "mine" in reader
+    assert not reader.reload_if_changed()
+    assert "mine" in reader
 
 
 def test_redirects_of_other_ids():
     kb = ArboKB(Vocab(), [Entity("a", "A"), Entity("b", "B")])
     assert kb.redirect({"old": "a", "older": "old"}) == 2
-    assert kb.get("older").id == "a" and "old" in kb
+    assert kb.get("older").id == "a"
+    assert "old" in kb
     with pytest.raises(ValueError, match="'b' can't lead to 'a': 'b' is an entity itself"):
         kb.redirect({"c": "a", "b": "a"})
     with pytest.raises(ValueError, match="'c' can't lead to 'z': there is no such entity"):
@@ -262,7 +270,8 @@ def test_vectors_of_wrong_width_or_range_are_refused():
     kb = ArboKB(Vocab(), [Entity("a", "A")], dtype="float16")
     with pytest.raises(ValueError, match="don't fit into float16"):
         kb.sync(Names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
-    assert not kb.in_sync and not len(kb.rows)
+    assert not kb.in_sync
+    assert not len(kb.rows)
     kb.sync(Names(), lambda texts: np.ones((len(texts), 2)), "x")
     kb.add(Entity("b", "B"))
     with pytest.raises(ValueError, match="3 wide, but those of the knowledge base are 2 wide"):
@@ -305,9 +314,11 @@ def test_removing_an_entity_with_an_id_that_leads_to_it(monkeypatch):
     kb = ArboKB(Vocab(), [Entity(i, i) for i in "ABCD"])
     kb.merge("A", "B"), kb.merge("C", "D")
     assert kb.remove(["A", "B", "A"]) == 2
-    assert [entity.id for entity in kb] == ["D"] and len(kb) == 1
+    assert [entity.id for entity in kb] == ["D"]
+    assert len(kb) == 1
     kb.remove("C")
-    assert "D" in kb and "C" not in kb, "an id that leads to another is removed alone"
+    assert "D" in kb, "an id that leads to another is removed alone"
+    assert "C" not in kb, "an id that leads to another is removed alone"
     kb.database.rows("INSERT INTO trigram (trigram) VALUES ('integrity-check')")
 
 
@@ -335,13 +346,16 @@ def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
         reader.remove("nothing")
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("d", "D"))
-    assert reader.reload_if_changed() and "d" in reader
+    assert reader.reload_if_changed()
+    assert "d" in reader
     with reader.transaction():
         reader.add(Entity("mine", "mine"))
         assert not reader.storage.is_unedited
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("c", "C"))
-    assert not reader.reload_if_changed() and "c" not in reader and "mine" in reader
+    assert not reader.reload_if_changed()
+    assert "c" not in reader
+    assert "mine" in reader
 
 
 def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
@@ -371,13 +385,17 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
         assert reader.vectors.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
         writer.sync(Names(), by_number, "y")
-        assert reader.reload_if_changed() and reader.sync(Names(), by_number, "y") == 0
-        assert reader.vectors.index is None and (reader.rows.owners >= 0).sum() == 300
+        assert reader.reload_if_changed()
+        assert reader.sync(Names(), by_number, "y") == 0
+        assert reader.vectors.index is None
+        assert (reader.rows.owners >= 0).sum() == 300
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         again = ArboKB.for_reading(tmp_path / "kb")
-        assert again.sync(Names(), by_number, "x") == 0 and again.vectors.index is None
+        assert again.sync(Names(), by_number, "x") == 0
+        assert again.vectors.index is None
         assert again.sync(Names(), by_number, "y") == 0
-        assert again.vectors.index.about["rows"] == len(again.rows) == 300
+        assert again.vectors.index.about["rows"] == 300
+        assert len(again.rows) == 300
 
 
 @needs_index
@@ -391,6 +409,7 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
         reader.to_disk(tmp_path / "with")
         writer.vectors.keep_index(FaissIndex("IVF6,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader.to_disk(tmp_path / "without")
-    assert verify(tmp_path / "with") == verify(tmp_path / "without") == []
+    assert verify(tmp_path / "with") == []
+    assert verify(tmp_path / "without") == []
     assert ArboKB.for_reading(tmp_path / "with").vectors.index.about["kind"] == "IVF4,SQ8"
     assert ArboKB.for_reading(tmp_path / "without").vectors.index is None

@@ -125,7 +125,8 @@ def test_a_folder_keeps_the_encoders_that_were_used_last(tmp_path):
         assert kb.sync(Names(), encode, "encoder 0") == 0, "it is in use"
         next_tick(tmp_path / "clock")
     kept = ArboKB.for_reading(path).vectors.encoders()
-    assert len(kept) == 4 and {"encoder 0", "encoder 5", "encoder 4"} <= set(kept)
+    assert len(kept) == 4
+    assert {"encoder 0", "encoder 5", "encoder 4"} <= set(kept)
     kb = ArboKB.for_reading(path)
     kb.vectors.caches.of("descriptions", "x").put(np.arange(3), np.ones((3, 2)))
     assert len(kb.vectors.encoders()) == 4, "each kind has its own"
@@ -175,7 +176,8 @@ def count(source, fingerprint="x"):
 
 
 def test_lists_of_many_names_have_their_vectors_in_the_users_cache(cache_folder, monkeypatch):
-    assert count(MANY) == len(MANY) and count(MANY) == 0
+    assert count(MANY) == len(MANY)
+    assert count(MANY) == 0
     assert count(MANY[:500]) == 500, "few names are encoded again"
     assert count([*MANY, {"id": "new", "title": "new"}]) == 1
     monkeypatch.setenv("ARBO_CACHE", "")
@@ -206,7 +208,8 @@ def test_the_users_cache_is_bounded(tmp_path, cache_folder, monkeypatch):
     for fingerprint in ("a", "b", "a", "c"):
         count(MANY, fingerprint)
         next_tick(tmp_path / "clock")
-    assert count(MANY, "a") == count(MANY, "c") == 0
+    assert count(MANY, "a") == 0
+    assert count(MANY, "c") == 0
     assert sum(path.stat().st_size for path in cache_folder.iterdir()) < vector_files.CACHE_BYTES
     monkeypatch.setattr(vector_files, "CACHE_BYTES", size // 2)
     kb = ArboKB(Vocab(), MANY)
@@ -245,7 +248,8 @@ def test_programs_that_start_together_encode_each_text_once_for_each_encoder(tmp
 
     assert forked(*(partial(encode_all, fingerprint) for fingerprint in "xyxyxy"))
     encoded = log.read_text().splitlines()
-    assert len(encoded) == len(set(encoded)) == 80
+    assert len(encoded) == 80
+    assert len(set(encoded)) == 80
 
 
 def test_a_forked_process_puts_vectors_where_its_parent_has_put_some(tmp_path):
@@ -269,7 +273,8 @@ def test_a_folder_that_is_replaced_keeps_the_vectors_of_all_encoders(tmp_path):
     assert kb.sync(Names(), encode, "x") == 1
     kb.to_disk(path)
     again = ArboKB.for_reading(path)
-    assert again.sync(Names(), encode, "other") == 1 and again.sync(Names(), encode, "x") == 0
+    assert again.sync(Names(), encode, "other") == 1
+    assert again.sync(Names(), encode, "x") == 0
     assert verify(path) == []
     np.testing.assert_array_equal(other.get_vector("e3"), encode([("name 3", "")])[0])
 

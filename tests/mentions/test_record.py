@@ -69,8 +69,11 @@ def test_records_hold_what_is_in_the_document():
     spans = list(DOCS[0].ents)
     batch = READER.read([spans])
     for record, span, key in zip(batch.records, spans, keys_of(spans)):
-        assert record.key == key and record.text == span.text and record.label == "THING"
-        assert record.kb_ids == (span.kb_id_,) and record.normalized == span.text
+        assert record.key == key
+        assert record.text == span.text
+        assert record.label == "THING"
+        assert record.kb_ids == (span.kb_id_,)
+        assert record.normalized == span.text
         assert span.doc.text.startswith(record.before + record.text + record.after)
         assert record.context in " ".join(span.doc.text.split())
 
@@ -94,7 +97,8 @@ def test_ids_are_those_of_the_entities_that_they_lead_to(data):
     one, other = gold_positions(kb, gold), gold_positions(kb, found)
     for left, right in zip(one, other):
         assert {*left[left >= 0]} == {*right[right >= 0]}
-    assert len(found) == len(gold) and one.dtype == np.int64
+    assert len(found) == len(gold)
+    assert one.dtype == np.int64
 
 
 CHAIN = {

@@ -47,7 +47,8 @@ def store():
 
 
 def test_mentions_of_one_passage_share_it(store):
-    assert store.inputs.passages == 2 and len(store.inputs) == 4
+    assert store.inputs.passages == 2
+    assert len(store.inputs) == 4
     assert store.vectors.tolist() == vectors_of(range(4))
 
 
@@ -55,7 +56,8 @@ def test_only_new_mentions_are_encoded(store):
     counts = []
     store.extend([record_of(4, "b"), record_of(5, "b")], inputs_of([4, 5]))
     missing = store.sync(lambda inputs: counts.append(len(inputs)) or encode(inputs), "encoder")
-    assert missing == 2 and counts == [2]
+    assert missing == 2
+    assert counts == [2]
     assert store.vectors.tolist() == vectors_of(range(6))
     assert store.sync(encode, "encoder") == 0
     assert store.sync(encode, "another encoder") == 6
@@ -71,10 +73,13 @@ def test_given_vectors_are_not_encoded_again(store):
 def test_a_stored_mention_keeps_its_row_and_gets_the_new_record(store):
     before = store.revision
     rows = store.extend([record_of(2, "a")], inputs_of([2]))
-    assert rows.tolist() == [2] and store.revision == before, "nothing has changed"
+    assert rows.tolist() == [2], "nothing has changed"
+    assert store.revision == before, "nothing has changed"
     store.extend([record_of(2, "b")], inputs_of([2]))
-    assert store.records[2].kb_ids == ("b",) and store.revision != before
-    assert len(store) == len(store.inputs) == 4
+    assert store.records[2].kb_ids == ("b",)
+    assert store.revision != before
+    assert len(store) == 4
+    assert len(store.inputs) == 4
 
 
 @pytest.mark.parametrize("stored", [0, 2])
@@ -88,7 +93,9 @@ def test_a_mention_that_occurs_twice_at_once_is_stored_once(stored):
     rows = store.extend([*known, *records], inputs_of(numbers))
     assert rows.tolist() == [*range(stored), stored, stored + 1, stored]
     assert store.records == [*known, records[2], records[1]]
-    assert len(store) == len(store.serials) == len(store.inputs) == stored + 2
+    assert len(store) == len(store.serials)
+    assert len(store.serials) == len(store.inputs)
+    assert len(store.inputs) == stored + 2
     store.sync(encode, "encoder")
     assert store.vectors.tolist() == vectors_of([*range(stored), 2, 3])
     before = store.revision
@@ -99,7 +106,8 @@ def test_a_mention_that_occurs_twice_at_once_is_stored_once(stored):
 def test_removed_mentions_take_nothing_of_the_others_along(store):
     store.remove([record_of(0).key, record_of(3).key, ("unknown", 0, 1)])
     assert [record.text for record in store.records] == ["mention 1", "mention 2"]
-    assert store.row(record_of(2).key) == 1 and store.row(record_of(0).key) == -1
+    assert store.row(record_of(2).key) == 1
+    assert store.row(record_of(0).key) == -1
     assert store.vectors.tolist() == vectors_of([1, 2])
     store.sync(encode, "another encoder")
     assert store.vectors.tolist() == vectors_of([1, 2])
@@ -123,9 +131,11 @@ def test_relabelled_mentions_and_their_entities(store):
 
 def test_a_store_survives_bytes(store):
     again = ExemplarStore().from_bytes(store.to_bytes())
-    assert again.records == store.records and again.fingerprint == "encoder"
+    assert again.records == store.records
+    assert again.fingerprint == "encoder"
     assert again.vectors.tolist() == store.vectors.tolist()
-    assert again.inputs.keys() == store.inputs.keys() and again.inputs.passages == 2
+    assert again.inputs.keys() == store.inputs.keys()
+    assert again.inputs.passages == 2
     assert again.row(record_of(3).key) == 3
     assert ExemplarStore().from_bytes(ExemplarStore().to_bytes()).records == []
 

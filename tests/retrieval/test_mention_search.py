@@ -55,7 +55,8 @@ def test_nearest_in_document_compares_mentions_of_one_document(seed, documents, 
         scores = dict(zip(others, values))
         best = sorted(others, key=lambda j: -scores[j])[:count]
         actual = nearest.ids[i][nearest.valid[i]].tolist()
-        assert len(actual) == len(best) and set(actual) <= set(others)
+        assert len(actual) == len(best)
+        assert set(actual) <= set(others)
         assert nearest.scores[i][: len(best)] == pytest.approx([scores[j] for j in best], abs=1e-5)
         assert [scores[j] for j in actual] == pytest.approx([scores[j] for j in best], abs=1e-5)
 
@@ -113,7 +114,8 @@ def test_neighbours_that_cells_do_not_find_are_none(monkeypatch):
     monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
     vectors = prepared(5, 30, Cosine())
     nearest = nearest_in_document(vectors, np.zeros(30, dtype=np.int64), 8, Cosine())
-    assert (nearest.valid == np.isfinite(nearest.scores)).all() and not nearest.valid.all()
+    assert (nearest.valid == np.isfinite(nearest.scores)).all()
+    assert not nearest.valid.all()
 
 
 def test_a_document_of_many_mentions_needs_little_memory():
@@ -122,7 +124,8 @@ def test_a_document_of_many_mentions_needs_little_memory():
     nearest = nearest_in_document(vectors, np.zeros(6000, dtype=np.int64), 4, Cosine())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert nearest.valid.all() and peak < 100e6, "all pairs would be 144 MB, twice"
+    assert nearest.valid.all(), "all pairs would be 144 MB, twice"
+    assert peak < 100e6, "all pairs would be 144 MB, twice"
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -134,7 +137,8 @@ def test_search_in_cells_misses_few_neighbours(monkeypatch, similarity):
     exact = nearest_in_corpus(vectors, 4, similarity)
     monkeypatch.setattr(mention_search, "MAX_EXACT", 100)
     actual = nearest_in_corpus(vectors, 4, similarity)
-    assert actual.ids.shape == (3000, 4) and (actual.ids != np.arange(3000)[:, None]).all()
+    assert actual.ids.shape == (3000, 4)
+    assert (actual.ids != np.arange(3000)[:, None]).all()
     assert (actual.columns_of(exact.ids) >= 0).mean() >= 0.95
     same = actual.ids == exact.ids
     assert actual.scores[same] == pytest.approx(exact.scores[same], abs=1e-5)

@@ -93,7 +93,8 @@ def test_devices_and_pipes_are_written_to_and_not_replaced(tmp_path):
         reader = pool.submit((tmp_path / "pipe").read_bytes)
         write_file(tmp_path / "pipe", b"text")
         assert reader.result(PATIENCE) == b"text"
-    assert (tmp_path / "pipe").is_fifo() and os.listdir(tmp_path) == ["pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
 
 
 def test_a_link_to_a_folder_stays_a_link(tmp_path):
@@ -192,7 +193,8 @@ def test_a_reader_waits_for_a_folder_that_is_being_renamed(tmp_path, monkeypatch
         wait_for(renamed, "the first rename")
         reader = pool.submit(restore, path)
         wait_for(waits, "the reader that finds no folder")
-        assert not reader.done() and not path.exists()
+        assert not reader.done()
+        assert not path.exists()
         go_on.set()
         writer.result(), reader.result()
     assert contents(tmp_path) == {"x/letter-1": "new"}
@@ -223,4 +225,5 @@ def test_files_are_on_the_disk_before_and_names_after_renaming(tmp_path, monkeyp
     fill(tmp_path / "x")
     first = events.index("rename")
     assert [event.split("/")[-1] for event in events[:first]] == ["letter-1", "new"]
-    assert events[-1] == "" and set(events[first:-1]) == {"rename"}
+    assert events[-1] == ""
+    assert set(events[first:-1]) == {"rename"}

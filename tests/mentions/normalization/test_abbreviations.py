@@ -54,7 +54,8 @@ def test_only_abbreviations_in_mentions_are_written_out_and_offsets_move():
     ]
     assert "(CHD) kills" in new
     again, unmoved = expand("no abbreviation here", spans_of("no abbreviation here", "here"))
-    assert again == "no abbreviation here" and unmoved.tolist() == [[16, 20]]
+    assert again == "no abbreviation here"
+    assert unmoved.tolist() == [[16, 20]]
 
 
 def test_the_linker_encodes_the_long_form():
@@ -69,13 +70,15 @@ def test_the_linker_encodes_the_long_form():
         candidates = {c.kb_id: c.score for c in doc.ents[0]._.arbo.candidates}
         scores.append(candidates["river"])
         assert doc.ents[0].text == "GRA"
-    assert doc.ents[0].kb_id_ == "river" and scores[1] > scores[0]
+    assert doc.ents[0].kb_id_ == "river"
+    assert scores[1] > scores[0]
 
 
 def test_an_abbreviation_at_the_end_of_the_text_is_written_out():
     text = "coronary heart disease (CHD), Huntington disease of mice (HDMICE) and CHD"
     new, moved = ExpandAbbreviations()(text, np.array([(len(text) - 3, len(text))]))
-    assert new.endswith("and coronary heart disease") and moved[0, 1] == len(new)
+    assert new.endswith("and coronary heart disease")
+    assert moved[0, 1] == len(new)
 
 
 def test_texts_that_define_very_many_abbreviations_take_no_square_of_their_length():
@@ -86,7 +89,8 @@ def test_texts_that_define_very_many_abbreviations_take_no_square_of_their_lengt
     text = " ".join(f"{s[0]}x {s[1]}y {s[2]}z {s[3]}q ({s})" for s in shorts * 10)
     offsets = np.array([(m.start(), m.end()) for m in re.finditer(r"\w{4}(?=\))", text)])
     new, moved = ExpandAbbreviations()(text, offsets)
-    assert len(find_abbreviations(text)) == len(shorts) == 1764
+    assert len(find_abbreviations(text)) == 1764
+    assert len(shorts) == 1764
     assert new[moved[-1, 0] : moved[-1, 1]] == "Gx Gy Wz Pq"
     assert len(moved) == len(offsets)
 
@@ -121,4 +125,5 @@ def test_hostile_texts_of_a_megabyte_are_read(text):
     offsets = np.array([(0, len(text)), (0, 1), (len(text) - 1, len(text))])
     for normalizer in (ExpandAbbreviations(), AmericanSpelling()):
         new, moved = normalizer(text, offsets)
-        assert len(moved) == 3 and (moved[:, 1] <= len(new)).all()
+        assert len(moved) == 3
+        assert (moved[:, 1] <= len(new)).all()

@@ -82,7 +82,8 @@ def read(mention, before="", after=""):
     offsets = np.array([[len(before), len(before) + len(mention)]])
     new, moved = PlainCharacters()(text, offsets)
     start, end = moved[0].tolist()
-    assert new[:start] == before and new[end:] == after
+    assert new[:start] == before
+    assert new[end:] == after
     return new[start:end]
 
 
@@ -103,9 +104,10 @@ def test_characters_of_latin_1_are_what_they_stand_for(char):
 
 
 def test_all_letters_of_the_alphabet_have_names():
-    assert (
-        len(GREEK) == 49 and GREEK["µ"] == "mu" and GREEK["λ"] == "lambda" and GREEK["Ω"] == "Omega"
-    )
+    assert len(GREEK) == 49
+    assert GREEK["µ"] == "mu"
+    assert GREEK["λ"] == "lambda"
+    assert GREEK["Ω"] == "Omega"
 
 
 @given(st.text(alphabet="abβγ \n-–’ﬁo\u0308\u00ad２", min_size=1), st.text("aβ ", max_size=3))

@@ -70,7 +70,8 @@ def test_rows_added_later_and_rows_that_are_not_allowed(seed, share, late):
     rng = np.random.default_rng(seed)
     rows = with_rows(rows, rng.standard_normal((late, WIDTH)).astype(np.float32))
     index = LISTS(rows, similarity, index.attached)
-    assert index.index.ntotal == 300 and len(index) == 300 + late
+    assert index.index.ntotal == 300
+    assert len(index) == 300 + late
     allowed = rng.random(len(rows)) < share
     queries = similarity.prepare(rows_of(5, seed + 1).array())
     assert_same(index.search(queries, 7, allowed), exact(rows, similarity, queries, 7, allowed))
