@@ -110,7 +110,7 @@ def edit_pipeline(path: str | Path, **settings: Any) -> Iterator[Language]:
     settings: For ``spacy.load``.
     """
     with changing_pipeline(path) as owner:
-        nlp = load_pipeline(path, **settings)
+        nlp = load_pipeline(owner.path, **settings)
         yield nlp
         owner.save(nlp)
 
@@ -120,16 +120,24 @@ class PipelineOwner:
 
     A lock of a folder belongs to the thread that took it. This one has it already, so that it takes
     none; a knowledge base in the folder that it writes is locked before others can see it.
+
+    path: The real path of the pipeline: a link to it may lead elsewhere by the time it is saved.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._locked = _lock_of(path)
         self._saving = threading.Lock()
         self._databases: list[FileLock] = []
 
     def save(self, nlp: Language) -> None:
-        """Save the pipeline in one step, as ``save_pipeline``."""
+        """Save the pipeline in one step, as ``save_pipeline``.
+
+        Raises ValueError where another folder has taken the place of the locked one.
+        """
         with self._saving:
+            if _lock_of(self.path) != self._locked:
+                raise ArboError(Errors.E044.format(path=self.path))
             _prepare(nlp, self.path)
             with replacing_folder(self.path, PIPELINE) as folder:
                 with device_of_vectors(nlp.vocab):
@@ -139,6 +147,7 @@ class PipelineOwner:
                     lock = FileLock(str(database.parent / LOCK), thread_local=False)
                     acquire(lock, Errors.E018.format(where=database.parent), 0.0)
                     self._databases.append(lock)
+            self._locked = _lock_of(self.path)
 
     def release(self) -> None:
         for lock in self._databases:
@@ -149,13 +158,15 @@ class PipelineOwner:
 def changing_pipeline(path: str | Path) -> Iterator[PipelineOwner]:
     """Lock a pipeline and its KBs for changes. The lock holds from loading to saving.
 
+    Read and write it at the path of the owner, which is no link.
+
     Raises ValueError where another program has it, or where the folder holds other files too.
     """
     target = check_replaceable(path, PIPELINE)
     restore(target)
     with _changing(target), contextlib.ExitStack() as stack:
         remove_abandoned(target)
-        owner = PipelineOwner(Path(path))
+        owner = PipelineOwner(target)
         stack.callback(owner.release)
         yield owner
 
@@ -168,6 +179,15 @@ def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
             refusal = Errors.E018.format(where=database.parent)
             locks.enter_context(locked_folder(database.parent, refusal))
         yield
+
+
+def _lock_of(path: Path) -> tuple[int, int] | None:
+    """The device and the number of a folder's lock file. None where it has none."""
+    try:
+        status = os.lstat(path / LOCK)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _databases_in(path: Path) -> list[Path]:

@@ -192,6 +192,10 @@ class Errors(metaclass=Coded):
         "{where}: {name} is a symbolic link, which could lead to any file. Copy the whole "
         "pipeline with what its links point to, cp -rL FOLDER COPY, and load the copy."
     )
+    E044 = (
+        "{path} is not the folder that was locked: another one has taken its place. Nothing was "
+        "saved. Put the folder back, or save the pipeline under another name with save_pipeline."
+    )
     E045 = (
         "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
         "with arbo convert, and give the entities' names in 'title' and 'aliases'."

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
     from ..linker import ArboLinker
+    from ..pipelines import PipelineOwner
 
 LINKED = Opt(
     ..., "--output", "-o", help="What to write: a .spacy, .jsonl or .csv file, or a folder"
@@ -162,12 +163,12 @@ def discover_command(
 
     how = Reading(find, encoding, skip_bad)
     overrides = config_overrides(ctx)
-    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep):
+    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
         check_data(data)
         written = NewFiles(output, min_mentions)
         found = discover_at_once(open_model(model, config=overrides), data, how, replace)
         written.write(found)
-        keep_new(model, found, keep, replace)
+        keep_new(model, found, owner, replace)
     written.say(found)
 
 
@@ -211,20 +212,21 @@ class NewFiles:
             msg.info(f"Left out: {smaller} new entities with fewer than {self.least} mentions")
 
 
-def keep_new(model: Path, found: "NewEntities", keep: Path | None, replace: bool) -> None:
+def keep_new(
+    model: Path, found: "NewEntities", owner: "PipelineOwner | None", replace: bool
+) -> None:
     """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
     from ..discovery.new_entities import NewEntities
     from ..linker import find_linker
-    from ..pipelines import save_pipeline
 
-    if keep is None:
+    if owner is None:
         return
     nlp = open_model(model)
     linker = find_linker(nlp)
     if replace:
         linker.new_entities = NewEntities()
     linker.new_entities.update(found)
-    save_pipeline(nlp, keep)
+    owner.save(nlp)
 
 
 def discover_at_once(nlp: "Language", data: Path, how: Reading, replace: bool) -> "NewEntities":

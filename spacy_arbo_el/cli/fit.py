@@ -103,16 +103,16 @@ def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) 
 @contextmanager
 def _saving(output: Path | None) -> Iterator[list["Language"]]:
     """Lock the output. The pipeline that is put into the list is saved at the end of the block."""
-    from ..pipelines import changing_pipeline, save_pipeline
+    from ..pipelines import changing_pipeline
 
     lock: Any = nullcontext() if output is None else changing_pipeline(output)
     fitted: list[Language] = []
-    with lock:
+    with lock as owner:
         yield fitted
         if output is None:
             msg.info(NOT_SAVED)
         else:
-            save_pipeline(fitted[0], output)
+            owner.save(fitted[0])
             msg.good(f"{output}: saved")
 
 

@@ -208,6 +208,27 @@ def test_threads_of_one_program_keep_each_other_out(model):
     edit()
 
 
+def test_a_link_that_leads_elsewhere_meanwhile_is_not_followed(model, tmp_path):
+    shutil.copytree(model, tmp_path / "second")
+    link = tmp_path / "current"
+    link.symlink_to(model.name)
+    with edit_pipeline(link) as nlp:
+        find_linker(nlp).threshold = 0.1
+        link.unlink()
+        link.symlink_to("second")
+    assert find_linker(spacy.load(model)).threshold == 0.1
+    assert find_linker(spacy.load(tmp_path / "second")).threshold != 0.1
+
+
+def test_a_folder_that_took_the_place_of_the_locked_one_is_not_replaced(model, tmp_path):
+    new = shutil.copytree(model, tmp_path / "new")
+    with pytest.raises(ValueError, match="E044"), edit_pipeline(model) as nlp:
+        find_linker(nlp).threshold = 0.1
+        model.rename(tmp_path / "away")
+        new.rename(model)
+    assert find_linker(spacy.load(model)).threshold != 0.1
+
+
 def test_the_lock_holds_over_the_replacement(own_tiny, model):
     with changing_pipeline(model):
         save_pipeline(own_tiny, model)

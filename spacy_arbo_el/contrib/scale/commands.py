@@ -106,7 +106,7 @@ def discover_command(
     from .runs import discover_in_shards
 
     overrides = config_overrides(ctx)
-    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep):
+    with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
         files = NewFiles(output, min_mentions)
         settings = ray_settings(ray, workers, cpus_per_worker, gpus_per_worker, code)
         options = {"one_graph": True, "format": "jsonl", "size": shard}
@@ -114,7 +114,7 @@ def discover_command(
         job = make_job(model, data, folder, find=find, overrides=overrides, **options)
         found = discover_in_shards(job, settings)
         files.write(found)
-        keep_new(model, found, keep, replace=False)
+        keep_new(model, found, owner, replace=False)
         shutil.rmtree(job.folder)
     files.say(found)
 

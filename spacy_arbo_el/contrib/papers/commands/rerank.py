@@ -46,7 +46,7 @@ def rerank_command(
     from ....corpora.docbin import read_docs
     from ....fitting.calibrate import calibrate_pipeline
     from ....linker import find_linker
-    from ....pipelines import changing_pipeline, save_pipeline
+    from ....pipelines import changing_pipeline
     from ..cross_encoder.reranker import read_config, set_reranker, train_reranker
 
     saved = output / "model-last"
@@ -55,7 +55,7 @@ def rerank_command(
     with user_errors():
         output.mkdir(parents=True, exist_ok=True)
     # Locked now, so that what can't be saved is not trained.
-    with user_errors(only_coded=True), changing_pipeline(saved):
+    with user_errors(only_coded=True), changing_pipeline(saved) as owner:
         for path in (train, dev):
             check_annotated(path)
         settings = read_config(config, overrides)
@@ -66,5 +66,5 @@ def rerank_command(
         reranker = train_reranker(nlp, settings, corpus, held_out, msg.info)
         set_reranker(nlp, linker, reranker, settings["reranker"])
         calibrate_pipeline(nlp, held_out)
-        save_pipeline(nlp, saved)
+        owner.save(nlp)
     msg.good(f"{saved}: pipeline with a cross-encoder, calibrated on {dev}")

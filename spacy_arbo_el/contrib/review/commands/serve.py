@@ -83,7 +83,12 @@ def serve_command(
 
         bound = stack.enter_context(listening(host, port))
         rules = Rules(host, bound.getsockname()[1], token or new_token(), url)
-        save = None if read_only else stack.enter_context(_owned(model, adopt)).save
+        save = None
+        if not read_only:
+            owner = stack.enter_context(_owned(model, adopt))
+            save = owner.save
+            # What is served is what is locked, wherever a link leads by now.
+            model = owner.path
         review = Review(open_model(model), model, read_only=read_only, save=save)
         if kb is not None:
             review.linker.set_kb(kb)
@@ -130,7 +135,7 @@ def _owned(model: Path, adopt: bool) -> Iterator[Any]:
 
     with changing_pipeline(model) as owner:
         if adopt:
-            adopt_journal(model)
+            adopt_journal(owner.path)
         yield owner
 
 
