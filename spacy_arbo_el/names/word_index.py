@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
+from .british import american
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of
 from .spellings import compatible, without_accents
@@ -45,9 +46,9 @@ MOST_KEPT = 100_000
 
 @lru_cache(maxsize=65536)
 def normal_word(word: str) -> str:
-    """A word or number as it is compared: plain letters, lower case, singular."""
+    """A word or number as it is compared: plain letters, lower case, singular, American."""
     plain = word.lower() if word.isascii() else without_accents(compatible(word)).lower()
-    return ROMAN.get(plain) or singular(plain)
+    return ROMAN.get(plain) or american(singular(plain))
 
 
 def words_of_name(name: str, stop_words: Container[str]) -> list[str]:
