@@ -16,9 +16,11 @@ SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
 # or references follow.
 _END = r'"(?=\s*(?:[\[{]|$|(?:EXACT|NARROW|BROAD|RELATED)\b))'
 _QUOTED = re.compile(rf'"((?:[^"\\]|\\.|(?!{_END})")*)"\s*(\w*)')
-# Modifiers behind a text, and a comment behind these. Other braces are part of a name.
+# Modifiers behind a text, and a comment behind these. Other braces are part of a name. A search
+# begins at the first of several blanks alone, or it would take the square of their number.
 _MODIFIER = r'[\w:.-]+="(?:[^"\\]|\\.)*"'
-_MODIFIERS = re.compile(rf"\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z")
+_MODIFIERS = re.compile(rf"(?<!\s)\s*\{{\s*{_MODIFIER}(?:\s*,\s*{_MODIFIER})*\s*\}}\s*(?:!.*)?\Z")
+_BEHIND_ID = re.compile(r"(?<!\s)\s+(?:!\s|\{)")
 # Tags whose values are texts; others have ids, behind which a comment may say their names.
 _TEXTS = ("name", "comment")
 _ESCAPED = re.compile(r"\\(.)")
@@ -149,7 +151,7 @@ def _plain(value: str, tag: str) -> str:
         return value
     if tag in _TEXTS:
         return _unescaped(_MODIFIERS.sub("", value))
-    return _unescaped(re.split(r"\s+(?:!\s|\{)", value, maxsplit=1)[0])
+    return _unescaped(_BEHIND_ID.split(value, maxsplit=1)[0])
 
 
 def _quoted(value: str) -> tuple[str, str]:
