@@ -38,5 +38,13 @@ class ReviewMessages(metaclass=Coded):
         "https://linker.example"
     )
     E924 = "Nothing can listen at {host}, port {port}: {problem}. Choose another --host or --port."
+    E925 = (
+        "{path} is no plain file but a link, a folder or a device, which could lead to any file. "
+        "Remove it, or put the journal itself there."
+    )
+    E926 = (
+        "{path} was moved or changed by another program since this server read it. Put the file "
+        "back as it was, or stop the server, which saves all decisions, and start it again"
+    )
     E930 = "{where} of a reconciliation request is wrong. {problem}."
     W910 = "{path}: the last line was cut off and is left out. Its decision was not confirmed."

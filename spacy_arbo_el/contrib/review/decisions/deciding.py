@@ -1,5 +1,6 @@
 """Decisions on a linker, and how to undo them."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +32,7 @@ def replay(nlp: Language, model: Path) -> None:
 
     Raises ValueError for the first line that can't be repeated, whatever it holds.
     """
-    if not journal_path(model).is_file():
+    if not os.path.lexists(journal_path(model)):
         return
     recorded = Recorded.read(journal_path(model))
     start = recorded.start(nlp.meta, model)

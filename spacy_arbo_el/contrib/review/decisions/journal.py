@@ -3,8 +3,10 @@
 import hashlib
 import json
 import os
+import stat
 import uuid
 import warnings
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,6 +59,8 @@ NEEDED: dict[str, Sequence[str]] = {
     "kb_remove": ("id", *_EDIT, "by"),
     "kb_merge": ("id", "into", *_EDIT, "by"),
 }
+# How the first line of a journal begins.
+BEGINNING = b'{"action": "begin"'
 # Where a pipeline says how much of which journal is in it: a key of its meta.json.
 META = "review"
 
@@ -74,7 +78,7 @@ class Recorded:
     """A journal on the disk.
 
     id: Its id, "" for none. state: Of the pipeline on which it was begun, see ``state_of``.
-    size: Bytes of its complete lines.
+    size: Bytes of its complete lines. file_size: Bytes of the file.
     """
 
     path: Path
@@ -82,15 +86,19 @@ class Recorded:
     state: str
     entries: list[Entry]
     size: int
+    file_size: int
 
     @classmethod
     def read(cls, path: Path) -> "Recorded":
         """Read a journal; ValueError with the line that is wrong.
 
-        A last line that a kill has cut off is left out, with a warning.
+        A last line that a kill has cut off is left out, with a warning. The first line has to be
+        complete or the beginning of one: any other file is not written to.
         """
-        data = path.read_bytes() if path.is_file() else b""
+        data = _content(path)
         complete = data.rfind(b"\n") + 1
+        if not complete and not data.startswith(BEGINNING[: len(data)]):
+            raise ArboError(ReviewMessages.E911.format(path=path, line=1))
         if complete < len(data):
             warnings.warn(ReviewMessages.W910.format(path=path))
         lines: list[Entry] = []
@@ -101,8 +109,9 @@ class Recorded:
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise ArboError(ReviewMessages.E911.format(path=path, line=number + 1)) from None
         if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
-            return cls(path, "", "", [], 0)
-        return cls(path, lines[0]["journal"], lines[0]["state"], lines[1:], complete)
+            return cls(path, "", "", [], 0, len(data))
+        first = lines[0]
+        return cls(path, first["journal"], first["state"], lines[1:], complete, len(data))
 
     def start(self, meta: Mapping[str, Any], model: Path) -> int:
         """The number of entries that a saved pipeline has.
@@ -120,6 +129,22 @@ class Recorded:
             about = {"path": self.path, "model": model, "count": len(self.entries)}
             raise ArboError(ReviewMessages.E917.format(at=self.entries[0]["at"], **about))
         return 0
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a journal, b"" for none. ValueError for a link or anything but a plain file."""
+    if not os.path.lexists(path):
+        return b""
+    with os.fdopen(_open_plain(path, os.O_RDONLY), "rb") as file:
+        return file.read()
+
+
+def _open_plain(path: Path, flags: int) -> int:
+    """Open a file, and return its descriptor. ValueError for a link, a folder or a device."""
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise ArboError(ReviewMessages.E925.format(path=path))
+    flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(path, flags, 0o666)
 
 
 def _check(line: Any, number: int) -> None:
@@ -166,6 +191,8 @@ class Journal:
         self.path: Path | None = None if read_only else recorded.path
         self.id = recorded.id
         self._complete = recorded.size
+        self._size = recorded.file_size
+        self._descriptor: int | None = None
         self.log = DecisionLog(recorded.entries)
 
     def append(self, entry: Entry) -> Entry:
@@ -185,17 +212,42 @@ class Journal:
         """Drop the last entry, which could not be carried out."""
         entry = self.log.entries.pop()
         if self.path is not None:
+            descriptor = self._opened(self.path)
             self._complete -= len(_lines([entry]))
-            with open(self.path, "r+b") as file:
-                file.truncate(self._complete)
-                os.fsync(file.fileno())
+            self._cut(descriptor)
+            os.fsync(descriptor)
 
     def _write(self, path: Path, text: str) -> None:
-        with open(path, "ab") as file:
-            file.truncate(self._complete)  # what a kill has left of a line
-            file.write(text.encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
+        descriptor = self._opened(path)
+        self._cut(descriptor)  # what a kill has left of a line
+        data = text.encode("ascii")
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        finally:
+            self._size = os.fstat(descriptor).st_size
         if not self._complete:
             sync_folder(path.parent)
         self._complete += len(text)
+
+    def _cut(self, descriptor: int) -> None:
+        os.truncate(descriptor, self._complete)
+        self._size = self._complete
+
+    def _opened(self, path: Path) -> int:
+        """The descriptor of the file, which stays open. OSError where another program changed it.
+
+        Another file may be at the path by now: to write there would begin within a line.
+        """
+        descriptor = self._descriptor
+        if descriptor is None:
+            create = 0 if self._size else os.O_CREAT
+            descriptor = _open_plain(path, os.O_RDWR | os.O_APPEND | create)
+            weakref.finalize(self, os.close, descriptor)
+            self._descriptor = descriptor
+        status = os.fstat(descriptor)
+        is_there = os.path.lexists(path) and os.path.samestat(status, os.lstat(path))
+        if not is_there or status.st_size != self._size:
+            raise OSError(ReviewMessages.E926.format(path=path))
+        return descriptor

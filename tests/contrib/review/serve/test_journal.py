@@ -152,3 +152,43 @@ def test_an_undo_that_cannot_be_carried_out_is_not_in_the_journal(start, monkeyp
     monkeypatch.undo()
     browser.post("/undo")
     assert len(start().review.queue.rows) == 6
+
+
+@pytest.mark.parametrize("content", [b"a key without a line end", None])
+def test_a_journal_that_is_a_link_is_refused(model, tmp_path, content):
+    elsewhere = tmp_path / "key"
+    if content is not None:
+        elsewhere.write_bytes(content)
+    journal_path(model).symlink_to(elsewhere)
+    with pytest.raises(ValueError, match="E925"):
+        load_pipeline(model)
+    with pytest.raises(ValueError, match="E925"):
+        Journal(model)
+    assert (elsewhere.read_bytes() if elsewhere.exists() else None) == content
+
+
+def test_a_file_that_is_no_beginning_of_a_journal_is_refused(model):
+    journal_path(model).write_bytes(b"a key without a line end")
+    with pytest.raises(ValueError, match="E911.*line 1"):
+        Journal(model)
+
+
+@pytest.mark.parametrize("change", ["moved", "cut", "replaced"])
+def test_a_journal_that_another_program_changed_is_not_written_to(start, model, change):
+    browser = start()
+    ids = ids_by_name(browser.review)
+    browser.post("/decide/reject", id=ids["Quorn"])
+    path = journal_path(model)
+    whole = path.read_bytes()
+    if change == "cut":
+        path.write_bytes(whole[:10])
+    else:
+        path.rename(path.with_suffix(".old"))
+    if change == "replaced":
+        path.write_bytes(whole)
+    assert "E926" in browser.post("/decide/reject", 507, id=ids["Vexil"])
+    assert len(browser.review.standing) == 1
+    if change == "moved":
+        path.with_suffix(".old").rename(path)
+        browser.post("/decide/reject", id=ids["Vexil"])
+        assert len(Recorded.read(path).entries) == 2
