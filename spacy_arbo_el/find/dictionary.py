@@ -16,7 +16,7 @@ from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape
 from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
-from ..names.words import MIN_PLURAL, plural, singular
+from ..names.words import MIN_PLURAL, is_legal_form, plural, singular
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
@@ -25,6 +25,8 @@ SHORT = 4
 AROUND = 40
 
 _WORDS = re.compile(r"[^\W\d_]{2,}")
+# A word with a capital letter at the end of a text, that is no genitive.
+_CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
 _LAST_WORD = re.compile(r"[a-z]+\Z")
 
 
@@ -158,6 +160,8 @@ class Dictionary:
             place = folded.original(start, end) if folded.is_name(start, end) else None
             if place is None or not borders.may_be_name(*place):
                 continue
+            if ends_a_firm(borders.text, *place, self.stop_words):
+                continue
             # A name in its own spelling comes before the same word in any case.
             spelling = shape(borders.text[slice(*place)], letters)
             number = self.exact.get(spelling, self.numbers[pattern])
@@ -220,6 +224,17 @@ def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> 
     upper = [word for word in words if word.isupper()]
     is_prose = any(word.lower() in stop_words for word in upper if word != text[start:end])
     return is_prose and len(upper) > len(words) / 2
+
+
+def ends_a_firm(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
+    """Return whether a stretch is a legal form at the end of a firm's name.
+
+    "ASA" in "Wolfsgrund Bank ASA" is one; behind a word in lower case or a stop word it is a name.
+    """
+    if not is_legal_form(text[start:end]):
+        return False
+    before = _CAPITALIZED.search(text, max(start - AROUND, 0), start)
+    return before is not None and before[1].lower() not in stop_words
 
 
 def _spellings(

@@ -11,7 +11,7 @@ from ..kb.entity import Entity
 from ..names.prefixes import differ_in_prefixes
 from ..names.word_index import WordIndex, normal_word, words_of_name
 from ..names.words import without_legal_form, without_qualifier
-from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
+from .dictionary import SHORT, Dictionary, Hit, Name, ends_a_firm, is_exact, is_usable
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
 
@@ -93,6 +93,8 @@ class NearNames:
         single = {unit[:2]: unit for unit in units}
         found = {}
         for (start, end), (row, similarity) in windows.items():
+            if ends_a_firm(text, start, end, self.dictionary.stop_words):
+                continue
             number = int(self.owners[row])
             unit = single.get((start, end))
             if unit is not None and not self._may_be(text[start:end], unit, row, number):

@@ -165,6 +165,11 @@ def without_legal_form(name: str) -> str:
     return rest if rest != name.strip() else ""
 
 
+def is_legal_form(text: str) -> bool:
+    """Return whether a text is a legal form and nothing else: "ASA", "S.A.", "Ltd."."""
+    return _LETTERS.sub("", text.lower()) in FORMS and not any(map(str.isdigit, text))
+
+
 def _without_one_form(name: str) -> str | None:
     """The name without one legal form, the longest; None where it has none or nothing else."""
     words = name.split()
