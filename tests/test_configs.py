@@ -29,10 +29,12 @@ def settings(config, path=()):
 def test_comment_and_settings_of_a_source_are_those_of_the_complete_config(system):
     source = SOURCES[system].read_text(encoding="utf8")
     comment = source[: source.index("[")]
-    assert comment and all(line.startswith("# ") for line in comment.splitlines())
+    assert comment
+    assert all(line.startswith("# ") for line in comment.splitlines())
     assert text_of(system).startswith(f"{comment}[paths]\n")
     own = dict(settings(read_partial(source)))
-    assert own and own.items() <= dict(settings(load_system(system))).items()
+    assert own
+    assert own.items() <= dict(settings(load_system(system))).items()
 
 
 def restated(own, known, path=()):

@@ -98,7 +98,8 @@ def test_documents_of_a_file(file):
     check_messages(expected.errors, list(map(str, bad)))
     # Without a place for errors, it is read up to the first one.
     found, error = until_error(map(as_record, read(expected.path, format, **expected.options)))
-    assert found == expected.records[: len(found)] and error == list(map(str, bad[:1]))
+    assert found == expected.records[: len(found)]
+    assert error == list(map(str, bad[:1]))
     assert error or len(found) == len(expected.records)
 
 
@@ -127,7 +128,8 @@ def test_entities_of_a_file(file):
     assert report.redirects == expected.counts.get("redirects", {})
     # Without the option, it is read up to the first error.
     found, _, first = entities_of(expected.path, format, expected.options)
-    assert found == expected.records[: len(found)] and first == messages[:1]
+    assert found == expected.records[: len(found)]
+    assert first == messages[:1]
 
 
 def errors_of(kind):
@@ -140,7 +142,8 @@ def errors_of(kind):
 def test_an_error_in_documents_has_its_place(write, format, row):
     path = write(row["content"].encode("utf8"), "a.data")
     message = str(pytest.raises(ValueError, lambda: list(read(path, format))).value)
-    assert f"{path}, line " in message and row["error"] in message
+    assert f"{path}, line " in message
+    assert row["error"] in message
     bad = []
     _, error = until_error(read(path, format, bad.append))
     assert message in error + list(map(str, bad)), "the same where it is read on"
@@ -152,4 +155,5 @@ def test_an_error_in_entities_has_its_place(write, format, row):
         pytest.importorskip("rdflib")
     path = write(row["content"].encode("utf8"), row.get("file", "a.data"))
     (message,) = entities_of(path, format, row.get("options", {}))[2]
-    assert f"{path}, line " in message and row["error"] in message
+    assert f"{path}, line " in message
+    assert row["error"] in message

@@ -129,7 +129,8 @@ def test_a_span_group(check):
     assert "mentions 2" in check(train, None, ENTITIES, "--spans-key", "sc")
     output = check(train)
     assert "mentions 0" in output
-    assert "1 of 1 documents without a mention" in output and "--spans-key" in output
+    assert "1 of 1 documents without a mention" in output
+    assert "--spans-key" in output
     assert "No mentions" not in output
 
 
@@ -159,7 +160,8 @@ def test_kb_add_has_the_options_that_its_errors_name(tmp_path):
     last = ("kb", "add", tmp_path / "kb", tmp_path / "last.csv")
     commands.run(*last, "--header", "id,title")
     kb = ArboKB.for_reading(tmp_path / "kb")
-    assert kb.get("E9").title == "zorblat" and kb.get("E10").title == "quorn"
+    assert kb.get("E9").title == "zorblat"
+    assert kb.get("E10").title == "quorn"
 
 
 @pytest.mark.parametrize("name", ["corpus.txt", "corpus"])
@@ -167,7 +169,9 @@ def test_convert_names_the_option_where_a_format_is_not_known(tmp_path, name):
     """PubTator whose first line is not the title."""
     (tmp_path / name).write_text("# from PubTator\n123|t|A title.\n123|a|An apple.\n")
     problem = commands.run("convert", tmp_path / name, tmp_path / "out.spacy", code=1)
-    assert "--format" in problem and "pubtator" in problem and "JSON" not in problem
+    assert "--format" in problem
+    assert "pubtator" in problem
+    assert "JSON" not in problem
     (tmp_path / "wrong.jsonl").write_text("no json\n")
     problem = commands.run("convert", tmp_path / "wrong.jsonl", tmp_path / "out.spacy", code=1)
     assert "line 1: no valid JSON" in problem
@@ -177,5 +181,6 @@ def test_names_that_no_mention_has_are_warned_of(check):
     joined = [Entity(one.id, "; ".join(one.names)) for one in ENTITIES]
     what = "mentions by a name of no entity, of nearly all"
     printed = check(documents(DEV), None, joined)
-    assert f"8 of 8 {what}" in printed and "kb search" in printed
+    assert f"8 of 8 {what}" in printed
+    assert "kb search" in printed
     assert f"No {what}" in check(documents(DEV))

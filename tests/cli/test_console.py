@@ -47,7 +47,8 @@ def test_all_text_is_printed(encoding, plain, monkeypatch):
     out, error = (stream.buffer.getvalue() for stream in streams)
     first, good = out.splitlines()
     assert (first, error.strip()) == (plain, plain)
-    assert plain in good and plain != good
+    assert plain in good
+    assert plain != good
 
 
 def test_entities_are_exported_as_utf_8_to_any_console(monkeypatch, tmp_path):
@@ -67,20 +68,24 @@ def test_entities_are_exported_as_utf_8_to_any_console(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("text, shown", cases("shown_text"))
 def test_text_is_shown_as_it_is_without_control_characters(text, shown):
-    assert visible(text) == shown == plain(text).plain
+    assert visible(text) == shown
+    assert shown == plain(text).plain
     table = Table("name")
     table.add_row(plain(text))
     output = io.StringIO()
     Console(file=output, width=60, force_terminal=True, color_system=None).print(table)
     line = next(line for line in output.getvalue().splitlines() if shown[:3] in line)
-    assert shown in line and not any(c in line for c in text if ord(c) < 32)
+    assert shown in line
+    assert not any(c in line for c in text if ord(c) < 32)
 
 
 def test_messages_do_not_control_the_terminal(capsys):
     with pytest.raises(SystemExit), user_errors():
         raise ValueError("no entity \x1b[2J\nsecond line")
     output = "".join(capsys.readouterr())
-    assert "no entity \\x1b[2J" in output and "\x1b[2J" not in output and "second line" in output
+    assert "no entity \\x1b[2J" in output
+    assert "\x1b[2J" not in output
+    assert "second line" in output
 
 
 def test_an_option_that_does_not_exist_is_a_message(tmp_path):
@@ -108,7 +113,8 @@ def test_help_imports_nothing_heavy_beyond_spacy():
     imported = result.stdout.split()
     commands = ("spacy_arbo_el.cli", "spacy_arbo_el.contrib")
     others = [module for module in imported if not module.startswith(commands)]
-    assert 0 < len(others) < 30, others
+    assert len(others) > 0, others
+    assert len(others) < 30, others
     assert not HEAVY & {module.split(".")[0] for module in imported}
     of_add_ons = [module for module in imported if module.startswith("spacy_arbo_el.contrib.")]
     # The folders themselves are imported with what is in them.
@@ -121,7 +127,9 @@ def test_help_imports_nothing_heavy_beyond_spacy():
 def test_options_that_need_others(command, option, other, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said = run(*command.split(), code=1)
-    assert "E896" in said and option in said and f"needs {other}:" in said
+    assert "E896" in said
+    assert option in said
+    assert f"needs {other}:" in said
     assert not list(tmp_path.iterdir())
 
 

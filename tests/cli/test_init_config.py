@@ -28,7 +28,8 @@ def test_language_and_encoder_are_those_asked_for_and_the_config_initializes(tmp
     path = tmp_path / "linker.cfg"
     run(path, "--system", "arborescence", "--nlp.lang", "de", "--paths.encoder", tiny_bert)
     nlp = init_nlp(load_config(path, overrides=write_corpus(tmp_path / "corpus")))
-    assert nlp.lang == "de" and nlp.get_pipe("arbo_linker").encoder.is_ready
+    assert nlp.lang == "de"
+    assert nlp.get_pipe("arbo_linker").encoder.is_ready
 
 
 def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp_path):
@@ -53,14 +54,16 @@ def test_a_source_of_ones_own_keeps_its_language_and_may_name_ones_own_parts(tmp
 def test_a_broken_source_is_named_with_its_problem(tmp_path, source, problem):
     (tmp_path / "mine.cfg").write_text(source)
     printed = run(tmp_path / "out.cfg", "--system", tmp_path / "mine.cfg", code=1)
-    assert "mine.cfg" in printed and problem in printed
+    assert "mine.cfg" in printed
+    assert problem in printed
     assert not (tmp_path / "out.cfg").exists()
 
 
 def test_invalid_requests_are_said_and_nothing_is_replaced(tmp_path):
     path = tmp_path / "linker.cfg"
     printed = run(path, "--system", "all", code=1)
-    assert "no system 'all'" in printed and all(system in printed for system in SYSTEMS)
+    assert "no system 'all'" in printed
+    assert all(system in printed for system in SYSTEMS)
     assert "xq" in run(path, "--nlp.lang", "xq", code=1)
     assert not path.exists()
     path.write_text("mine")

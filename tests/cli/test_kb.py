@@ -108,7 +108,8 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     output = succeed("kb", "add", kb, tmp_path / "more.jsonl", "--model", model)
     assert "1 added, 9 entities, 9 texts encoded" in output
     info = succeed("kb", "info", kb)
-    assert "9, 32 wide, float32" in info and "COMPANY (3)" in info
+    assert "9, 32 wide, float32" in info
+    assert "COMPANY (3)" in info
     assert "'tree' occurs twice" in fail("kb", "add", kb, tmp_path / "more.jsonl")
     assert "1 added, 9 entities" in succeed("kb", "add", kb, tmp_path / "more.jsonl", "--replace")
 
@@ -116,7 +117,9 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     assert "river" in succeed("kb", "search", kb, "river"), "an id"
     assert "similar name" in succeed("kb", "search", kb, "Amazzon river")
     results = succeed("kb", "search", kb, "sweet fruit", "--model", model, "--type", "FOOD")
-    assert "vector" in results and "apple" in results and "COMPANY" not in results
+    assert "vector" in results
+    assert "apple" in results
+    assert "COMPANY" not in results
 
     succeed("kb", "export", kb, tmp_path / "out.jsonl")
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf8").split("\n")

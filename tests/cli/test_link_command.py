@@ -43,7 +43,10 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
         *("--find", "names", "--output", tmp_path / "links.csv"),
     )
     documents, mentions, linked, entities, nil = counts(output)
-    assert documents == 3 and mentions == 6 and linked + nil == 6 and entities >= 1
+    assert documents == 3
+    assert mentions == 6
+    assert linked + nil == 6
+    assert entities >= 1
     with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["document"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
@@ -65,9 +68,11 @@ def test_other_encodings_and_invalid_files(folder, tmp_path):
     assert "a.txt: the file isn't UTF-8" in run(*command, code=1)
     printed = run(*command, "--skip-bad")
     assert counts(printed)[:2] == [2, 4]
-    assert "3 bad lines or files left out" in printed and "c.jsonl, line 2: JSON" in printed
+    assert "3 bad lines or files left out" in printed
+    assert "c.jsonl, line 2: JSON" in printed
     printed = run(*command, "--skip-bad", "--encoding", "cp1252")
-    assert counts(printed)[:2] == [3, 6] and "2 bad lines or files left out" in printed
+    assert counts(printed)[:2] == [3, 6]
+    assert "2 bad lines or files left out" in printed
     assert "Café. The probe" in (tmp_path / "l.jsonl").read_text(encoding="utf8")
     assert "E108" in run(*command, "--encoding", "no", code=1)
 
@@ -84,7 +89,8 @@ def test_the_suffix_of_the_output_chooses_its_format(folder, tmp_path, name):
         (file,) = [out] if out.is_file() else out.iterdir()
         docs = DocBin().from_disk(file).get_docs(spacy.blank("xx").vocab)
         ids = [doc.ents[0].kb_id_ for doc in docs]
-    assert len(ids) == len(DEV) and counts(printed)[2] == sum(i != "NIL" for i in ids)
+    assert len(ids) == len(DEV)
+    assert counts(printed)[2] == sum(i != "NIL" for i in ids)
 
 
 def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
@@ -95,7 +101,8 @@ def test_mentions_are_found_by_another_pipeline(folder, tmp_path):
     arguments = ("link", folder / "model", folder / "texts" / "a.txt", "-o", tmp_path / "o.jsonl")
     assert counts(run(*arguments, "--find", tmp_path / "ruler"))[:2] == [1, 1]
     (record,) = map(json.loads, (tmp_path / "o.jsonl").read_text().splitlines())
-    assert record["id"] == "a.txt" and record["mentions"][0]["text"] == "Mercury"
+    assert record["id"] == "a.txt"
+    assert record["mentions"][0]["text"] == "Mercury"
     assert "No component before the linker" in run(*arguments, "--find", "pipeline", code=1)
     nlp = spacy.load(folder / "model")
     nlp.add_pipe("entity_ruler", source=other, first=True)
@@ -110,7 +117,8 @@ def test_documents_without_mentions_are_an_error_that_says_how_to_find_them(fold
         assert "no annotated mention" in run("evaluate", folder / "model", dev, code=1)
     out = tmp_path / "o.csv"
     output = run("link", folder / "model", folder / "texts", "--output", out, code=1)
-    assert "--find names" in output and not out.exists()
+    assert "--find names" in output
+    assert not out.exists()
     (tmp_path / "empty").mkdir()
     output = run("link", folder / "model", tmp_path / "empty", "--output", out, code=1)
     assert "nothing to read" in output
@@ -192,6 +200,7 @@ def test_a_pipeline_of_a_list_is_saved_with_its_settings(files):
     nlp = pipeline_from_list(files / "entities.csv", "de", config)
     nlp.to_disk(files / "MODEL")
     loaded = load_pipeline(files / "MODEL")
-    assert loaded.lang == "de" and loaded.get_pipe("arbo_names").forms == "exact"
+    assert loaded.lang == "de"
+    assert loaded.get_pipe("arbo_names").forms == "exact"
     assert loaded.get_pipe("arbo_linker").threshold == 0.5
     assert len(loaded.get_pipe("arbo_linker").kb) == 2

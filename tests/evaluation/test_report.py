@@ -75,7 +75,8 @@ def test_error_is_that_of_the_definition(predictions, bins):
     correct = np.array([c for _, c in predictions], dtype=bool)
     result = reliability(probability, correct, bins)
     assert result.error == pytest.approx(slow_error(predictions, bins), abs=1e-9)
-    assert result.count.sum() == len(predictions) and (result.count > 0).all()
+    assert result.count.sum() == len(predictions)
+    assert (result.count > 0).all()
 
 
 def link(kb_id, score, *ids):
@@ -135,6 +136,7 @@ def test_the_command_needs_no_documents(tmp_path):
     path = tmp_path / "entities.csv"
     path.write_text("id,title,Country\nE1,Velmo,NO\nE2,Velmo,SE\n")
     output = run("check", path)
-    assert "2 entities, 1 names" in output and "'Velmo' of 2 entities" in output
+    assert "2 entities, 1 names" in output
+    assert "'Velmo' of 2 entities" in output
     (tmp_path / "dev.spacy").write_bytes(b"")
     assert "E799" in run("check", tmp_path / "dev.spacy", code=1)

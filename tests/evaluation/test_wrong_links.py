@@ -94,8 +94,11 @@ def test_a_mention_stands_in_its_sentence(pipeline):
     assert kinds.sentence_of(span) == ("Of ", "Venus", " we speak.")
     long = annotated(pipeline, f"{'left ' * 50}[Venus|planet]{' right' * 50}")
     before, text, after = kinds.sentence_of(long.ents[0])
-    assert before.startswith("… left") and after.endswith("right …") and text == "Venus"
-    assert len(before) < 90 > len(after)
+    assert before.startswith("… left")
+    assert after.endswith("right …")
+    assert text == "Venus"
+    assert len(before) < 90
+    assert len(after) < 90
 
 
 def wrong_link(kb_id, title, sentence, label, document):
@@ -123,7 +126,9 @@ def test_the_command_writes_a_table(tmp_path):
     linked = inference_outcomes(nlp, examples(nlp, DEV))[CONFIGURED]
     expected = [one for one in linked if not one.is_correct]
     count = f"{len(expected)} wrong links on {len(DEV)} mentions"
-    assert 0 < len(expected) < len(DEV) and count in said
+    assert len(expected) > 0
+    assert len(expected) < len(DEV)
+    assert count in said
     rows = list(csv.DictReader(table.open(encoding="utf8", newline="")))
     assert [*rows[0]] == list(kinds.COLUMNS)
     assert {row["sentence"] for row in rows} == {one.span.doc.text for one in expected}

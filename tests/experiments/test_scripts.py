@@ -62,7 +62,8 @@ def test_one_graph_gives_the_links_of_link_corpus():
     assert all(len(found[name]) == len(folds[name]) for name in compare.PROCEDURES)
     by_document = held_out.outcomes_of_stages(nlp, data, compare.on_one_curve)
     printed = compare.as_markdown({"a": score_rows(nlp, by_document)})
-    assert printed.count("| a |") == 2 and "directed, exemplars" in printed
+    assert printed.count("| a |") == 2
+    assert "directed, exemplars" in printed
 
 
 def test_only_the_labels_are_linked(app, tmp_path):
@@ -83,7 +84,8 @@ def test_scores_of_oracles_count_mentions_without_an_entity_as_misses(tiny_bert)
     docs = [*docs_of(nlp, DEV), unknown]
     candidates = oracles.OracleCandidates.retrieve(linker, docs, len(ENTITIES)).with_gold()
     scores = oracles.oracle_scores(linker, candidates, docs)
-    assert scores.mentions == len(DEV) + 1 and len(candidates.batch) == len(DEV)
+    assert scores.mentions == len(DEV) + 1
+    assert len(candidates.batch) == len(DEV)
     hits = round(scores.unnormalized * scores.mentions)
     assert scores.macro == pytest.approx(hits / len(DEV) / 2)
     assert scores.normalized == pytest.approx(hits / len(DEV)), "all entities are candidates"
@@ -106,10 +108,12 @@ def test_names_in_text_are_mentions_of_their_entities():
         assert mention.label_ == ("T" if mention.kb_id_ == "a" else "ENTITY")
         assert example.predicted.ents[0].kb_id_ == ""
         before, after = (part.split() for part in example.text.split(mention.text))
-        assert len(before) <= 3 and len(after) <= 3
+        assert len(before) <= 3
+        assert len(after) <= 3
         seen |= {mention.text, *before, *after}
     # Each name, each description, and on either side.
-    assert len(examples) == 40 and seen > {"green", "other"} | names["a"] | names["b"]
+    assert len(examples) == 40
+    assert seen > {"green", "other"} | names["a"] | names["b"]
     assert [eg.text for eg in examples] == [eg.text for eg in again]
 
 

@@ -54,7 +54,8 @@ def test_linking_sweep_equals_linking_at_each_threshold(settings):
     docs = [*docs_of(nlp), annotated(nlp, DEV[0], label="JUNK"), nlp.make_doc("none")]
     thresholds = np.array([0.0, 0.3, 0.6, 0.9])
     sweep = sweep_linking(linker, docs, thresholds)
-    assert sweep.linked.shape == (4, len(sweep.batch)) == (4, len(sweep.labels))
+    assert sweep.linked.shape == (4, len(sweep.batch))
+    assert (4, len(sweep.batch)) == (4, len(sweep.labels))
     for row in sweep.rows:
         linker.threshold = row["threshold"]
         examples = [Example(without_links(doc), doc) for doc in docs]
@@ -67,15 +68,18 @@ def test_mentions_of_removed_entities_are_nil(nlp, linker):
     docs = docs_of(nlp)
     mentioned = {i for doc in docs for s in doc.ents for i in gold_ids(s)}
     removed = remove_entities(linker, docs, 0.5, seed=1)
-    assert len(removed) == round(len(mentioned) / 2) and removed < mentioned
+    assert len(removed) == round(len(mentioned) / 2)
+    assert removed < mentioned
     assert len(linker.kb) == len(ENTITIES) - len(removed)
     for before, after in zip(docs, with_removed_as_nil(docs, linker.kb)):
         for old, new in zip(before.ents, after.ents):
             assert (old.text, old.label_) == (new.text, new.label_)
             if old.kb_id_ in removed:
-                assert new.kb_id_ == "NIL" and new.id_ == old.kb_id_
+                assert new.kb_id_ == "NIL"
+                assert new.id_ == old.kb_id_
             else:
-                assert new.kb_id_ == old.kb_id_ and new.id_ == ""
+                assert new.kb_id_ == old.kb_id_
+                assert new.id_ == ""
     linked = list(nlp.pipe([without_links(doc) for doc in docs]))
     assert not removed & {ent.kb_id_ for doc in linked for ent in doc.ents}
     assert remove_entities(build(train=[]).get_pipe("arbo_linker"), docs, 0.5, seed=1) == removed
@@ -189,20 +193,24 @@ def test_the_threshold_of_new_entities_stays_where_nothing_speaks_against_it(nlp
 def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
     docs = docs_of(nlp)
     result = tune(linker, docs, drop=0.4)
-    assert len(linker.kb) < len(ENTITIES) and result.fitted is not None
+    assert len(linker.kb) < len(ENTITIES)
+    assert result.fitted is not None
     again = build(train=TRAIN[:6])
     store(again, result)
     again.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
-    assert loaded.threshold == result.threshold and len(loaded.kb) == len(ENTITIES)
+    assert loaded.threshold == result.threshold
+    assert len(loaded.kb) == len(ENTITIES)
     assert loaded.discovery == again.get_pipe("arbo_linker").discovery
     assert loaded.discovery.threshold == result.discovery_threshold
     assert loaded.calibration.same_new_entity == pytest.approx(result.discovery.curve)
     lines = as_csv(result.linking).splitlines()
-    assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p") and len(lines) > 90
+    assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p")
+    assert len(lines) > 90
     alone = build(train=[], discovery=None)
     result = tune(alone.get_pipe("arbo_linker"), docs)
-    assert result.discovery is None and "discovery" not in result.summary
+    assert result.discovery is None
+    assert "discovery" not in result.summary
     store(alone, result)
 
 
@@ -217,7 +225,9 @@ def test_thresholds_are_chosen_by_what_mistakes_cost():
     rows = [{"threshold": float(one)} for one in thresholds]
     sweep = ThresholdSweep(rows, judged, has_gold, np.arange(24), linked, None, [])
     chosen = {cost: rows[cautious_row([sweep], cost, 0.0)]["threshold"] for cost in (0.0, 4.0)}
-    assert chosen[0.0] <= 0.3 < chosen[4.0] <= 0.7
+    assert chosen[0.0] <= 0.3
+    assert chosen[4.0] > 0.3
+    assert chosen[4.0] <= 0.7
 
 
 def test_command_of_thresholds(nlp, tmp_path):
@@ -227,7 +237,8 @@ def test_command_of_thresholds(nlp, tmp_path):
     of_output = ["-o", tmp_path / "tuned", "--drop", 0.4]
     of_curve = ["--curve", tmp_path / "curve.csv", "--plot", tmp_path / "curve.svg"]
     said = run(*arguments, *of_output, *of_curve)
-    assert "λ for linking" in said and "→" in said
+    assert "λ for linking" in said
+    assert "→" in said
     config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
     summary = f"threshold = {config['threshold']:g}, discovery.threshold = "
     assert summary + f"{config['discovery']['threshold']:g}" in said

@@ -43,7 +43,8 @@ def test_exemplars_teach_what_names_do_not_say_and_the_linker_stays_as_it_is(pla
     comparison = compare_ways(linker, docs_of(plain, NICKNAMES), folds=3)
     scores = dict(zip([way.name for way in comparison.ways], comparison.scores("accuracy")))
     assert list(scores) == ["unchanged", "calibrated", "exemplars", "both"]
-    assert scores["unchanged"] < 1 and scores["exemplars"] == 1
+    assert scores["unchanged"] < 1
+    assert scores["exemplars"] == 1
     assert state(linker) == before
     assert comparison.best.name == "exemplars"
     assert all(len(way.outcomes) == len(NICKNAMES) for way in comparison.ways)
@@ -61,7 +62,8 @@ def test_no_mention_is_encoded_twice(plain, monkeypatch):
 
     monkeypatch.setattr(linker.encoder, "encode_mentions", counted)
     compare_ways(linker, docs_of(plain, NICKNAMES), folds=3)
-    assert keys and len(keys) == len(set(keys))
+    assert keys
+    assert len(keys) == len(set(keys))
 
 
 def test_documents_that_are_exemplars_already_are_held_out_too(plain):
@@ -126,12 +128,15 @@ def test_a_linker_takes_the_best_way_or_the_one_that_it_is_given(plain):
     linker = find_linker(plain)
     docs = docs_of(plain, NICKNAMES)
     result = linker.fit(docs, folds=3)
-    assert result.way == "exemplars" and len(linker.exemplars) == len(NICKNAMES)
-    assert "Take: exemplars" in str(result) and "unchanged" in str(result)
+    assert result.way == "exemplars"
+    assert len(linker.exemplars) == len(NICKNAMES)
+    assert "Take: exemplars" in str(result)
+    assert "unchanged" in str(result)
     linker.feedback.remove_exemplars(span for doc in docs for span in doc.ents)
     before = linker.calibration
     assert linker.fit(docs, way="calibrated").comparison is None
-    assert linker.calibration != before and not len(linker.exemplars)
+    assert linker.calibration != before
+    assert not len(linker.exemplars)
     with pytest.raises(ValueError, match="E751.*way.*unchanged.*'trained'"):
         linker.fit(docs, way="trained")
     with pytest.raises(ValueError, match="E751.*accuracy.*f1.*'beauty'"):
@@ -169,9 +174,9 @@ def test_command_prints_a_table_and_saves_the_way_that_it_takes(plain, tmp_path)
     write_docbin(docs_of(plain, NICKNAMES), tmp_path / "docs.spacy")
     arguments = ("fit", tmp_path / "model", tmp_path / "docs.spacy", "--folds", "3")
     printed = commands.run(*arguments)
-    assert (
-        "calibrated" in printed and "Take: exemplars" in printed and "Nothing is saved" in printed
-    )
+    assert "calibrated" in printed
+    assert "Take: exemplars" in printed
+    assert "Nothing is saved" in printed
     assert {path.name for path in tmp_path.iterdir()} == {"model", "docs.spacy"}
     commands.run(*arguments, "--output", tmp_path / "fitted")
     saved = find_linker(spacy.load(tmp_path / "fitted"))
@@ -193,4 +198,5 @@ def test_trained_too_is_a_row_of_the_table(tiny_bert, tmp_path):
     assert "│ trained" in printed
     commands.run(*arguments, "--way", "trained", "--output", tmp_path / "trained")
     trained = find_linker(spacy.load(tmp_path / "trained"))
-    assert trained.encoder.fingerprint != weights and len(trained.exemplars) == 28
+    assert trained.encoder.fingerprint != weights
+    assert len(trained.exemplars) == 28

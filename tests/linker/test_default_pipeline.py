@@ -67,12 +67,14 @@ def test_edits_and_corrections_count_at_once_and_are_saved(own_default, tmp_path
 
     linker.kb.add([Entity("zorblax", "Zorblax", "A drug.")])
     linker.kb.remove(["liver:cancer"])
-    assert now()[4] == "zorblax" and now()[2] != "liver:cancer"
+    assert now()[4] == "zorblax"
+    assert now()[2] != "liver:cancer"
     doc = own_default(marked(own_default))
     linker.feedback.learn(doc.ents[5], "heart:failure")
     linker.feedback.reject_link(doc.ents[1], "kidney:infection")
     after = now()
-    assert after[5] == "heart:failure" and after[1] != "kidney:infection"
+    assert after[5] == "heart:failure"
+    assert after[1] != "kidney:infection"
     own_default.to_disk(tmp_path / "edited")
     assert now(spacy.load(tmp_path / "edited")) == after
 

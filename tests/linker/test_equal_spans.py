@@ -68,7 +68,8 @@ def test_scores_and_differences_compare_labels_of_equal_spans(nlp):
     found.spans["sc"] = [Span(found, 1, 2, label, kb_id="1") for label in "BA"]
     after = by_mention(links_to_dicts([found], get_spans=GETTER))
     changed = [one.key[3] for one in differences(before, after) if one.after]
-    assert len(before) == 3 and changed == ["B"]
+    assert len(before) == 3
+    assert changed == ["B"]
 
 
 @pytest.mark.parametrize("how", ["a document", "a corpus"])
@@ -79,6 +80,8 @@ def test_equal_spans_are_one_mention_of_a_new_entity(how):
     new_entities = linker.corpus.discover([doc]) if how == "a corpus" else None
     doc = doc if how == "a corpus" else nlp(doc)
     clusters = {span._.arbo.cluster for span in list(doc.spans["sc"])[1:]}
-    assert all(clusters) and len(clusters) <= 2
+    assert all(clusters)
+    assert len(clusters) <= 2
     if new_entities is not None:
-        assert len(clusters) == 1 and len(new_entities.rows) == 2
+        assert len(clusters) == 1
+        assert len(new_entities.rows) == 2

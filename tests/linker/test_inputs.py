@@ -173,7 +173,8 @@ def test_a_missing_span_group_is_warned_of_once():
     nlp = build(key="genes", mentions={"getter": getter})
     with pytest.warns(UserWarning, match="no group doc.spans.'genes'.*spans_key") as caught:
         docs = list(nlp.pipe(["Boats travel up the Amazon.", "Nothing.", ""]))
-    assert len(caught) == 1 and not any(doc.ents for doc in docs)
+    assert len(caught) == 1
+    assert not any(doc.ents for doc in docs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         doc = nlp.make_doc("Nothing.")
@@ -195,7 +196,9 @@ def test_an_unnamed_entity_has_no_vector_and_is_linked_by_its_exemplar(tmp_path)
     linker = nlp.get_pipe("arbo_linker")
     owners = set(linker.refresh().entities.owners.tolist())
     texts = {e.id: position in owners for position, e in linker.kb.entities.items()}
-    assert not texts.pop("C7") and not texts.pop("C8") and all(texts.values())
+    assert not texts.pop("C7")
+    assert not texts.pop("C8")
+    assert all(texts.values())
     link = linked(nlp, "They saw the [comet|C7] with a bright tail.")
     assert link.kb_id == "C7"
     assert [step.kind for step in link.evidence][:2] == ["entity", "exemplar"]

@@ -71,7 +71,8 @@ def test_a_part_of_a_config_is_its_settings(name):
     config = section(name, **NEEDED.get(name, {}))
     part = made(config)
     for again in (made(copy.deepcopy(config)), pickle.loads(pickle.dumps(part))):
-        assert type(again) is type(part) and repr(again) == repr(part)
+        assert type(again) is type(part)
+        assert repr(again) == repr(part)
         # What loads is no value, and what a cross-encoder has learned is compared by identity.
         assert name.startswith(("KBFrom", "CrossEncoder")) or again == part
     shown = [one.name for one in fields(part) if one.repr] if is_dataclass(part) else ["path"]
@@ -86,7 +87,8 @@ def test_a_part_of_a_config_is_its_settings(name):
                 other = made({**config, setting: value})
             except ArboError:
                 continue  # out of its range
-            assert other != part and repr(other) != repr(part), setting
+            assert other != part, setting
+            assert repr(other) != repr(part), setting
 
 
 def retriever(**parts):
@@ -134,7 +136,8 @@ def test_a_linker_of_parts_trains_and_is_saved_with_its_config(kind, tmp_path):
     settings = {**LINKERS[kind], "threshold": 0.25}
     nlp = build(train=TRAIN[:6], key=key, **copy.deepcopy(settings))
     losses = nlp.update(examples(nlp, TRAIN[:4], key), sgd=Adam(1e-3))
-    assert 0 < losses["arbo_linker"] < np.inf
+    assert losses["arbo_linker"] > 0
+    assert losses["arbo_linker"] < np.inf
 
     def links(nlp):
         docs = list(nlp.pipe(without_links(annotated(nlp, text, key), key) for text in DEV))
@@ -151,7 +154,8 @@ def test_a_linker_of_parts_trains_and_is_saved_with_its_config(kind, tmp_path):
     for again in (loaded, other):
         assert links(again) == expected
         found = find_linker(again)
-        assert type(found) is type(linker) and type(found.stages) is type(linker.stages)
+        assert type(found) is type(linker)
+        assert type(found.stages) is type(linker.stages)
         assert repr(found.stages.inference) == repr(linker.stages.inference)
         assert repr(found.datastore.settings) == repr(linker.datastore.settings)
         assert repr(found.trainer.objective) == repr(linker.trainer.objective)
@@ -161,5 +165,6 @@ def test_a_linker_of_parts_trains_and_is_saved_with_its_config(kind, tmp_path):
     for written, read in ((["exemplars"], []), ([], ["exemplars"])):
         bare = find_linker(build(train=[], key=key, **copy.deepcopy(settings)))
         bare.from_bytes(linker.to_bytes(exclude=written), exclude=read)
-        assert len(linker.exemplars) and not len(bare.exemplars)
+        assert len(linker.exemplars)
+        assert not len(bare.exemplars)
         assert list(bare.kb) == list(linker.kb)

@@ -107,6 +107,7 @@ def test_how_mentions_are_read_does_not_change_the_vectors_of_names(linker, tiny
     values = {"window": 32, "text": 32, setting: 48}
     config = {"model": {"mention": {**encoder, **values}}}
     other = spacy.blank("xx").add_pipe("arbo_linker", config=config)
-    assert linker.encoder.load() and other.encoder.load()
+    assert linker.encoder.load()
+    assert other.encoder.load()
     assert other.encoder.text_fingerprint == linker.encoder.text_fingerprint
     assert (other.encoder.fingerprint != linker.encoder.fingerprint) == (setting == "window")

@@ -33,7 +33,9 @@ def linked(nlp, mention, before="They saw", after="there"):
 @pytest.mark.parametrize("mention", UNREADABLE[:2] + UNREADABLE[3:])
 def test_unreadable_mentions_without_a_name_are_nil(nlp, mention):
     link = linked(nlp, mention)
-    assert link.is_nil and not link.ids and link.score == 0.0
+    assert link.is_nil
+    assert not link.ids
+    assert link.score == 0.0
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,9 @@ def test_unreadable_mentions_without_a_name_are_nil(nlp, mention):
 )
 def test_unreadable_mentions_are_linked_by_their_exact_name(nlp, mention, kb_id):
     link = linked(nlp, mention)
-    assert link.kb_id == kb_id and link.ids == [kb_id] and link.score > 0.9
+    assert link.kb_id == kb_id
+    assert link.ids == [kb_id]
+    assert link.score > 0.9
 
 
 def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp, linker):
@@ -50,7 +54,8 @@ def test_unreadable_entities_and_exemplars_are_near_to_nothing(nlp, linker):
     assert ids == {entity.id for entity in ENTITIES}
     retriever = linker.refresh()
     rows = {linker.exemplars.records[row].text for row in retriever.exemplar_rows.tolist()}
-    assert OTHER not in rows and "Amazon" in rows
+    assert OTHER not in rows
+    assert "Amazon" in rows
 
 
 def test_mentions_influence_no_others_and_are_influenced_by_none(nlp):

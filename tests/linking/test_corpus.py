@@ -25,7 +25,8 @@ def vector_of(linker, key):
 
 def test_a_document_by_itself_keeps_no_new_entities(nlp, linker):
     (doc,) = nlp.pipe(docs_of(nlp, NEW[:1]))
-    assert clusters([doc]) == ["new-1"] and len(linker.new_entities) == 0
+    assert clusters([doc]) == ["new-1"]
+    assert len(linker.new_entities) == 0
     assert "new_entities" not in doc.spans
 
 
@@ -33,7 +34,8 @@ def test_discover_writes_ids_and_a_span_group(nlp, linker):
     docs = docs_of(nlp)
     linker.new_entities.update(linker.corpus.discover(docs))
     names = clusters(docs)
-    assert len(set(names)) == 3 and set(names) == set(linker.new_entities.ids)
+    assert len(set(names)) == 3
+    assert set(names) == set(linker.new_entities.ids)
     group = docs[5].spans["new_entities"]
     assert [(s.text, s.id_, s.kb_id_, s.label_) for s in group] == [
         ("Ulmenau", names[-2], "NIL", "THING")
@@ -41,7 +43,8 @@ def test_discover_writes_ids_and_a_span_group(nlp, linker):
     # The same text again is the same document: nothing is added.
     rows, again = len(linker.new_entities.rows), docs_of(nlp)
     linker.new_entities.update(linker.corpus.discover(again))
-    assert clusters(again) == names and len(linker.new_entities.rows) == rows
+    assert clusters(again) == names
+    assert len(linker.new_entities.rows) == rows
 
 
 def test_documents_by_the_hour_give_what_all_at_once_give(nlp, linker):
@@ -108,10 +111,12 @@ def test_evidence_names_other_documents():
     linker.calibration = type(linker.calibration).from_config(curves)
     linked = linker.corpus.link(docs)
     steps = linked[2].ents[0]._.arbo.evidence
-    assert [step.kind for step in steps][0] == "entity" and len(steps) > 2
+    assert [step.kind for step in steps][0] == "entity"
+    assert len(steps) > 2
     others = steps[1:-1]
     assert all(step.kind == "mention" and step.document and step.context for step in others)
-    assert others[0].id.count(":") == 2 and steps[-1].document == ""
+    assert others[0].id.count(":") == 2
+    assert steps[-1].document == ""
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,8 @@ def test_nothing_to_link(settings):
     nlp = build(**settings)
     linker = nlp.get_pipe("arbo_linker")
     docs = [nlp.make_doc("none here"), nlp.make_doc("")]
-    assert len(linker.corpus.link(docs)) == 2 and list(linker.corpus.discover(docs)) == []
+    assert len(linker.corpus.link(docs)) == 2
+    assert list(linker.corpus.discover(docs)) == []
 
 
 def test_new_entities_have_one_type_with_match_types():

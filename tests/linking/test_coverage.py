@@ -74,7 +74,8 @@ def test_coverage_by_label(nlp, linker):
     linker.coverage = {"GENE": 1e-4, "*": FITTED}
     gene, name = links(nlp, [document(nlp, NAMES[0], "GENE"), document(nlp, NAMES[0])])
     assert name == plain
-    assert gene.presence < 0.3 < plain.presence
+    assert gene.presence < 0.3
+    assert plain.presence > 0.3
     assert gene.kb_id == NIL
 
 
@@ -84,7 +85,8 @@ def test_the_share_of_a_list_is_estimated_from_texts_without_labels(nlp, linker,
     assert estimate.share.share == pytest.approx(known / 100, abs=0.1)
     assert linker.coverage == estimate.setting
     assert nlp.config["components"]["arbo_linker"]["coverage"] == estimate.setting
-    assert f"{estimate.mentions} mentions" in str(estimate) and "NIL" in str(estimate)
+    assert f"{estimate.mentions} mentions" in str(estimate)
+    assert "NIL" in str(estimate)
 
 
 def test_each_label_with_enough_mentions_has_its_own(nlp, linker):
@@ -92,10 +94,13 @@ def test_each_label_with_enough_mentions_has_its_own(nlp, linker):
     docs += documents(nlp, 3, 0, "RARE")
     setting = linker.estimate_coverage(docs).setting
     assert list(setting) == ["DISEASE", "GENE", "*"]
-    assert setting["DISEASE"] > 0.7 > 0.3 > setting["GENE"]
+    assert setting["DISEASE"] > 0.7
+    assert 0.7 > 0.3
+    assert setting["GENE"] < 0.3
     linker.threshold = {"GENE": 1.0, "*": 0.0}
     estimate = linker.estimate_coverage(docs)
-    assert estimate.nil_before == estimate.nil_after == 40 / len(docs)
+    assert estimate.nil_before == estimate.nil_after
+    assert estimate.nil_after == 40 / len(docs)
 
 
 def test_documents_texts_and_files_give_the_same_estimate(nlp, linker, tmp_path):
@@ -183,11 +188,13 @@ def test_nothing_tells_equals_apart_so_neither_is_linked():
     nlp = pipeline([Entity("A", "barmun"), Entity("B", "barmun"), Entity("C", "tovsil")])
     linker = find_linker(nlp)
     tie, sure = links(nlp, [document(nlp, "barmun"), document(nlp, "tovsil")])
-    assert tie.kb_id == NIL and tie.scores[0] > linker.threshold
+    assert tie.kb_id == NIL
+    assert tie.scores[0] > linker.threshold
     assert [one.kb_id for one in tie.undecided] == ["A", "B"]
     assert "undecided between A" in repr(tie)
     assert tie.to_dict()["undecided"] == ["A", "B"]
-    assert sure.kb_id == "C" and not sure.undecided
+    assert sure.kb_id == "C"
+    assert not sure.undecided
     doc = linker.corpus.link([document(nlp, "barmun")])[0]
     assert doc.ents[0]._.arbo.undecided == tie.undecided
     linker.threshold = 0.0

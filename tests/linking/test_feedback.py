@@ -72,7 +72,8 @@ def test_learn_and_forget(nlp, linker, tmp_path):
     assert before.kb_id == "river"
     linker.feedback.learn(span, "cat")
     link = linked(nlp, TEXT).ents[0]._.arbo
-    assert link.kb_id == "cat" and link.score > 0.999
+    assert link.kb_id == "cat"
+    assert link.score > 0.999
     assert [step.kind for step in link.evidence] == ["entity", "exemplar", "mention"]
     assert ids(nlp, OTHER) == other, "nothing else has changed"
     # In a similar context, too.
@@ -88,7 +89,8 @@ def test_learn_and_forget(nlp, linker, tmp_path):
     # The last correction counts, and forgetting it restores the first link.
     linker.feedback.learn(span, "shop")
     assert ids(nlp, TEXT) == ["shop"]
-    assert linker.feedback.forget(span) and not linker.feedback.forget(span)
+    assert linker.feedback.forget(span)
+    assert not linker.feedback.forget(span)
     assert linked(nlp, TEXT).ents[0]._.arbo == before
 
 
@@ -97,12 +99,14 @@ def test_learn_nil_and_reject_links(nlp, linker):
     span = linked(nlp, TEXT).ents[0]
     linker.feedback.learn(span, "NIL")
     link = linked(nlp, TEXT).ents[0]._.arbo
-    assert link.kb_id == "NIL" and link.cluster
+    assert link.kb_id == "NIL"
+    assert link.cluster
     linker.feedback.forget(span)
     seen = []
     for _ in range(3):
         link = linked(nlp, TEXT).ents[0]._.arbo
-        assert link.kb_id not in seen and link.kb_id != "NIL"
+        assert link.kb_id not in seen
+        assert link.kb_id != "NIL"
         assert not set(seen) & {candidate.kb_id for candidate in link.candidates}
         seen.append(link.kb_id)
         linker.feedback.reject_link(span, link.kb_id)
@@ -136,11 +140,13 @@ def test_add_and_remove_exemplars():
     assert ids(nlp, text) != ["brook"]
     docs = [annotated(nlp, "They swam in the [Glimmerling|brook] near the village.")]
     count = len(linker.exemplars)
-    assert linker.feedback.add_exemplars(docs) == 1 and linker.feedback.add_exemplars(docs) == 0
+    assert linker.feedback.add_exemplars(docs) == 1
+    assert linker.feedback.add_exemplars(docs) == 0
     assert linker.feedback.add_exemplars([without_links(docs[0])]) == 0
     assert ids(nlp, text) == ["brook"]
     assert linker.feedback.remove_exemplars(docs[0].ents) == 1
-    assert len(linker.exemplars) == count and ids(nlp, text) != ["brook"]
+    assert len(linker.exemplars) == count
+    assert ids(nlp, text) != ["brook"]
     assert linker.feedback.remove_exemplars([Span(docs[0], 0, 1)]) == 0
 
 
@@ -169,7 +175,8 @@ def test_an_annotation_takes_the_place_of_an_earlier_correction(nlp, linker):
     span = linked(nlp, TEXT).ents[0]
     linker.feedback.learn(span, "shop")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
-    assert ids(nlp, TEXT) == ["river"] and not linker.feedback.forget(span)
+    assert ids(nlp, TEXT) == ["river"]
+    assert not linker.feedback.forget(span)
     # One that says the same leaves the correction, and stays when that is forgotten.
     linker.feedback.learn(span, "river")
     linker.feedback.add_exemplars([annotated(nlp, TEXT)])
@@ -196,4 +203,5 @@ def test_a_correction_holds_for_mentions_of_the_same_type():
 def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp, linker):
     linker.threshold = 1.0
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
-    assert ids(nlp, TEXT) == ["cat"] and ids(nlp, OTHER) == ["NIL", "NIL"]
+    assert ids(nlp, TEXT) == ["cat"]
+    assert ids(nlp, OTHER) == ["NIL", "NIL"]

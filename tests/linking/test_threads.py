@@ -241,7 +241,8 @@ def test_threads_that_update_new_entities_lose_nothing(attacks):
 
         run_in_threads(*[partial(work, texts[i::8]) for i in range(8)])
         again = NewEntities.from_bytes(linker.new_entities.to_bytes())
-        assert len(again.rows) == len(texts) == sum(len(one.members) for one in again)
+        assert len(again.rows) == len(texts)
+        assert len(texts) == sum(len(one.members) for one in again)
         plain = {text_fingerprint(doc.text) for doc in docs_of(nlp, texts)}
         assert {record.key[0] for record in again.rows.records} == plain
         assert len(set(again.clusters.ids)) == len(again.clusters.ids)
@@ -289,7 +290,8 @@ def test_processes_read_one_state_while_another_edits(tiny_bert, tmp_path, attac
     with ArboKB.open(folder) as kb:
         kb.add(new)
         states.append(links(nlp))
-        assert "new" in states[1][-1] and "new" not in states[0][-1]
+        assert "new" in states[1][-1]
+        assert "new" not in states[0][-1]
         pipes, processes = [os.pipe() for _ in range(N_PROCESSES)], []
         for _, pipe in pipes:
             process = os.fork()

@@ -54,7 +54,8 @@ def test_each_label_has_its_threshold(nlp):
     assert ids(linker.corpus.link([doc])[0]) == ["fever", "NIL"]
     assert "below the threshold of 1" in str(linker.explain(doc.ents[1], "other"))
     assert "PLACE 1" in repr(linker)
-    assert threshold_for(linker.threshold, "PLACE") == 1.0 and linker.threshold == 0.2
+    assert threshold_for(linker.threshold, "PLACE") == 1.0
+    assert linker.threshold == 0.2
 
 
 def test_thresholds_are_saved(tmp_path):
@@ -84,7 +85,8 @@ def test_tables_are_checked(value):
 
 def test_thresholds_are_pickled():
     again = pickle.loads(pickle.dumps(LabelThresholds.of(TABLE)))
-    assert again == 0.2 and again.by_label == {"PLACE": 1.0}
+    assert again == 0.2
+    assert again.by_label == {"PLACE": 1.0}
 
 
 @pytest.mark.parametrize(("only", "want"), cases("some_entities"))

@@ -54,7 +54,8 @@ def test_custom_encoder_and_reranker_train_and_link(tmp_path):
     untrained = to_numpy(tower.get_param("E")).copy()
     assert nlp.update(examples(nlp, TRAIN), sgd=Adam(0.01))["arbo_linker"] > 0
     assert (to_numpy(tower.get_param("E")) != untrained).any()
-    assert tower.name == "hashed_features" and linker.kb.entity_vector_length == 64
+    assert tower.name == "hashed_features"
+    assert linker.kb.entity_vector_length == 64
     assert nlp.evaluate(examples(nlp, DEV))["arbo_acc"] >= 0.5
     nlp.to_disk(tmp_path / "model")
     without = {"components": {"arbo_linker": {"reranker": {"bonus": 0.0}}}}
@@ -88,7 +89,8 @@ def test_csv_is_linked(tmp_path):
     lines = (tmp_path / "links.csv").read_text(encoding="utf8").splitlines()
     assert lines[0] == "document,start,end,text,kb_id,title,score"
     assert lines[1].startswith("a,13,21,amazonas,E2,Amazon River,")
-    assert lines[2].startswith("3,0,7,Mercury,E1,Mercury,") and len(lines) == 3
+    assert lines[2].startswith("3,0,7,Mercury,E1,Mercury,")
+    assert len(lines) == 3
 
 
 @pytest.mark.parametrize("name", ["quickstart", "discovery"])
@@ -122,7 +124,8 @@ def test_map_has_each_mention_and_names_the_most_frequent_entities(nlp, linker):
     docs = [annotated(nlp, text) for text in TRAIN]
     (axes,) = figures.plot_map(linker, docs, n_entities=2).axes
     sizes = [len(points.get_offsets()) for points in axes.collections]
-    assert sizes == [14, 3, 1, 3, 1] and len(axes.texts) == 2
+    assert sizes == [14, 3, 1, 3, 1]
+    assert len(axes.texts) == 2
 
 
 ASSETS = Path(__file__).parents[2] / "assets"

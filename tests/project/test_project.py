@@ -52,11 +52,13 @@ def test_configs_scripts_and_data_of_the_commands_exist(folder):
     ours = ("configs/", "benchmarks/", "assets/")
     words = {word for line in scripts for word in line.split()}
     paths = {word for word in words if word.replace("../", "").startswith(ours)}
-    assert paths and all((folder / path).exists() for path in paths), paths
+    assert paths, paths
+    assert all((folder / path).exists() for path in paths), paths
     systems = {s for line in scripts for s in re.findall(r"--system (\S+)", line)}
     configs = {s for line in scripts for s in re.findall(r"training/(\w+)\.cfg", line)}
     known = {*SYSTEMS, *paths, *(path.stem for path in (ROOT / "configs").glob("*.cfg"))}
-    assert systems <= known and (systems or configs <= known), systems | configs
+    assert systems <= known, systems | configs
+    assert systems or configs <= known, systems | configs
 
 
 # The project for users
@@ -78,7 +80,8 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
     run_in_process("config", tmp_path, **settings)
     run_in_process("convert", tmp_path, **settings)
     printed = run_in_process("demo", tmp_path, **settings)
-    assert "model-best: as configured" in printed and "←" in printed
+    assert "model-best: as configured" in printed
+    assert "←" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
     run_in_process("discover", tmp_path, dataset="tiny", data_dir="mine")

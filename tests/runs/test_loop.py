@@ -99,7 +99,8 @@ def test_the_best_model_keeps_its_weights_when_it_is_scored_again(paths, tmp_pat
     monkeypatch.setattr(loop, "is_chosen", lambda evaluations: len(evaluations) == 2)
     run(paths, tmp_path, eval_entities=6)
     after, last = weights(tmp_path / "model-best"), weights(tmp_path / "model-last")
-    assert before and all(map(np.array_equal, before, after))
+    assert before
+    assert all(map(np.array_equal, before, after))
     assert not all(map(np.array_equal, after, last))
 
 
@@ -133,9 +134,13 @@ def test_checkpoints_keep_scores_exactly(tmp_path):
     scores = [(2 / 3, {"arbo_acc": 1 / 3, "worse": float("nan")}), (0.8333333333333334, {})]
     Checkpoint("id", 7, scores, {"a": {"total": 2}}, {"w": np.ones(2)}).write(tmp_path / "c")
     again = read_checkpoint(tmp_path / "c")
-    assert again.evaluations[0][0] == 2 / 3 and again.evaluations[0][1]["arbo_acc"] == 1 / 3
-    assert np.isnan(again.evaluations[0][1]["worse"]) and again.evaluations[1:] == scores[1:]
-    assert again.identity == "id" and again.step == 7 and again.counts == {"a": {"total": 2}}
+    assert again.evaluations[0][0] == 2 / 3
+    assert again.evaluations[0][1]["arbo_acc"] == 1 / 3
+    assert np.isnan(again.evaluations[0][1]["worse"])
+    assert again.evaluations[1:] == scores[1:]
+    assert again.identity == "id"
+    assert again.step == 7
+    assert again.counts == {"a": {"total": 2}}
     assert again.arrays["w"].tolist() == [1, 1]
 
 
@@ -213,7 +218,8 @@ def test_evaluations_search_some_entities_and_the_last_all(paths, tmp_path, monk
     n_encoded = len(sizes)
     for name in ("model-last", "model-best"):
         kb = find_linker(spacy.load(tmp_path / "out" / name)).kb
-        assert kb.in_sync and (kb.rows.owners >= 0).sum() == n_rows
+        assert kb.in_sync
+        assert (kb.rows.owners >= 0).sum() == n_rows
     assert len(sizes) == n_encoded, "what was saved is complete"
 
 

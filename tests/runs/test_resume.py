@@ -235,6 +235,7 @@ def test_checkpoint_keeps_the_moments_of_the_optimizer(tmp_path):
             node.finish_update(its_optimizer)
         assert layer.get_param("W").tobytes() == old.get_param("W").tobytes()
         key, new_key = (old.id, "W"), (layer.id, "W")
-        assert new.nr_update[new_key] == optimizer.nr_update[key] == 3
+        assert new.nr_update[new_key] == 3
+        assert optimizer.nr_update[key] == 3
         averages = to_numpy(new.averages[new_key]), to_numpy(optimizer.averages[key])
         np.testing.assert_array_equal(*averages)

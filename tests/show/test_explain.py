@@ -24,7 +24,8 @@ def test_a_link_shows_its_path_and_candidates(nlp):
     lines = str(nlp.get_pipe("arbo_linker").explain(span_of(nlp))).splitlines()
     assert lines[0].startswith('"Amazon": river (Amazon), probability ')
     assert [line.split()[0] for line in lines[1:4]] == ["entity", "exemplar", "mention"]
-    assert "…" in lines[2] and "rain forest" in lines[2], "the exemplar's context"
+    assert "…" in lines[2], "the exemplar's context"
+    assert "rain forest" in lines[2], "the exemplar's context"
     assert lines[4].startswith("  candidates: river (Amazon) ")
 
 
@@ -42,7 +43,8 @@ def test_why_an_expected_entity_is_not_linked(nlp, linker):
     linker.threshold = 0.9999
     text = str(linker.explain(span_of(nlp), "shop"))
     assert "NIL: the most probable candidate, river (Amazon), has a probability of 0." in text
-    assert "below the threshold of 0.9999" in text and "which is below the threshold" in text
+    assert "below the threshold of 0.9999" in text
+    assert "which is below the threshold" in text
     linker.threshold = 0.0
     linker.feedback.reject_link(span_of(nlp), "river")
     assert why(nlp, "river").startswith("river: excluded by a correction")
@@ -56,7 +58,8 @@ def test_which_features_put_a_candidate_before_another(nlp, linker):
     linker.reranker = FeatureRanker(weights=weights_of(name=2.0, has_exemplar=1.0))
     why = linker.explain(span_of(nlp))
     first, second = why.link.ids[:2]
-    assert why.compared == (first, second) and f"{first} before {second} by: name" in str(why)
+    assert why.compared == (first, second)
+    assert f"{first} before {second} by: name" in str(why)
     assert set(why.contributions) == {*FEATURES, "frequency"}
     last = why.link.ids[-1]
     assert linker.explain(span_of(nlp), last).compared == (first, last)
@@ -104,7 +107,8 @@ def test_command(nlp, tmp_path):
     command = "show", tmp_path / "model", "--text", text
     page = "--kb-id", "shop", "--page", tmp_path / "page.html"
     printed = run(*command, "--mention", "Amazon", *page)
-    assert "river (Amazon)" in printed and "shop: candidate number" in printed
+    assert "river (Amazon)" in printed
+    assert "shop: candidate number" in printed
     assert "class='step entity'" in (tmp_path / "page.html").read_text()
     assert "found no mention" in run(*command, code=1)
     assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
@@ -134,10 +138,12 @@ def test_overruled_by_another_cluster_and_the_page():
     assert reason.endswith(f"led it to {linked}")
 
     page = render_evidence([doc, nlp.make_doc("a <b> with nothing")])
-    assert page.startswith("<!DOCTYPE html>") and page.count("<li>") == 2
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count("<li>") == 2
     assert page.count("class='step entity'") == 3, "two links and the legend"
     assert "class='step mention'" in page
-    assert "a &lt;b&gt; with nothing" in page and "<b> with" not in page
+    assert "a &lt;b&gt; with nothing" in page
+    assert "<b> with" not in page
     assert not render_evidence([doc], page=False).startswith("<!DOCTYPE")
     nil = build_bundled(threshold=1.0)
     page = render_evidence(

@@ -85,7 +85,8 @@ def test_a_link_as_a_dict_has_names_for_everything():
         "title": "Mercury",
         "share": 0.0,
     }
-    assert data["evidence"][1]["kind"] == "mention" and data["title"] == "Mercury"
+    assert data["evidence"][1]["kind"] == "mention"
+    assert data["title"] == "Mercury"
 
 
 def test_rows_and_pages_follow_what_was_edited_after_linking():
@@ -100,7 +101,8 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
     kept = ("Zorblat", "NEW", "NIL", "", 0.123, 0.0, "", "new-1")
     rows, page = edited((0, 1, "OTHER"), (2, 3, "NIL"))
     assert rows == [("Mercury", "NEW", "OTHER", "OTHER", 1.0, 0.0, "", ""), kept]
-    assert "OTHER (OTHER)" in page and "D1 (Mercury), probability" not in page
+    assert "OTHER (OTHER)" in page
+    assert "D1 (Mercury), probability" not in page
     assert edited((0, 1, "D2"))[0] == [("Mercury", "NEW", "D2", "Hg", 1.0, 0.0, "", "")]
     assert edited((0, 1, "NIL"))[0] == [("Mercury", "NEW", "NIL", "", 0.0, 0.0, "", "")]
     assert edited((1, 2, "D1"))[0] == [("saw", "NEW", "D1", "D1", 1.0, 0.0, "", "")], (

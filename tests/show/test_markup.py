@@ -111,7 +111,8 @@ def test_page_of_new_entities_has_the_elements_of_its_template_alone(fields):
         return Page(to_html([entity], page_title).encode("utf8").decode("utf8"))
 
     page = page_of(*fields)
-    assert page.elements == page_of(*"abcdefghi").elements and not page.other
+    assert page.elements == page_of(*"abcdefghi").elements
+    assert not page.other
 
 
 def test_text_of_others_is_shown_as_it_is():

@@ -190,7 +190,8 @@ def test_name_queries_are_names_that_have_a_synonym(names):
     expected = {name for name in strings if any(is_synonym(name, other) for other in strings)}
     drawn = NameQueries(100)(np.array([0]), table)
     assert sorted(strings[i] for i in drawn) == sorted(expected)
-    assert "cold" not in expected and "Cancer" in expected
+    assert "cold" not in expected
+    assert "Cancer" in expected
     some = [NameQueries(3)(np.array([], dtype=int), table) for _ in range(40)]
     assert all(len(set(queries.tolist())) == 3 for queries in some)
     assert set(np.concatenate(some)) == set(drawn)
@@ -205,7 +206,9 @@ def test_synonym_positives_are_other_names_of_the_entity(names, n):
     for query, row in zip(queries, positives):
         ids = [int(text) for text in row if text >= 0]
         synonyms = [i for i, name in enumerate(strings) if is_synonym(strings[query], name)]
-        assert len(set(ids)) == len(ids) == min(n, len(synonyms)) and set(ids) <= set(synonyms)
+        assert len(set(ids)) == len(ids)
+        assert len(ids) == min(n, len(synonyms))
+        assert set(ids) <= set(synonyms)
 
 
 def test_synonym_positives_of_mentions_are_names_that_they_are_not_written_with(names):
@@ -265,7 +268,9 @@ def test_positives_for_the_wrong_kind_of_query_are_an_error(names, world):
 def test_only_a_sum_as_a_whole_is_refreshed():
     one = Objective(EntityPositives(), HardNegatives(), CrossEntropy())
     own, of_sum = replace(one, refresh=CacheRefresh(7)), objective_sum(one, refresh=CacheRefresh(7))
-    assert one.refresh is None and own.refresh == of_sum.refresh == CacheRefresh(7)
+    assert one.refresh is None
+    assert own.refresh == of_sum.refresh
+    assert of_sum.refresh == CacheRefresh(7)
     for inner in (own, of_sum):
         with pytest.raises(ValueError, match="E620.*objective.refresh"):
             objective_sum(inner)
@@ -277,8 +282,10 @@ def test_only_a_sum_as_a_whole_is_refreshed():
 
 
 def test_refresh_schedules():
-    assert not CacheRefresh().is_due(4999) and CacheRefresh().is_due(5000)
-    assert CacheRefresh(50).is_due(50) and not CacheRefresh(50).is_due(49)
+    assert not CacheRefresh().is_due(4999)
+    assert CacheRefresh().is_due(5000)
+    assert CacheRefresh(50).is_due(50)
+    assert not CacheRefresh(50).is_due(49)
     assert not CacheRefresh(-1).is_due(10**9)
 
 
@@ -295,4 +302,5 @@ def test_mentions_of_merged_entities_are_mentions_of_one():
     table = GoldTable(records, kb, texts, np.ones(len(texts)))
     assert table.cluster.tolist() == [0, 0, 0, 1, 2]
     same = table.same_entity(np.arange(5))
-    assert same[:3, :3].all() and same.sum() == 11
+    assert same[:3, :3].all()
+    assert same.sum() == 11

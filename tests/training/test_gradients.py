@@ -128,7 +128,8 @@ def test_loss_gradients_equal_autograd(loss, naive, least, most, seed):
         keep = torch.tensor(valid[i])
         chosen = torch.tensor(positive[i])[keep]
         if loss in (softmax_positive_negative, cross_entropy) and not chosen.any():
-            assert losses[i] == 0 and (gradient[i] == 0).all()
+            assert losses[i] == 0
+            assert (gradient[i] == 0).all()
             continue
         row = torch.tensor(logits[i], requires_grad=True)
         expected = naive(row[keep], chosen, loss)
@@ -168,9 +169,11 @@ def test_extreme_logits_stay_finite_and_bounded(loss, gap):
     logits = np.array([[0.0, gap, -gap], [gap, 0.0, 0.0], [0.0, gap, gap]])
     positive = np.array([[True, False, False]] * 3)
     losses, gradient = loss(logits, positive, np.ones((3, 3), bool))
-    assert np.isfinite(losses).all() and np.isfinite(gradient).all()
+    assert np.isfinite(losses).all()
+    assert np.isfinite(gradient).all()
     assert (np.abs(gradient) <= 3).all()
-    assert gradient[0, 1] > 0.9 and gradient[0, 0] < -0.9, "a wrong winner is pushed down"
+    assert gradient[0, 1] > 0.9, "a wrong winner is pushed down"
+    assert gradient[0, 0] < -0.9, "a wrong winner is pushed down"
 
 
 @pytest.mark.parametrize("similarity", [Cosine(), Dot(), NegativeSquaredEuclidean()])
@@ -225,7 +228,8 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
     with_debug(tower, on_forward=lambda model, inputs, is_train: encoded.append(inputs))
     loss, vectors = train_step(encoder.model, terms, texts, windows, Cosine())
     assert [inputs.passages for inputs in encoded] == [2, 3]
-    assert vectors.texts.tolist() == [0, 1] and vectors.mentions.tolist() == [0, 1, 2]
+    assert vectors.texts.tolist() == [0, 1]
+    assert vectors.mentions.tolist() == [0, 1, 2]
     ours = gradients_of(tower)
 
     def encode(inputs):
@@ -257,7 +261,8 @@ def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances
     with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
         OverDistances(CrossEntropy())(np.array([[0.5, -1.0]]), positive, some)
     losses, gradient = OverDistances(CrossEntropy())(np.zeros((1, 2)), positive, some)
-    assert losses[0] == pytest.approx(np.log(2)) and np.isfinite(gradient).all()
+    assert losses[0] == pytest.approx(np.log(2))
+    assert np.isfinite(gradient).all()
     with pytest.raises(ValueError, match="E618"):
         OverDistances(LearnedScale(Logistic()))
 

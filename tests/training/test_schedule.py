@@ -48,8 +48,10 @@ def counted(values):
     """The step with the highest rate, and the last one with a rate above 0."""
     first = np.array(list(islice(values, 2000)))
     top = int(first.argmax())
-    assert first[0] == 0 and first[top] == 0.5
-    assert (np.diff(first[: top + 1]) > 0).all() and (np.diff(first[top:]) <= 0).all()
+    assert first[0] == 0
+    assert first[top] == 0.5
+    assert (np.diff(first[: top + 1]) > 0).all()
+    assert (np.diff(first[top:]) <= 0).all()
     return top, int(np.flatnonzero(first)[-1])
 
 
@@ -61,7 +63,8 @@ def test_it_rises_over_a_tenth_of_the_steps_and_falls_until_their_end(settings, 
 def test_the_corpus_is_read_when_training_begins_and_no_further_than_needed():
     read = []
     values = rates(read=read)
-    assert next(values) == 0 and not read
+    assert next(values) == 0
+    assert not read
     next(values)
     assert read == list(range(100))
     read.clear()
@@ -117,7 +120,8 @@ def refreshed(change):
 
     count = refresh_texts(cache, table, change(mentions), encode, np.random.default_rng(1))
     rows = np.concatenate(encoded)
-    assert count == len(rows) == len(np.unique(rows)), "nothing is encoded twice"
+    assert count == len(rows), "nothing is encoded twice"
+    assert len(rows) == len(np.unique(rows)), "nothing is encoded twice"
     expected = Cosine().prepare(change(texts))
     np.testing.assert_array_equal(cache.texts[rows], expected[rows])
     np.testing.assert_array_equal(cache.mentions, Cosine().prepare(change(mentions)))
@@ -127,8 +131,10 @@ def refreshed(change):
 
 def test_texts_near_mentions_and_some_others_are_encoded_again():
     rows, nearest = refreshed(lambda vectors: vectors * np.float32(1.01) + np.float32(0.01))
-    assert np.isin(nearest, rows).all() and np.isin(np.arange(MENTIONS), rows).all()
-    assert 100 < len(rows) < TEXTS / 3
+    assert np.isin(nearest, rows).all()
+    assert np.isin(np.arange(MENTIONS), rows).all()
+    assert len(rows) > 100
+    assert len(rows) < TEXTS / 3
 
 
 def test_all_texts_are_encoded_where_others_are_near_mentions_now():
