@@ -68,7 +68,7 @@ def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedTex
         columns = line.split("\t")
         try:
             if line.startswith("T"):
-                mention = _mention(columns)
+                mention = _mention(columns, text)
                 if mention is None:
                     in_pieces += 1
                 else:
@@ -93,12 +93,18 @@ def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedTex
     return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
 
 
-def _mention(columns: list[str]) -> "tuple[Given, str] | None":
-    """The place, words and label of a line, or None for a mention in several pieces."""
+def _mention(columns: list[str], text: str) -> "tuple[Given, str] | None":
+    """The place, words and label of a line, or None for a mention in several pieces.
+
+    Pieces with nothing but white space between them are one: brat ends a piece at a line break.
+    """
     if len(columns) < 3:
         raise Problem("expected 'T1<tab>Label start end<tab>words'.")
     label, _, place = columns[1].partition(" ")
-    if ";" in place:
-        return None
-    start, end = (int(part) for part in place.split())
+    pieces = [tuple(map(int, piece.split())) for piece in place.split(";")]
+    start, end = pieces[0]
+    for next_start, next_end in pieces[1:]:
+        if not text[end:next_start].isspace():
+            return None
+        end = next_end
     return Given(start, end, columns[2]), label

@@ -1,0 +1,23 @@
+"""Mentions of brat are read with their places, also where a line break divides them."""
+
+import pytest
+
+from spacy_arbo_el.corpora.read import read
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("He had blue\nfever.", "7 11;12 17", ["blue\nfever"]),
+        ("He had blue \n  fever.", "7 11;15 20", ["blue \n  fever"]),
+        ("He had grey\nblue\nfever.", "7 11;12 16;17 22", ["grey\nblue\nfever"]),
+        ("He had blue and fever.", "7 11;16 21", []),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_pieces_with_white_space_alone_between_are_one_mention(tmp_path, text, place, words):
+    (tmp_path / "a.txt").write_text(text)
+    written = " ".join("".join(words).split()) or "blue fever"
+    (tmp_path / "a.ann").write_text(f"T1\tDIS {place}\t{written}\n")
+    (document,) = read(tmp_path / "a.ann", "brat")
+    assert [text[mention.start : mention.end] for mention in document.mentions] == words
