@@ -15,7 +15,7 @@ from ..graph.constrained import constrained
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document, usable
 from ..retrieval.similarity import Similarity
-from .same_names import Distinct, Edges, name_edges, number_names
+from .same_names import Distinct, Edges, may_be_one, name_edges, number_names, number_sets
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -24,7 +24,8 @@ class Discovery:
     """Groups the mentions that no entity fits into new entities.
 
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
-    name are connected. Edges below the threshold are dropped, and each connected component is one
+    name are connected. Names with different numbers, such as "type 1" and "type 2", have no edge.
+    Edges below the threshold are dropped, and each connected component is one
     new entity. Mentions that are read alike count once. The defaults suit most corpora;
     ``arbo fit --thresholds`` chooses the threshold on annotated documents::
 
@@ -63,6 +64,7 @@ class Discovery:
         labels: np.ndarray | None = None,
         decided: np.ndarray | None = None,
         names: np.ndarray | None = None,
+        number_sets: np.ndarray | None = None,
     ) -> np.ndarray:
         """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
 
@@ -76,14 +78,19 @@ class Discovery:
             with different ones must not, -1 for no decision; else None.
         names: (m,) int64, equal for mentions of one name, which have edges whatever their nearest
             neighbours are; else None.
+        number_sets: (m,) int64, where mentions with different ones have no edge, -1 for a name
+            without numbers; else None.
         """
         if len(vectors) < 2:
             return np.arange(len(vectors))
         least = self.min_similarity(calibration)
-        distinct = self._distinct(vectors, names, (documents, labels, decided))
+        distinct = self._distinct(vectors, names, (documents, labels, decided, number_sets))
         nodes = distinct.take(vectors)
         of_nodes = map(distinct.take_any, (documents, labels, names))
         edges = self._edges(nodes, similarity, *of_nodes)
+        if number_sets is not None:
+            is_possible = may_be_one(edges, distinct.take(number_sets))
+            edges = edges[0][is_possible], edges[1][is_possible], edges[2][is_possible]
         groups = self._cluster(len(nodes), edges, np.array([least]))
         if decided is not None:
             kept = edges[2] >= least
@@ -251,6 +258,7 @@ def group_mentions(
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
         names=number_names(ordered),
+        number_sets=number_sets(ordered),
     )
     present = rows < len(records)
     groups[rows[present]] = found[present]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.compiling import numba_jit
 from ..mentions.record import MentionRecord
+from ..names.words import numbers_among, words_of
 from ..retrieval.index.exact import FlatIndex
 from ..retrieval.mention_search import digests_of, usable
 from ..retrieval.similarity import Similarity
@@ -34,6 +35,25 @@ def number_names(records: Sequence[MentionRecord]) -> np.ndarray:
     numbers: dict[tuple[str, str], int] = {}
     keys = ((one.label, " ".join(one.normalized.split()).casefold()) for one in records)
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+def number_sets(records: Sequence[MentionRecord]) -> np.ndarray:
+    """Number the sets of numbers in the names of mentions: (m,) int64, -1 for names without any.
+
+    Roman numbers up to IX are numbers too.
+    """
+    sets: dict[frozenset[str], int] = {frozenset(): -1}
+    numbers = [numbers_among(words_of(record.normalized)) for record in records]
+    return np.array([sets.setdefault(key, len(sets) - 1) for key in numbers], dtype=np.int64)
+
+
+def may_be_one(edges: Edges, sets: np.ndarray) -> np.ndarray:
+    """(e,) bool, the edges between mentions whose names have no different numbers.
+
+    sets: (m,) int64, see ``number_sets``.
+    """
+    source, target = sets[edges[0]], sets[edges[1]]
+    return (source == target) | (source < 0) | (target < 0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from ..base.arrays import TopK
 from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
-from ..discovery.same_names import number_names
+from ..discovery.same_names import number_names, number_sets
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import KeptResults, SpanInputs
 from ..kb.entity import NIL
@@ -199,6 +199,7 @@ class LinkingStages:
                 batch.documents[rows],
                 batch.labels[rows] if settings.match_types else None,
                 names=number_names(records),
+                number_sets=number_sets(records),
             )
         return groups
 

@@ -251,3 +251,19 @@ def test_distinct_mentions_keep_their_order():
     assert distinct.rows.tolist() == [0, 1, 4, 5] and distinct.node.tolist() == [0, 1, 0, 1, 2, 3]
     named = Distinct.of(features, np.array([0, 0, 1, 0, 0, 0]))
     assert named.rows.tolist() == [0, 1, 2, 4] and named.node.tolist() == [0, 1, 2, 1, 3, 3]
+
+
+def test_names_with_different_numbers_have_no_edge():
+    vectors = np.eye(4, dtype=np.float32)[[0, 0, 0, 0]]
+    names = np.arange(4)
+    sets = np.array([0, 1, 1, -1])
+    discovery = Discovery(n_neighbors=4)
+    apart = discovery.group(
+        vectors[:3], Cosine(), Calibration(), names=names[:3], number_sets=sets[:3]
+    )
+    assert apart.tolist() == [0, 1, 1]
+    joined = discovery.group(vectors[:3], Cosine(), Calibration(), names=names[:3])
+    assert joined.tolist() == [0, 0, 0]
+    # A name without numbers may be either.
+    whole = discovery.group(vectors, Cosine(), Calibration(), names=names, number_sets=sets)
+    assert len(set(whole.tolist())) == 1

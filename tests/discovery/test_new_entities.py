@@ -21,7 +21,8 @@ def key_of(number):
 
 
 def record_of(number):
-    about = f"name {number}", "before\n the ", " after", "THING", f"form {number}", f"id{number}"
+    form = f"form {chr(ord('A') + number)}"
+    about = f"name {number}", "before\n the ", " after", "THING", form, f"id{number}"
     return MentionRecord(key_of(number), (), *about)
 
 
