@@ -86,11 +86,8 @@ class Discovery:
         least = self.min_similarity(calibration)
         distinct = self._distinct(vectors, names, (documents, labels, decided, number_sets))
         nodes = distinct.take(vectors)
-        of_nodes = map(distinct.take_any, (documents, labels, names))
+        of_nodes = map(distinct.take_any, (documents, labels, names, number_sets))
         edges = self._edges(nodes, similarity, *of_nodes)
-        if number_sets is not None:
-            is_possible = may_be_one(edges, distinct.take(number_sets))
-            edges = edges[0][is_possible], edges[1][is_possible], edges[2][is_possible]
         groups = self._cluster(len(nodes), edges, np.array([least]))
         if decided is not None:
             kept = edges[2] >= least
@@ -109,17 +106,19 @@ class Discovery:
         similarity: Similarity,
         min_similarities: np.ndarray,
         names: np.ndarray | None = None,
+        number_sets: np.ndarray | None = None,
     ) -> np.ndarray:
         """Group mentions at many thresholds at once: (T, m) int32.
 
         Groups are numbered as in ``group``.
 
-        vectors, similarity, names: As in ``group``.
+        vectors, similarity, names, number_sets: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
         """
-        distinct = self._distinct(vectors, names)
+        distinct = self._distinct(vectors, names, (number_sets,))
         nodes = distinct.take(vectors)
-        edges = self._edges(nodes, similarity, None, None, distinct.take_any(names))
+        of_nodes = map(distinct.take_any, (None, None, names, number_sets))
+        edges = self._edges(nodes, similarity, *of_nodes)
         groups = self._cluster(len(nodes), edges, min_similarities)
         return self._spread(groups, distinct, nodes, similarity, min_similarities)
 
@@ -141,7 +140,24 @@ class Discovery:
         documents: np.ndarray | None,
         labels: np.ndarray | None,
         names: np.ndarray | None,
+        number_sets: np.ndarray | None,
     ) -> Edges:
+        edges = self._edges_of_all(vectors, similarity, documents, labels, names)
+        if number_sets is None:
+            return edges
+        source, target, scores = edges
+        is_possible = may_be_one(edges, number_sets)
+        return source[is_possible], target[is_possible], scores[is_possible]
+
+    def _edges_of_all(
+        self,
+        vectors: np.ndarray,
+        similarity: Similarity,
+        documents: np.ndarray | None,
+        labels: np.ndarray | None,
+        names: np.ndarray | None,
+    ) -> Edges:
+        """The edges between mentions, whatever numbers are in their names."""
         if documents is None:
             neighbours = nearest_in_corpus(vectors, self.n_neighbors, similarity)
         else:

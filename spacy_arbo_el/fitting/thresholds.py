@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
-from ..discovery.same_names import number_names
+from ..discovery.same_names import number_names, number_sets
 from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
@@ -195,7 +195,8 @@ def sweep_discovery(
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
     names = number_names(sweep.batch.records)[chosen]
-    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names)
+    sets = number_sets(sweep.batch.records)[chosen]
+    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names, sets)
     gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {
