@@ -26,7 +26,8 @@ def test_entity_from_takes_names_labels_and_documents_of_the_mentions():
     new_entity = NewEntity("NEW-1", "Zorblat", members, 0, 0.75, ())
     entity = entity_from(new_entity, "E1", "", "a thing", 10)
     assert (entity.id, entity.title, entity.description) == ("E1", "Zorblat", "a thing")
-    assert entity.aliases == ("zorb", "the Zorblat") and entity.types == ("THING", "BEING")
+    assert entity.aliases == ("zorb", "the Zorblat")
+    assert entity.types == ("THING", "BEING")
     assert entity.frequency == 5.0
     assert entity.meta == {
         "discovered_as": "NEW-1",
@@ -35,7 +36,8 @@ def test_entity_from_takes_names_labels_and_documents_of_the_mentions():
         "cohesion": 0.75,
     }
     entity = entity_from(new_entity, "E1", "Zorb", "", 1)
-    assert entity.title == "Zorb" and entity.aliases == ("Zorblat",)
+    assert entity.title == "Zorb"
+    assert entity.aliases == ("Zorblat",)
 
 
 @pytest.fixture
@@ -53,11 +55,12 @@ def test_the_next_document_links_to_an_accepted_entity(nlp, linker, tmp_path):
         zorblat.id, "E77", title="Zorblat", description="a kind of craft"
     )
     assert encoded == [], "mentions are not encoded again"
-    assert entity == linker.kb.get("E77") and entity.types == ("THING",)
-    assert entity.meta["discovered_as"] == zorblat.id and entity.meta["mentions"] == 4
-    assert (
-        linker.new_entities.resolve(zorblat.id) == "E77" and zorblat.id not in linker.new_entities
-    )
+    assert entity == linker.kb.get("E77")
+    assert entity.types == ("THING",)
+    assert entity.meta["discovered_as"] == zorblat.id
+    assert entity.meta["mentions"] == 4
+    assert linker.new_entities.resolve(zorblat.id) == "E77"
+    assert zorblat.id not in linker.new_entities
     assert [item.kb_ids for item in linker.exemplars.records[-4:]] == [("E77",)] * 4
     doc = nlp(docs_of(nlp, ["A [Zorblat|x] landed on the roof of the town hall."])[0])
     assert doc.ents[0].kb_id_ == "E77"
@@ -80,7 +83,8 @@ def test_accepting_discovered_and_existing_entities(nlp, linker):
     with pytest.raises(KeyError, match="no new entity"):
         linker.new_entities.accept(one.id)
     entity = discovered.accept(one.id)
-    assert entity.id == one.id.replace("NEW-", "ENT-") and entity.title == one.name
+    assert entity.id == one.id.replace("NEW-", "ENT-")
+    assert entity.title == one.name
     assert one.id not in discovered
     other = discovered[0]
     assert discovered.accept(other.id, "river") == linker.kb.get("river")
@@ -110,6 +114,7 @@ def test_a_failure_while_accepting_changes_nothing(nlp, linker, monkeypatch):
         patch.setattr(linker.encoder, "encode_texts", fail)
         with pytest.raises(RuntimeError, match="out of memory"):
             discovered.accept(discovered.ids[0], "E77")
-    assert "E77" not in linker.kb and len(linker.exemplars) == exemplars
+    assert "E77" not in linker.kb
+    assert len(linker.exemplars) == exemplars
     assert discovered.to_bytes() == before
     assert discovered.accept(discovered.ids[0], "E77").id == "E77"

@@ -49,9 +49,14 @@ def test_discover_groups_and_describes_new_entities(nlp, new_entities):
     assert tuple(mentions.records) == zorblat.members
     member = zorblat.members[1]
     assert (member.text, member.before) == ("Zorblat", "A green ")
-    assert member.after == " landed on the roof again." and member.label == "THING"
-    assert 0.5 < zorblat.cohesion <= 1.0 and 0 <= zorblat.medoid < 3
-    assert len(zorblat.nearest) == 3 and all(r.probability < 0.6 for r in zorblat.nearest)
+    assert member.after == " landed on the roof again."
+    assert member.label == "THING"
+    assert zorblat.cohesion > 0.5
+    assert zorblat.cohesion <= 1.0
+    assert zorblat.medoid >= 0
+    assert zorblat.medoid < 3
+    assert len(zorblat.nearest) == 3
+    assert all(r.probability < 0.6 for r in zorblat.nearest)
     assert zorblat.nearest[0].probability >= zorblat.nearest[-1].probability
     assert zorblat.nearest[0].reason == "below the threshold of 0.6"
     assert (
@@ -74,9 +79,11 @@ def test_medoid_and_cohesion_equal_those_by_hand(nlp, linker, new_entities):
 def test_the_page_shows_all_mentions_and_escapes_text(new_entities):
     page = to_html(new_entities)
     assert page.count("<mark>") == sum(len(one.members) for one in new_entities)
-    assert "&lt;the&gt; roof &amp; left" in page and "<the>" not in page
+    assert "&lt;the&gt; roof &amp; left" in page
+    assert "<the>" not in page
     many = to_html([NewEntity("i", "n", new_entities[0].members * 3, 0, 1.0, ())])
-    assert "<summary>4 more</summary>" in many and "nothing" in many
+    assert "<summary>4 more</summary>" in many
+    assert "nothing" in many
 
 
 def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
@@ -93,7 +100,9 @@ def test_arbo_discover_and_arbo_link_write_new_entities(nlp, tmp_path):
     invoke("link", tmp_path / "model", tmp_path / "c.spacy", "-o", tmp_path / "linked.spacy")
     linked = list(DocBin().from_disk(tmp_path / "linked.spacy").get_docs(spacy.blank("xx").vocab))
     clusters = [doc.ents[0]._.arbo.cluster for doc in linked[len(DEV) :]]
-    assert len(set(clusters[:3])) == len(set(clusters[3:])) == 1 and clusters[0] != clusters[3]
+    assert len(set(clusters[:3])) == 1
+    assert len(set(clusters[3:])) == 1
+    assert clusters[0] != clusters[3]
     assert linked[0].ents[0].kb_id_ == "planet"
     assert "nothing" in fail("link", tmp_path / "model", "nothing", "-o", "x.spacy")
     assert ".html is not" in fail("link", tmp_path / "model", "nothing", "-o", "x.html")
@@ -129,7 +138,8 @@ def test_what_was_decided_on_kept_entities_holds_until_it_is_taken_back(saved, t
     with edit_pipeline(kept) as edited:
         new = edited.get_pipe("arbo_linker").new_entities
         assert [new.undo()["action"] for _ in range(2)] == ["reject", "accept"]
-        assert set(new.ids) == {first, second} and "E9" not in edited.get_pipe("arbo_linker").kb
+        assert set(new.ids) == {first, second}
+        assert "E9" not in edited.get_pipe("arbo_linker").kb
     assert set(discover(kept)) == {first, second}
     assert len(discover(saved / "model", "--replace")) == 2
     assert not spacy.load(kept).get_pipe("arbo_linker").new_entities.log

@@ -72,7 +72,8 @@ def test_groups_do_not_depend_on_the_order_of_mentions(data, method, similarity)
     for order in (numbers, numbers[::-1], data.draw(st.permutations(numbers))):
         found = grouped(order, vectors[list(order)], decided, discovery, similarity)
         results.append(sets_of(order, *found))
-    assert results[0] == results[1] == results[2]
+    assert results[0] == results[1]
+    assert results[1] == results[2]
     of = {number: members for members, _ in results[0] for number in members}
     left_out = next((members for members, _ in results[0] if 8 in members), frozenset())
     if decided.accepted:
@@ -98,7 +99,8 @@ def test_strange_vectors_and_thresholds_are_sane(similarity, method, threshold):
         alone, _ = grouped(range(4), vectors_of([kind] * 4), nothing, discovery, similarity)
         assert len(set(alone.tolist())) == 4, "what cannot be read is alone"
         mixed, _ = grouped(range(4), vectors_of([0, kind, 0, kind]), nothing, discovery, similarity)
-        assert len({mixed[1], mixed[3]} | set(mixed)) >= 3 and mixed[1] != mixed[3]
+        assert len({mixed[1], mixed[3]} | set(mixed)) >= 3
+        assert mixed[1] != mixed[3]
     same, _ = grouped(range(30), vectors_of([1] * 30), nothing, discovery, similarity)
     if threshold == 0.0:
         assert set(same.tolist()) == {0}
@@ -119,7 +121,8 @@ def test_medoid_and_name_do_not_depend_on_the_order():
     backward.put(mentions(numbers[::-1]), np.zeros(12, dtype=np.int64))
     one, other = forward[0], backward[0]
     assert (one.id, one.name, one.cohesion) == (other.id, other.name, other.cohesion)
-    assert one.members[one.medoid] == other.members[other.medoid] and one.nearest == other.nearest
+    assert one.members[one.medoid] == other.members[other.medoid]
+    assert one.nearest == other.nearest
 
 
 def sentences(count, seed=0, width=6, spread=0.5):
@@ -173,7 +176,8 @@ def test_groups_do_not_depend_on_how_often_a_sentence_recurs(
 def test_mentions_of_a_name_are_connected_as_by_all_pairs(similarity, monkeypatch):
     vectors, names = similarity.prepare(sentences(60)), np.arange(60) % 4
     source, target, scores = name_edges(vectors, names, similarity)
-    assert (names[source] == names[target]).all() and len(source) == 60 - 4
+    assert (names[source] == names[target]).all()
+    assert len(source) == 60 - 4
     table = similarity.blocks(vectors, vectors)
     assert scores == pytest.approx(table[source, target], abs=1e-4)
     everything = Discovery(0.5, n_neighbors=59)
@@ -212,7 +216,9 @@ def test_unreadable_mentions_of_one_name_are_one_new_entity():
     found = group(vectors, [0, 0, 1, 0, 1, 0], Discovery(), Cosine())
     assert found.tolist() == [0, 0, 1, 0, 1, 2]
     decided = group(vectors, [0] * 6, Discovery(), Cosine(), decided=np.array([1, 2, -1, 1, 2, -1]))
-    assert decided[0] == decided[3] != decided[1] == decided[4]
+    assert decided[0] == decided[3]
+    assert decided[3] != decided[1]
+    assert decided[1] == decided[4]
 
 
 def test_names_differ_by_label_but_not_by_case():
@@ -241,16 +247,20 @@ def test_of_a_name_with_many_mentions_few_pairs_are_compared(monkeypatch):
     monkeypatch.setattr(same_names.FlatIndex, "search", counted_search)
     vectors = Cosine().prepare(sentences(2000))
     source, target, _ = name_edges(vectors, np.zeros(2000, dtype=np.int64), Cosine())
-    assert len(source) == 2000 - 1 and len(np.unique([source, target])) == 2000
-    assert trees == [64] and searches == [(2000 - 64, 64)]
+    assert len(source) == 2000 - 1
+    assert len(np.unique([source, target])) == 2000
+    assert trees == [64]
+    assert searches == [(2000 - 64, 64)]
 
 
 def test_distinct_mentions_keep_their_order():
     features = np.array([[1, 0], [0, 1], [1, 0], [-0.0, 1], [0, 0], [0, 0]], dtype=np.float32)
     distinct = Distinct.of(features, None)
-    assert distinct.rows.tolist() == [0, 1, 4, 5] and distinct.node.tolist() == [0, 1, 0, 1, 2, 3]
+    assert distinct.rows.tolist() == [0, 1, 4, 5]
+    assert distinct.node.tolist() == [0, 1, 0, 1, 2, 3]
     named = Distinct.of(features, np.array([0, 0, 1, 0, 0, 0]))
-    assert named.rows.tolist() == [0, 1, 2, 4] and named.node.tolist() == [0, 1, 2, 1, 3, 3]
+    assert named.rows.tolist() == [0, 1, 2, 4]
+    assert named.node.tolist() == [0, 1, 2, 1, 3, 3]
 
 
 def test_names_with_different_numbers_have_no_edge():

@@ -60,21 +60,24 @@ def members(entities):
 def test_entities_are_read_by_id_and_by_place_the_largest_first():
     entities = of_groups([7, 3, 7, 3, 7])
     first, second = new_entity_id(key_of(0)), new_entity_id(key_of(1))
-    assert len(entities) == 2 and entities.ids == [first, second] == [
-        entity.id for entity in entities
-    ]
+    assert len(entities) == 2
+    assert entities.ids == [first, second]
+    assert [first, second] == [entity.id for entity in entities]
     assert members(entities) == {first: [0, 2, 4], second: [1, 3]}
-    assert entities[first] == entities[0] == entities[:1][0] == entities[-2] and first in entities
-    assert (
-        entities[0].documents == 3
-        and entities[0].name == entities[0].members[entities[0].medoid].text
-    )
+    assert entities[first] == entities[0]
+    assert entities[0] == entities[:1][0]
+    assert entities[:1][0] == entities[-2]
+    assert first in entities
+    assert entities[0].documents == 3
+    assert entities[0].name == entities[0].members[entities[0].medoid].text
     assert [refused.kb_id for refused in entities[0].nearest] == ["E1", "E2"]
     assert entities[0].nearest[1].probability == pytest.approx(0.14)
     assert entities[0].nearest[0].reason == "below the threshold of 0.5"
-    assert entities.id_of(("doc3", 3, 6)) == second and entities.id_of(("doc9", 0, 1)) == ""
+    assert entities.id_of(("doc3", 3, 6)) == second
+    assert entities.id_of(("doc9", 0, 1)) == ""
     assert entities.mentions_of(second).vectors.shape == (2, WIDTH)
-    assert "nothing" not in entities and 3 not in entities
+    assert "nothing" not in entities
+    assert 3 not in entities
     for ask in (entities.resolve, entities.__getitem__, entities.reject):
         with pytest.raises(KeyError, match="no new entity 'nothing'"):
             ask("nothing")
@@ -83,7 +86,9 @@ def test_entities_are_read_by_id_and_by_place_the_largest_first():
 def test_to_dict_has_the_members_with_their_documents_on_one_line():
     entities = of_groups([0])
     (data,) = entities.to_dicts()
-    assert data["name"] == "name 0" and data["medoid"] == 0 and data["cohesion"] == 1.0
+    assert data["name"] == "name 0"
+    assert data["medoid"] == 0
+    assert data["cohesion"] == 1.0
     assert data["members"] == [
         {
             "document": "id0",
@@ -119,9 +124,11 @@ def test_bad_edits_change_nothing():
         entities.accept(b)
     with pytest.raises(ValueError, match="no such decision"):
         entities.undo()
-    assert members(entities) == {a: [0, 1], b: [2]} and not entities.log
+    assert members(entities) == {a: [0, 1], b: [2]}
+    assert not entities.log
     entities.merge(a, a)
-    assert len(entities) == 2 and not entities.log
+    assert len(entities) == 2
+    assert not entities.log
     entities.release(b, "E1")
     with pytest.raises(ValueError, match="linker.new_entities.undo"):
         entities.undo()
@@ -137,12 +144,16 @@ def test_saving_keeps_everything(tmp_path):
     entities.release(entities.ids[-1], "E5")
     entities.to_disk(tmp_path / "new")
     again = NewEntities.from_disk(tmp_path / "new")
-    assert list(again) == list(entities) and again.log == entities.log and again.documents == 9
+    assert list(again) == list(entities)
+    assert again.log == entities.log
+    assert again.documents == 9
     assert all(again.resolve(name) == entities.resolve(name) for name in names)
-    assert again.rows.records == entities.rows.records and again.fingerprint == "encoder"
+    assert again.rows.records == entities.rows.records
+    assert again.fingerprint == "encoder"
     rows = np.arange(len(entities.rows))
     documents = entities.rows.take(rows).documents.tolist()
-    assert again.rows.take(rows).documents.tolist() == documents == numbers_of(again.rows.records)
+    assert again.rows.take(rows).documents.tolist() == documents
+    assert documents == numbers_of(again.rows.records)
     assert again.threshold == 0.5
     assert again.to_bytes() == entities.to_bytes()
     assert list(NewEntities.from_bytes(NewEntities().to_bytes())) == []
@@ -153,11 +164,14 @@ def test_a_split_that_restores_an_entity_restores_its_id():
     a, b, c = entities.ids
     entities.merge(a, b, c)
     off = entities.split(a, [2, 3])
-    assert off.id == b and members(entities) == {a: [0, 1, 4], b: [2, 3]}
-    assert entities.resolve(c) == a and entities.resolve(b) == b
+    assert off.id == b
+    assert members(entities) == {a: [0, 1, 4], b: [2, 3]}
+    assert entities.resolve(c) == a
+    assert entities.resolve(b) == b
     # Also where the other part is the one that stays: each id is where its first mention is.
     off = entities.split(a, [0, 1])
-    assert off.id == a and members(entities) == {a: [0, 1], b: [2, 3], c: [4]}
+    assert off.id == a
+    assert members(entities) == {a: [0, 1], b: [2, 3], c: [4]}
     assert len(set(entities.decided().numbers.tolist())) == 3, "they stay apart"
 
 
@@ -173,7 +187,8 @@ def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
         entities.split(a, [0])
     with pytest.raises(ValueError, match="was merged into"):
         entities.merge(b, a)
-    assert members(entities) == {b: [0, 1, 2]} and len(entities.log) == 1
+    assert members(entities) == {b: [0, 1, 2]}
+    assert len(entities.log) == 1
 
 
 def test_undoing_leaves_mentions_that_came_since():
@@ -184,7 +199,8 @@ def test_undoing_leaves_mentions_that_came_since():
     assert members(entities) == {b: [1, 2, 7], a: [0]}
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
-    assert entities.resolve(b) == b and entities.resolve(c) == c
+    assert entities.resolve(b) == b
+    assert entities.resolve(c) == c
     entities.split(b, [1])
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
@@ -209,21 +225,25 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     a, b, c = entities.ids
     entities.reject(c)
     decided = entities.decided()
-    assert decided.numbers.tolist() == [2] and [r.key for r in decided.records] == [key_of(4)]
+    assert decided.numbers.tolist() == [2]
+    assert [r.key for r in decided.records] == [key_of(4)]
     assert decided.others == {key_of(0): 0, key_of(1): 0, key_of(2): 1, key_of(3): 1}
     later = Copies(entities, [1, 2, 3, 8], [0, 0, 1, 1], {0: 0, 1: 1}).later
-    assert members(later) == {a: [1, 2], b: [3, 8]} and later.resolve(c) == ""
+    assert members(later) == {a: [1, 2], b: [3, 8]}
+    assert later.resolve(c) == ""
     # Meanwhile another discovery has added to what is kept.
     entities.put(mentions([20, 21]), np.array([0, 1]), {0: 0})
     fresh = entities.id_of(key_of(21))
     later.documents, entities.documents = 3, 5
     entities.update(later)
     assert members(entities) == {a: [1, 2, 0, 20], b: [3, 8], fresh: [21]}
-    assert entities.resolve(c) == "" and entities.documents == 8
+    assert entities.resolve(c) == ""
+    assert entities.documents == 8
     assert members(NewEntities.from_bytes(entities.to_bytes())) == members(entities)
     entities.release(a, "E1")
     entities.update(later)
-    assert members(entities) == {b: [3, 8], fresh: [21]} and entities.resolve(a) == "E1"
+    assert members(entities) == {b: [3, 8], fresh: [21]}
+    assert entities.resolve(a) == "E1"
     entities.reject(b)
     with pytest.raises(ValueError, match="Discover again"):
         entities.update(later)
@@ -237,7 +257,8 @@ def test_update_takes_over_what_was_decided_on_the_later_discovery():
     later.merge(a, b)
     later.reject(c)
     entities.update(later)
-    assert members(entities) == {a: [0, 1]} and entities.resolve(b) == a
+    assert members(entities) == {a: [0, 1]}
+    assert entities.resolve(b) == a
     entities.undo()
     entities.undo()
     assert members(entities) == {a: [0], b: [1], c: [2]}
@@ -251,9 +272,12 @@ def test_update_keeps_an_acceptance_of_a_mention_that_is_rejected_with_others_la
     entities.release(b, "E1")
     entities.update(later)
     assert entities.decided().accepted == {key_of(1)}
-    assert entities.resolve(a) == "" and entities.resolve(b) == "E1"
+    assert entities.resolve(a) == ""
+    assert entities.resolve(b) == "E1"
     entities.take_back(acceptances=True)
-    assert not entities.decided().accepted and entities.resolve(a) == "" and not len(entities)
+    assert not entities.decided().accepted
+    assert entities.resolve(a) == ""
+    assert not len(entities)
 
 
 def test_update_of_nothing_and_by_another_encoder():
@@ -348,7 +372,8 @@ class Edits(RuleBasedStateMachine):
     @invariant()
     def entities_equal_the_sets(self):
         sets = {name: set(numbers) for name, numbers in members(self.entities).items()}
-        assert sets == self.sets and len(self.entities) == len(self.sets)
+        assert sets == self.sets
+        assert len(self.entities) == len(self.sets)
 
 
 Edits.TestCase.settings = settings(stateful_step_count=15)

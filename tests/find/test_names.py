@@ -69,7 +69,8 @@ def test_tokens_that_are_split_keep_what_is_known_of_them():
         ("私 は", "A", "Q1", "x")
     ]
     assert [(s.text, s.label_, s.kb_id_) for s in doc.ents] == [("学生", "ROLE", "Q2")]
-    assert len(list(doc.sents)) == 2 and {token.pos_ for token in doc} == {"NOUN"}
+    assert len(list(doc.sents)) == 2
+    assert {token.pos_ for token in doc} == {"NOUN"}
     assert Doc(doc.vocab).from_bytes(doc.to_bytes()).text == doc.text
 
 
@@ -100,7 +101,9 @@ def test_any_text_is_folded_with_its_offsets(text, data):
     place = folded.original(start, end)
     assert folded.original(0, len(folded.text)) is not None
     if place is not None and start < end:
-        assert 0 <= place[0] < place[1] <= len(text)
+        assert place[0] >= 0
+        assert place[0] < place[1]
+        assert place[1] <= len(text)
 
 
 @given(st.text(min_size=5, max_size=12), st.text(max_size=8), st.text(max_size=8))
@@ -211,7 +214,8 @@ def test_a_sourced_component_follows_the_pipeline_that_it_is_in():
         both.add_pipe(name, source=source)
     del source
     gc.collect()
-    assert names_in(both) == ["blue fever"] and names_in(nlp) == ["grey itch"]
+    assert names_in(both) == ["blue fever"]
+    assert names_in(nlp) == ["grey itch"]
 
 
 def test_a_linker_that_was_renamed_is_found():
@@ -284,6 +288,7 @@ def test_the_subject_of_a_list_names_none_of_it():
 def test_forms_are_a_setting():
     entities = {"D1": "blue fever"}
     near, exact = (names_and_linker(entities, forms=forms) for forms in ("near", "exact"))
-    assert names_in(exact, "fevers blue") == [] and names_in(near, "fevers blue") == ["fevers blue"]
+    assert names_in(exact, "fevers blue") == []
+    assert names_in(near, "fevers blue") == ["fevers blue"]
     with pytest.raises(ValueError, match=r"arbo_names\.forms.*'near', 'exact'"):
         names_and_linker(entities, forms="fuzzy")

@@ -49,7 +49,8 @@ def blocks(page, language):
 def test_each_code_stands_for_one_message():
     sources = "\n".join(map(read, (ROOT / "spacy_arbo_el").rglob("errors.py")))
     codes = re.findall(r"^    ([EW]\d+) = ", sources, re.M)
-    assert len(codes) > 100 and sorted(codes) == sorted(set(codes))
+    assert len(codes) > 100
+    assert sorted(codes) == sorted(set(codes))
 
 
 def test_examples_on_the_graph_give_what_their_comments_say():
@@ -189,7 +190,8 @@ def test_every_page_is_in_the_navigation():
     pages = sorted((ROOT / "docs").glob("*.md"))
     assert len(pages) == 16
     for page in pages:
-        assert f": docs/{page.name}\n" in navigation and f"(docs/{page.name})" in readme, page.name
+        assert f": docs/{page.name}\n" in navigation, page.name
+        assert f"(docs/{page.name})" in readme, page.name
 
 
 def test_error_codes_on_pages_exist():
@@ -232,7 +234,8 @@ def test_inference_procedure_of_the_architecture_links():
     text = "[Mercury|planet] is a planet. The probe circles the planet [Mercury|planet] at dawn."
     nlp.get_pipe("arbo_linker").inference = names["OneSensePerDocument"]()
     first, second = nlp(without_links(annotated(nlp, text))).ents
-    assert first.kb_id_ == second.kb_id_ == "planet"
+    assert first.kb_id_ == "planet"
+    assert second.kb_id_ == "planet"
     assert first._.arbo.score == second._.arbo.score
     assert {len(first._.arbo.evidence), len(second._.arbo.evidence)} <= {2, 3, 4}
     assert nlp.get_pipe("arbo_linker").corpus.link([nlp.make_doc("Nothing.")])
@@ -260,7 +263,8 @@ def test_help_has_an_example_with_existing_options(name):
     required = sum(p.param_type_name == "argument" and p.required for p in command.params)
     for line in lines:
         words = line.strip().split(f"python -m spacy arbo {name} ")
-        assert words[0] == "" and len(words) == 2, line
+        assert words[0] == "", line
+        assert len(words) == 2, line
         given = set(re.findall(r"(?<!\S)--?[a-z][a-z-]*(?!\S)", words[1]))
         assert given <= options, (line, given - options)
         values = re.sub(r"(?<!\S)--?[a-z.-]+ (\"[^\"]*\"|\S+)", "", words[1]).split()

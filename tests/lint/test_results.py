@@ -34,8 +34,10 @@ def test_the_table_of_the_readme_is_up_to_date():
 def test_each_row_has_a_table_a_commit_a_seed_and_scores():
     for row in ROWS:
         assert row["table"] in BUILD["TABLES"], row
-        assert re.fullmatch(r"[0-9a-f]{7,}", row["commit"]) and row["seed"] is not None
-        assert row["scores"] and set(row["scores"]) <= {*BUILD["HEADINGS"], "arbo_acc_95"}, row
+        assert re.fullmatch(r"[0-9a-f]{7,}", row["commit"])
+        assert row["seed"] is not None
+        assert row["scores"], row
+        assert set(row["scores"]) <= {*BUILD["HEADINGS"], "arbo_acc_95"}, row
 
 
 def test_the_command_of_each_row_exists():
@@ -53,7 +55,8 @@ def test_scores_of_a_metrics_file_replace_the_rows_of_the_same_name(tmp_path):
     new = BUILD["rows_of"](tmp_path / "m.json", {"table": "nel", "data": "D"}, {"a": "one"})
     assert [(row["row"], row["scores"]) for row in new] == [("one", {"arbo_acc": 0.5123})]
     old = [{"table": "nel", "data": "D", "row": name, "scores": {}} for name in ("one", "two")]
-    assert [row["row"] for row in BUILD["add"](old, new)] == ["one", "two"] and old[0] == new[0]
+    assert [row["row"] for row in BUILD["add"](old, new)] == ["one", "two"]
+    assert old[0] == new[0]
 
 
 def test_the_reference_is_up_to_date_and_describes_every_setting_of_every_part():
@@ -66,7 +69,8 @@ def test_the_reference_is_up_to_date_and_describes_every_setting_of_every_part()
         missing = set(part.settings()) - set(part.descriptions())
         assert not missing, (part.name, missing)
         described = set(REFERENCE["parameters_in"](part.doc)[1])
-        assert "[components" not in described and part.doc, part.name
+        assert "[components" not in described, part.name
+        assert part.doc, part.name
 
 
 def test_the_page_of_papers_is_up_to_date_and_has_a_row_for_each_claim():
@@ -90,4 +94,5 @@ def test_a_claim_has_a_verdict_and_what_measures_it(claim):
     elif kind == "script":
         assert (ROOT / "experiments" / name).exists()
     else:
-        assert kind == "config" and name in SYSTEMS
+        assert kind == "config"
+        assert name in SYSTEMS

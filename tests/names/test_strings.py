@@ -75,7 +75,8 @@ def test_the_most_similar_string_of_each_entity(names, data):
             view[0, i, j] for view in (similarity.extra, similarity.missing, similarity.opposed)
         ]
         if not own:
-            assert nearest[i, j] == 0 and not any(found)
+            assert nearest[i, j] == 0
+            assert not any(found)
             continue
         score = ngrams(mentions[i], own[nearest[i, j]])
         assert score == pytest.approx(similarity.ngrams[0, i, j], abs=1e-5)
@@ -159,7 +160,8 @@ def differences(mention, name, interchanged=None):
 def test_what_names_of_siblings_differ_by(mention, name, opposed):
     similarity = index_of([[name]]).similarity([mention], np.array([[0]]))
     found = [view[0, 0, 0] for view in (similarity.extra, similarity.missing, similarity.opposed)]
-    assert found == pytest.approx(differences(mention, name)) and found[2] == opposed
+    assert found == pytest.approx(differences(mention, name))
+    assert found[2] == opposed
 
 
 def test_words_that_a_list_has_for_each_other_differ_less():
@@ -252,7 +254,8 @@ def test_only_the_names_of_candidates_are_read():
     index._read_names = lambda entities: read.append(entities.tolist()) or [["x"] for _ in entities]
     index.similarity(["x", "y"], np.array([[5, -1], [2, 5]]))
     index.similarity(["x"], np.array([[2, 7]]))
-    assert index.names_of(5) == ["x"] and index.names_of(9) == ["x"]
+    assert index.names_of(5) == ["x"]
+    assert index.names_of(9) == ["x"]
     assert read == [[2, 5], [7], [9]]
 
 

@@ -34,7 +34,8 @@ def tiny_pipeline(tiny_bert):
     linker.new_entities = linker.corpus.discover(docs)
     # The tiny encoder finds all alike.
     linker.new_entities.split(linker.new_entities[0], [2])
-    assert len(linker.new_entities) and len(linker.exemplars)
+    assert len(linker.new_entities)
+    assert len(linker.exemplars)
     return nlp
 
 

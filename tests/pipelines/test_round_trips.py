@@ -98,7 +98,8 @@ def odd_nlp(request, tiny_bert):
     # The second is all of its text.
     docs = [annotated(nlp, text) for text in ("They met [☢☢|x].", "[🎉🎉|x]")]
     linker.new_entities = linker.corpus.discover(docs)
-    assert len(linker.new_entities) and len(linker.exemplars) == 3
+    assert len(linker.new_entities)
+    assert len(linker.exemplars) == 3
     return nlp
 
 

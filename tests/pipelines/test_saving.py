@@ -52,7 +52,8 @@ def test_settings_changed_at_run_time_show_in_the_config_and_are_saved(own_tiny,
     keys = ("threshold", "overwrite", "use_gold_ents", "extension")
     assert [settings[key] for key in keys] == [0.3, False, False, "mine"]
     again = find_linker(spacy.load(tmp_path / "model"))
-    assert again.cfg == linker.cfg and again.calibration == linker.calibration
+    assert again.cfg == linker.cfg
+    assert again.calibration == linker.calibration
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,8 @@ def test_settings_of_a_disabled_and_of_a_renamed_component(own_tiny, tmp_path):
     own_tiny.get_pipe("linker").threshold = 0.3
     own_tiny.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
-    assert again.disabled == ["linker"] and again.get_pipe("linker").threshold == 0.3
+    assert again.disabled == ["linker"]
+    assert again.get_pipe("linker").threshold == 0.3
     without = spacy.load(tmp_path / "model", exclude=["linker"])
     assert without.pipe_names == []
 
@@ -116,7 +118,8 @@ def test_settings_survive_bytes_copies_and_pickles(own_tiny):
     other.from_bytes(own_tiny.to_bytes())
     again = [find_linker(other), copy.deepcopy(linker), pickle.loads(pickle.dumps(linker))]
     for one in again:
-        assert one.threshold == 0.3 and contents(one) == contents(linker)
+        assert one.threshold == 0.3
+        assert contents(one) == contents(linker)
 
 
 def test_settings_of_a_linker_sourced_from_another_pipeline(own_tiny, tmp_path):
@@ -191,7 +194,8 @@ def test_two_programs_at_once(model):
         assert forked(lambda: "E050" in run("new", "apply", model, table, code=1))
         find_linker(nlp).threshold = 0.1
     linker = find_linker(spacy.load(model))
-    assert linker.threshold == 0.1 and entity in linker.new_entities.ids
+    assert linker.threshold == 0.1
+    assert entity in linker.new_entities.ids
 
 
 def test_threads_of_one_program_keep_each_other_out(model):
@@ -267,7 +271,9 @@ def test_a_pipeline_whose_own_knowledge_base_is_open_for_writing(model):
         nlp.to_disk(model)
         kb.add(Entity("y", "Yellow"))
     again = find_linker(spacy.load(model))
-    assert "x" in again.kb and "y" in again.kb and again.threshold == 0.1
+    assert "x" in again.kb
+    assert "y" in again.kb
+    assert again.threshold == 0.1
 
 
 def test_a_newer_knowledge_base_is_no_damage_and_an_older_one_is_refused(own_tiny, model, tmp_path):

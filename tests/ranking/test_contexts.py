@@ -70,19 +70,23 @@ def test_the_description_that_suits_a_context_fits_best(datastore):
     records = [record("A runner won the race : "), record("She sang an aria of the opera by ")]
     found = fits(datastore, records, [[0, 1, 2, -1], [2, 1, 0, -1]])
     assert found.described.tolist() == [[1, 1, 0, -1], [0, 1, 1, -1]]
-    assert found.fit[0, 0] > found.fit[0, 1] > 0
-    assert found.fit[1, 1] > found.fit[1, 2] > 0
+    assert found.fit[0, 0] > found.fit[0, 1]
+    assert found.fit[0, 1] > 0
+    assert found.fit[1, 1] > found.fit[1, 2]
+    assert found.fit[1, 2] > 0
     assert (found.fit[:, 3] == 0).all()
 
 
 def test_an_entity_without_a_description_fits_as_its_title_does(datastore):
     (fit,) = fits(datastore, [record("A runner won the race : ")], [[0, 1, 2]]).fit
-    assert fit[0] > fit[2] > fit[1], "neither for nor against it"
+    assert fit[0] > fit[2], "neither for nor against it"
+    assert fit[2] > fit[1], "neither for nor against it"
 
 
 def test_what_a_description_adds_to_its_title(datastore):
     found = fits(datastore, [record("A runner won the race : ")], [[0, 1, 2]])
-    assert found.beyond[0, 0] > 0 > found.beyond[0, 1]
+    assert found.beyond[0, 0] > 0
+    assert found.beyond[0, 1] < 0
     assert found.beyond[0, 2] == 0
 
 
@@ -124,7 +128,8 @@ def test_edits_and_other_weights_are_noticed(datastore):
     datastore.kb.update([Entity("R", "Vey", "ship in a port")])
     datastore.content += 1
     after = fits(datastore, records, entities).fit
-    assert after[0, 0] > before[0, 0] and after[0, 1] == before[0, 1]
+    assert after[0, 0] > before[0, 0]
+    assert after[0, 1] == before[0, 1]
     datastore.kb.update([Entity("R", "Vey")])
     datastore.content += 1
     assert fits(datastore, records, entities).described.tolist() == [[0, 1]]
@@ -138,7 +143,8 @@ def test_a_passage_ends_with_whole_words():
     assert record("before ", " behind").passage == "before Vey behind"
     long = "word " * CONTEXT
     cut = record(long[-CONTEXT:], f" {long}"[:CONTEXT]).passage
-    assert set(cut.split()) == {"word", "Vey"} and len(cut) > 2 * CONTEXT - 8
+    assert set(cut.split()) == {"word", "Vey"}
+    assert len(cut) > 2 * CONTEXT - 8
 
 
 def candidates_of(ngrams, valid):
@@ -186,5 +192,8 @@ def test_frequency_is_a_prior_among_entities_of_one_name():
 
     same = np.array([[True, True, False, True]])
     prior = _prior(np.array([[1.0, 100.0, 1e6, 0.0]]), same)
-    assert prior[0, 1] == prior[0, 2] == 0 and prior[0, 0] == prior[0, 3] < -2
+    assert prior[0, 1] == 0
+    assert prior[0, 2] == 0
+    assert prior[0, 0] == prior[0, 3]
+    assert prior[0, 3] < -2
     assert not _prior(np.zeros((1, 4)), same).any(), "where nothing is known"

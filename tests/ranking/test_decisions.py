@@ -115,7 +115,8 @@ def test_independent_links_to_the_best_text_or_exemplar_at_the_threshold():
         [],
     ]
     decisions = decide(Independent(8), neighbours, calibration, 3.0)
-    assert decisions.entities.tolist() == [1, -1, -1] and decisions.paths[1] == []
+    assert decisions.entities.tolist() == [1, -1, -1]
+    assert decisions.paths[1] == []
     by_text = decide(Independent(), neighbours_of(neighbours.entities), calibration, -np.inf)
     assert by_text.entities.tolist() == [2, 2, -1]
     assert [step.kind for step in by_text.paths[0]] == ["entity", "mention"]
@@ -123,7 +124,8 @@ def test_independent_links_to_the_best_text_or_exemplar_at_the_threshold():
 
 def test_independent_without_any_candidates_links_nothing():
     decisions = decide(Independent(), neighbours_of(nothing(2)), Calibration(), -np.inf)
-    assert decisions.entities.tolist() == [-1, -1] and list(decisions.paths) == [[], []]
+    assert decisions.entities.tolist() == [-1, -1]
+    assert list(decisions.paths) == [[], []]
 
 
 # Curves under which a text and an exemplar may have equal log-odds.
@@ -166,7 +168,8 @@ def evidence_of(neighbours, mention):
 def test_each_entity_is_ranked_by_its_best_text_or_exemplar(neighbours, count):
     context = SimpleNamespace(calibration=CALIBRATION, n_candidates=count)
     ranking = BestEvidence()(MentionBatch.empty(), neighbours, context)
-    assert ranking.candidates.ids.shape == ranking.exemplars.shape == (len(neighbours), count)
+    assert ranking.candidates.ids.shape == ranking.exemplars.shape
+    assert ranking.exemplars.shape == (len(neighbours), count)
     for mention in range(len(neighbours)):
         best = {}
         for entity, logit, row in evidence_of(neighbours, mention):

@@ -107,16 +107,21 @@ def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
     datastore = datastore_of(*(Entity(f"E{i}", name) for i, name in enumerate(names)))
     index = EntityStrings(datastore).index
     (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
-    assert by_name[1] > by_name[0] > 0
+    assert by_name[1] > by_name[0]
+    assert by_name[0] > 0
 
 
 def test_changes_that_were_forgotten_are_not_known(monkeypatch):
     monkeypatch.setattr(ChangeLog, "LIMIT", 3)
     log = ChangeLog()
     log.add([1, 2])
-    assert log.since(0) == {1, 2} and log.since(1) == {2} and log.since(2) == set()
+    assert log.since(0) == {1, 2}
+    assert log.since(1) == {2}
+    assert log.since(2) == set()
     log.add([3, 4, 5, 6, 7])
-    assert log.total == 7 and log.since(4) == {5, 6, 7} and log.since(2) is None
+    assert log.total == 7
+    assert log.since(4) == {5, 6, 7}
+    assert log.since(2) is None
 
 
 def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():

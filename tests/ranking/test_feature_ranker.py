@@ -225,7 +225,8 @@ def test_the_best_of_bad_candidates_is_unlikely():
     weights = fit_weights(candidates, correct, np.arange(400))
     probabilities = probability(weights.logits(candidates).max(axis=1))
     near, far = features[:, 0, 2] > 0.7, features[:, 0, 2] < 0.3
-    assert probabilities[near].mean() > 0.75 and probabilities[far].mean() < 0.25
+    assert probabilities[near].mean() > 0.75
+    assert probabilities[far].mean() < 0.25
 
 
 def test_trees_that_are_fitted_decide_alone_whether_a_candidate_is_right():
@@ -245,7 +246,8 @@ def test_the_ranking_starts_with_scored_candidates_and_continues_with_the_others
     whole = FeatureRanker(weights=weights)(batch, NEIGHBOURS, context_of(strings))
     assert whole.candidates.ids.shape == (2, 64)
     ids, scores = whole.candidates.ids[0], whole.candidates.scores[0]
-    assert ids[0] == 1 and set(ids[ids >= 0]) == {0, 1, 2}
+    assert ids[0] == 1
+    assert set(ids[ids >= 0]) == {0, 1, 2}
     assert (np.diff(scores[ids >= 0]) <= 0).all()
     # Only the candidate with the same string and that of the nearest exemplar are scored.
     part = FeatureRanker(2, weights=weights)(batch, NEIGHBOURS, context_of(strings))
@@ -305,7 +307,8 @@ def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions():
 def test_learned_weights_survive_bytes_and_other_features_are_refused():
     ranker = FeatureRanker(n_reranked=8, weights=weights_of(name=1.0, has_exemplar=3.0))
     again = feature_ranker(n_reranked=8).from_bytes(ranker.to_bytes())
-    assert again.to_bytes() == ranker.to_bytes() and again.n_reranked == 8
+    assert again.to_bytes() == ranker.to_bytes()
+    assert again.n_reranked == 8
     assert pickle.loads(pickle.dumps(ranker)).to_bytes() == ranker.to_bytes()
     assert ranker.from_bytes(b"") == feature_ranker(n_reranked=8)
     assert feature_ranker().to_bytes() == b""
@@ -352,7 +355,8 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
         for labels in (correct, other)
     )
     same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.parts, two.parts)]
-    assert same == [False, True, False] and not np.array_equal(one.whole.hidden, two.whole.hidden)
+    assert same == [False, True, False]
+    assert not np.array_equal(one.whole.hidden, two.whole.hidden)
     rows = np.flatnonzero(part_of == 1)
     best = one.parts[1].logits(candidates.take(rows)).argmax(axis=1)
     assert (best == correct[rows].argmax(axis=1)).mean() > 0.8
@@ -391,7 +395,8 @@ def test_few_mentions_change_little_what_fitting_starts_from():
     alone = fit_weights(few, correct, np.arange(24))
     started = fit_weights(few, correct, np.arange(24), start=start)
     whole, reached = accuracy_of(start, unseen, later), accuracy_of(started, unseen, later)
-    assert reached > accuracy_of(alone, unseen, later) and reached > whole - 0.05
+    assert reached > accuracy_of(alone, unseen, later)
+    assert reached > whole - 0.05
     # What contradicts the mentions is not started from.
     wrong = replace(start, linear=-start.linear, out=-start.out)
     again = fit_weights(few, correct, np.arange(24), start=wrong)

@@ -87,12 +87,15 @@ def test_an_entity_without_a_name_goes_by_the_surface_forms_of_its_exemplars():
     position = linker.kb.entities.position("X17")
     (column,) = np.flatnonzero(candidates.entities[0] == position)
     features = dict(zip(FEATURES, candidates.features[0, column].tolist()))
-    assert features["name_ngrams"] == pytest.approx(1.0) and features["has_exemplar"] == 1
-    assert features["name"] == features["exemplar"] == features["nearest"]
+    assert features["name_ngrams"] == pytest.approx(1.0)
+    assert features["has_exemplar"] == 1
+    assert features["name"] == features["exemplar"]
+    assert features["exemplar"] == features["nearest"]
     # One without exemplars has its id as its name.
     everything = np.arange(-1, linker.kb.entities.positions)
     has_only_id = EntityStrings(linker.datastore).has_only_id(everything)
-    assert has_only_id.sum() == 1 and has_only_id[position + 1]
+    assert has_only_id.sum() == 1
+    assert has_only_id[position + 1]
 
 
 @pytest.mark.parametrize("is_fitted", [True, False])

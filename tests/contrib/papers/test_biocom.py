@@ -33,7 +33,8 @@ def test_mentions_of_a_sentence_are_tagged_and_trained_together_or_alone(
     doc = annotated(nlp, TEXT)
     inputs = linker.reader.read_docs([doc]).inputs
     start = linker.model.get_ref("mention").shims[0].word_pieces.specials[START_PLACE]
-    assert inputs.passages == passages and (inputs.ids == start).sum() == passages * tags
+    assert inputs.passages == passages
+    assert (inputs.ids == start).sum() == passages * tags
     assert (inputs.ids[inputs.offsets[inputs.passage] + inputs.marker] == start).all()
     # The two mentions of the river, and what stands beside them.
     steps, step = [], linker.trainer.step

@@ -108,7 +108,8 @@ def docs_of(nlp, texts=(*DEV, *TRAIN)):
 def test_without_training_links_are_those_of_the_ranker_inside(tiny_bert):
     plain, with_section = build_tiny(tiny_bert), build_tiny(tiny_bert, reranker=SECTION)
     found, expected = (list(n.pipe(docs_of(n))) for n in (with_section, plain))
-    assert links(found) == links(expected) and scores(found) == scores(expected)
+    assert links(found) == links(expected)
+    assert scores(found) == scores(expected)
     assert find_linker(with_section).reranker.to_bytes() == b""
 
 
@@ -193,7 +194,8 @@ def test_log_odds_by_vectors_are_added_to_the_scores(nlp, fitted):
     with retrieved(fitted) as given:
         with_curves = reranker.score(*given)
         plain = replace(reranker, vector_curves=None).score(*given)
-    assert (with_curves.first == plain.first).all() and curves != find_linker(fitted).calibration
+    assert (with_curves.first == plain.first).all()
+    assert curves != find_linker(fitted).calibration
     added = log_odds_by_vectors(plain.neighbours, curves).scores_or_least(plain.first)
     np.testing.assert_allclose(with_curves.scores, plain.scores + added, rtol=1e-4, atol=1e-4)
 
@@ -217,7 +219,8 @@ def test_an_entity_without_text_is_scored_like_the_others(tiny_bert):
     nlp = with_scorer(tiny_bert, [*ENTITIES, silent], train=train)
     after, before = ranked(nlp, ["Nobody saw the [zorb|Q1] again."])
     position = find_linker(nlp).kb.entities.position("Q1")
-    assert position in before.candidates.ids[0, :4] and position in after.candidates.ids[0, :4]
+    assert position in before.candidates.ids[0, :4]
+    assert position in after.candidates.ids[0, :4]
     assert np.isfinite(after.candidates.scores[0, :4]).all()
 
 
@@ -296,9 +299,11 @@ def test_to_bytes_and_to_disk_and_back(request, kind, tmp_path):
     nlp.to_disk(tmp_path / "model")
     again = spacy.load(tmp_path / "model")
     found = list(again.pipe(docs_of(again)))
-    assert links(found) == links(expected) and scores(found) == scores(expected)
+    assert links(found) == links(expected)
+    assert scores(found) == scores(expected)
     copy = spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
     found = list(copy.pipe(docs_of(copy)))
-    assert links(found) == links(expected) and scores(found) == scores(expected)
+    assert links(found) == links(expected)
+    assert scores(found) == scores(expected)
     reranker = find_linker(nlp).reranker
     assert find_linker(again).reranker.to_bytes() == reranker.to_bytes()

@@ -92,7 +92,8 @@ def test_pairs_of_earlier_rounds_are_kept(seed):
         NegativesOfRounds(2)(table.n_texts + np.arange(1), table, cache)
         expected |= naive(table, cache, texts, 2)
         kept = cache.kept[KEPT]
-        assert kept.refresh == number and list(zip(*kept.pairs.tolist())) == sorted(expected)
+        assert kept.refresh == number
+        assert list(zip(*kept.pairs.tolist())) == sorted(expected)
         cache.mentions[:] = world_of(seed + number)[1].mentions
 
 
@@ -100,7 +101,8 @@ def test_pairs_follow_new_numbers_of_mentions_and_texts():
     kept = KeptPairs(2, np.array([[0, 1, 1, 3], [5, 0, 5, 2]]))
     # Mention 1 is now 0, 3 is now 2, 0 is gone; text 5 is now 1, 2 is now 0, and 0 is gone.
     moved = kept.renumbered(np.array([1, -1, 3]), np.array([2, 5]))
-    assert moved.pairs.tolist() == [[0, 2], [1, 0]] and moved.refresh == 2
+    assert moved.pairs.tolist() == [[0, 2], [1, 0]]
+    assert moved.refresh == 2
 
 
 def test_first_round_has_neither_positives_nor_negatives():
@@ -151,10 +153,12 @@ def test_training_goes_through_rounds_and_learns_scalars_of_both_losses(nlp):
         assert kept.shape[1] >= pairs[-1]
         pairs.append(kept.shape[1])
     # 20 mentions a step, and 40 a round.
-    assert numbers == [0, 0, 1, 1, 2, 2, 3, 3] and pairs[-1] > 0
+    assert numbers == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert pairs[-1] > 0
     softmax, logistic = learned_scalars(linker)
     assert softmax[0] != begin[0][0]
-    assert logistic[0] != begin[1][0] and logistic[1] != begin[1][1]
+    assert logistic[0] != begin[1][0]
+    assert logistic[1] != begin[1][1]
 
 
 def test_rounds_continue_when_an_entity_is_added(nlp):
@@ -162,7 +166,8 @@ def test_rounds_continue_when_an_entity_is_added(nlp):
     for _ in range(3):
         nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
     (number, before), texts = kept_by(linker), linker.trainer._data.texts.texts
-    assert number == 1 and before.size
+    assert number == 1
+    assert before.size
     linker.kb.add([Entity("new", "Aardvark", "an animal")])
     nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
     (_, after), new_texts = kept_by(linker), linker.trainer._data.texts.texts
@@ -178,7 +183,8 @@ def test_state_of_training_has_the_rounds(nlp):
     linker.trainer._data = None
     linker.trainer.restore(state)
     cache = linker.trainer._data.cache
-    assert cache.refreshes == 2 and not cache.kept
+    assert cache.refreshes == 2
+    assert not cache.kept
     # Pairs are mined again when they are needed.
     nlp.update(examples(nlp, TRAIN), sgd=Adam(0.001))
     assert linker.trainer._data.cache.kept[KEPT].refresh >= 2

@@ -24,6 +24,9 @@ def test_documents_are_linked_and_their_mentions_and_exemplars_share_passages():
     got = [[ent.kb_id_ for ent in doc.ents] for doc in nlp.pipe(docs)]
     gold = [[ent.kb_id_ for ent in annotated(nlp, text).ents] for text in DEV]
     assert np.mean([a == b for a, b in zip(got, gold)]) >= 0.75
-    assert inputs.passages < len(inputs) and inputs.lengths.max() <= 48
+    assert inputs.passages < len(inputs)
+    assert inputs.lengths.max() <= 48
     exemplars = nlp.get_pipe("arbo_linker").exemplars
-    assert len(exemplars) == 20 and exemplars.inputs.passages == len(TRAIN) == 12
+    assert len(exemplars) == 20
+    assert exemplars.inputs.passages == 12
+    assert len(TRAIN) == 12

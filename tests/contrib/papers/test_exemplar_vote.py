@@ -33,7 +33,8 @@ def test_vote_links_to_the_most_frequent_entity_and_of_equals_to_the_nearest(lis
     decisions = vote(owners, similarity)
     for i, row in enumerate(lists):
         if not row:
-            assert decisions.entities[i] == -1 and decisions.paths[i] == []
+            assert decisions.entities[i] == -1
+            assert decisions.paths[i] == []
             continue
         counts = Counter(row)
         most = max(counts.values())
@@ -67,7 +68,8 @@ def test_vote_of_a_certain_exemplar_links_with_probability_one(temperature):
     similarity = np.array([[np.inf, -np.inf, -np.inf], [0.9, 0.5, 0.5]], dtype=np.float32)
     with np.errstate(all="raise", under="ignore"):
         decisions = vote(owners, similarity, 5.0, temperature=temperature)
-    assert decisions.entities[0] == 3 and probability(decisions.logits[0]) == 1.0
+    assert decisions.entities[0] == 3
+    assert probability(decisions.logits[0]) == 1.0
     with_others = np.array([[3, 1, 2]])
     similarity = np.array([[np.inf, 0.9, np.inf]], dtype=np.float32)
     assert vote(with_others, similarity, temperature=0.1).entities.tolist() == [3]

@@ -55,7 +55,8 @@ def test_folds_encode_each_mention_and_context_and_score_each_pair_once(nlp, mon
     count("pairs", PairScorer, "_read", SpanInputs.keys)
     fit_and_score(linker, [eg.reference for eg in data], "arbo_acc")
     for kind, keys in read.items():
-        assert keys and len(keys) == len(set(keys)), kind
+        assert keys, kind
+        assert len(keys) == len(set(keys)), kind
 
 
 def model_of(nlp):

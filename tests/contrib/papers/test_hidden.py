@@ -53,7 +53,8 @@ def test_one_name_of_each_entity_is_hidden(tmp_path):
     # Of entities in the texts, a name that the texts have.
     assert {name.text.lower() for name in names} <= set(in_text)
     bare = [doc for doc in docs if doc.user_data["doc_id"].startswith(BARE)]
-    assert {doc.ents[0].kb_id_ for doc in bare} == {"mump", "rage"} and len(bare) == len(dev.bare)
+    assert {doc.ents[0].kb_id_ for doc in bare} == {"mump", "rage"}
+    assert len(bare) == len(dev.bare)
     assert all(len(doc.ents) == 1 and doc.ents[0].text == doc.text for doc in bare)
     # Known names are in the dev set as well.
     assert {"gout"} < set(in_text)
@@ -89,7 +90,8 @@ def test_share_and_seed(tmp_path_factory, share, seed):
     ids = [dictionary.names[number].kb_id for number in dev.hidden]
     in_text = {"flu", "cold"}.intersection(ids)
     keys = {(dictionary.names[n].kb_id, *words_of(dictionary.names[n].text)) for n in dev.hidden}
-    assert len(keys) == len(set(ids)) and len(in_text) == int(np.ceil(share * 2))
+    assert len(keys) == len(set(ids))
+    assert len(in_text) == int(np.ceil(share * 2))
     assert len(dev.bare) <= dev.in_text
 
 
@@ -109,7 +111,8 @@ def test_what_is_inside_of_a_hidden_name_is_no_mention(tmp_path):
     with scanned(docs, dictionary, hidden={number}) as scan:
         report = write_chosen(scan, tmp_path / "x.spacy")
     (doc,) = read_docs(tmp_path / "x.spacy", NLP.vocab)
-    assert [span.start for span in doc.ents] == [5] and report.counts["hidden"] == 1
+    assert [span.start for span in doc.ents] == [5]
+    assert report.counts["hidden"] == 1
 
 
 def test_no_entity_has_two_names(tmp_path):
@@ -147,7 +150,8 @@ def test_hidden_names_are_nowhere_but_in_the_dev_set(world, monkeypatch):
     lacking = [{name.lower() for name in lost.intersection(map(key_of, e.names))} for e in ENTITIES]
     assert lacking == [{"flu"}, {"coryza"}, {"mumps"}, {"rabies"}, set(), set(), set()]
     mentioned = {key_of(span.text) for doc in train for span in doc.ents}
-    assert mentioned and not mentioned & lost
+    assert mentioned
+    assert not mentioned & lost
     in_dev = {key_of(span.text).lower() for doc in dev for span in doc.ents}
     assert in_dev >= {name.lower() for name in lost}
     ids = [{doc.user_data["doc_id"] for doc in docs} for docs in (train, dev)]

@@ -58,7 +58,8 @@ def tables(low, high, min_width=0):
 def test_a_budget_takes_as_many_columns_as_their_distinct_texts_allow(nodes, budget):
     got = NegativesWithinBudget(Given(nodes), budget)(nodes[:, 0], Table([]), None)
     width = got.shape[1]
-    assert np.array_equal(got, nodes[:, :width]) and width >= 1
+    assert np.array_equal(got, nodes[:, :width])
+    assert width >= 1
 
     def cost(columns):
         texts = set(nodes[:, :columns].ravel().tolist()) - {-1}
@@ -92,7 +93,8 @@ def test_an_entity_is_no_negative_more_often_than_its_frequency_allows(nodes, cl
     queries = np.arange(len(nodes))
     got = NegativesByFrequency(Given(nodes), 2.0)(queries, table, None)
     left_out = got != nodes
-    assert (got[left_out] == -1).all() and (nodes[left_out] >= N_TEXTS).all()
+    assert (got[left_out] == -1).all()
+    assert (nodes[left_out] >= N_TEXTS).all()
     mean = 2.0 * table.cluster_sizes * len(nodes) / 13
     by_column, got_by_column = nodes.T.ravel(), got.T.ravel()
     for entity in range(3):
@@ -112,4 +114,5 @@ def test_what_is_over_a_whole_number_is_drawn():
     table = Table([0] + [1] * 9)
     limited = NegativesByFrequency(Given(np.array([[N_TEXTS]])), 1.0)
     kept = sum(limited(np.zeros(1), table, None)[0, 0] >= 0 for _ in range(2000))
-    assert 150 < kept < 250
+    assert kept > 150
+    assert kept < 250

@@ -92,7 +92,8 @@ def test_pairs_are_those_of_a_literal_procedure(word_pieces, data):
         first, *_ = naive_window(word_pieces.tokenizer, TEXT, *MENTIONS[mention], window, ())
         second = literal_text(word_pieces, text, ENTITIES[entity], int(nearest[number]))
         ids = pairs.ids[pairs.offsets[number] : pairs.offsets[number + 1]].tolist()
-        assert ids == first + second and pairs.first[number] == len(first)
+        assert ids == first + second
+        assert pairs.first[number] == len(first)
         assert pairs.last[number] == pairs.marker[number]
         assert ids.index(word_pieces.specials[4]) == pairs.marker[number]
 

@@ -65,7 +65,8 @@ def test_each_mention_is_whole_in_one_passage_of_its_document(tokenizer, documen
             assert got == expected[: size - 2 - tail] + expected[-tail:]
     if len(inputs):
         used, counts = np.unique(inputs.passage, return_counts=True)
-        assert used.tolist() == list(range(inputs.passages)) and counts.max() <= most
+        assert used.tolist() == list(range(inputs.passages))
+        assert counts.max() <= most
         # The mentions of a passage are of one document.
         assert len(set(zip(inputs.passage.tolist(), text_of.tolist()))) == inputs.passages
 
@@ -94,7 +95,8 @@ def test_a_document_that_fits_is_one_passage(tokenizer):
         tokenizer, 64, 100, False, [text], np.zeros(3, dtype=np.int64), offsets
     )
     decode = tokenizer.tokenizer.decode
-    assert inputs.passages == 1 and decode(inputs.ids) == f"[CLS] {text.lower()} [SEP]"
+    assert inputs.passages == 1
+    assert decode(inputs.ids) == f"[CLS] {text.lower()} [SEP]"
     spans = [decode(inputs.ids[a : b + 1]) for a, b in zip(inputs.first, inputs.last)]
     assert spans == ["ovarian cancer", "brca1", "breast cancer"]
 
@@ -112,7 +114,9 @@ def test_markers_stand_round_each_mention_and_nothing_else_changes(tokenizer, do
     assert marked.readable.tolist() == plain.readable.tolist()
     for i in np.flatnonzero(marked.readable):
         ids, first, last = passages_of(marked)[marked.passage[i]], marked.first[i], marked.last[i]
-        assert ids[first - 1] == begin and ids[last + 1] == end and marked.marker[i] == first - 1
+        assert ids[first - 1] == begin
+        assert ids[last + 1] == end
+        assert marked.marker[i] == first - 1
         inside = [piece for piece in ids[first : last + 1] if piece not in (begin, end)]
         in_plain = passages_of(plain)[plain.passage[i]]
         assert inside == in_plain[plain.first[i] : plain.last[i] + 1]

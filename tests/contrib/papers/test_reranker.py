@@ -110,7 +110,8 @@ def test_it_learns_what_the_encoder_does_not_know(tiny_bert):
     lines, longer = [], {"training.max_epochs": 40, "training.dropout": 0.0}
     run(nlp, lines.append, **longer)
     losses = [float(re.search(r"loss ([\d.]+)", line).group(1)) for line in lines if "loss" in line]
-    assert losses[0] > 1.0 and losses[-1] < 0.3, lines
+    assert losses[0] > 1.0, lines
+    assert losses[-1] < 0.3, lines
     assert find_linker(nlp).encoder.fingerprint == before, "the encoder stays as it is"
 
 
@@ -142,7 +143,8 @@ def test_a_string_of_a_document_is_trained_on_once(tiny_bert):
     training = RerankerTraining(sure=1.0)
     chosen = mentions_to_train_on(learned_by(nlp, docs, 8), 1.0, training)
     found = [(record.key[0], record.kb_ids) for record in chosen.batch.records]
-    assert len(found) == 4 and len(set(found)) == 4
+    assert len(found) == 4
+    assert len(set(found)) == 4
 
 
 @pytest.mark.parametrize("sure", [0.0, 0.3, 0.6, 1.0])
@@ -203,8 +205,10 @@ def test_the_command_saves_a_pipeline_that_links_with_its_cross_encoder(tiny_ber
     arbo(*command)
     again = spacy.load(tmp_path / "out" / "model-last")
     reranker = find_linker(again).reranker
-    assert reranker.scorer is not None and reranker.fitted.weights is not None
-    assert reranker.n_reranked == 4 and reranker.window == 32
+    assert reranker.scorer is not None
+    assert reranker.fitted.weights is not None
+    assert reranker.n_reranked == 4
+    assert reranker.window == 32
     kb_ids = [span.kb_id_ for doc in again.pipe(docs_of(again, DEV)) for span in doc.ents]
     assert all(kb_ids)
     alone = find_linker(build_tiny(tiny_bert)).reranker

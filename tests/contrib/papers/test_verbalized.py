@@ -64,7 +64,8 @@ def test_what_is_written_stands_behind_the_mention(nlp):
     new = write_links(linker.kb, texts, written, 50)
     expected = "See Mercury (smallest planet of the solar system) and Amazon."
     assert new.texts == [expected]
-    assert new.normalized == ["Mercury", "Amazon"] and texts.texts == [doc.text]
+    assert new.normalized == ["Mercury", "Amazon"]
+    assert texts.texts == [doc.text]
 
 
 def test_a_chance_never_falls_and_the_text_stays(nlp):
@@ -73,7 +74,8 @@ def test_a_chance_never_falls_and_the_text_stays(nlp):
     before = LinkingStages.link(linker.stages, spans, 0.0)
     after = linker.stages.link(spans, 0.0)
     firsts = [r.ranked.ranking.candidates.scores[:, 0] for r in (before, after)]
-    assert (firsts[1] >= firsts[0]).all() and (firsts[1] > firsts[0]).any()
+    assert (firsts[1] >= firsts[0]).all()
+    assert (firsts[1] > firsts[0]).any()
     docs = list(nlp.pipe(unlinked_docs(nlp, MENTIONS)))
     assert [doc.text for doc in docs] == [doc.text for doc in unlinked_docs(nlp, MENTIONS)]
 
@@ -110,7 +112,8 @@ def test_only_mentions_whose_text_changed_are_encoded_again(monkeypatch):
     monkeypatch.setattr(type(linker.encoder), "encode_mentions", counted)
     nlp(doc)
     # Of the two neighbours the one that is not written in first.
-    assert encoded[0] == 4 and sum(encoded[1:]) <= 1
+    assert encoded[0] == 4
+    assert sum(encoded[1:]) <= 1
 
 
 def test_a_correction_stays_whatever_is_written_beside_it(nlp):

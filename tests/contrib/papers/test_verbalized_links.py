@@ -81,8 +81,10 @@ def test_some_mentions_of_each_document_are_chosen_but_never_all(counts, share, 
 def test_gold_links_are_written_in_and_their_mentions_are_not_trained(nlp):
     np.random.seed(0)
     linker, rows, revised, texts = read(nlp, WrittenLinks(share=0.5, corrupted=0.0))
-    assert texts[0].count("(") == 2 and texts[2] == "Only Amazon here."
-    assert rows.tolist() == revised.rows.tolist() and len(revised.inputs) == len(rows)
+    assert texts[0].count("(") == 2
+    assert texts[2] == "Only Amazon here."
+    assert rows.tolist() == revised.rows.tolist()
+    assert len(revised.inputs) == len(rows)
     left_out = set(range(len(linker.exemplars))) - set(rows.tolist())
     entities = [linker.kb[linker.exemplars.records[row].kb_ids[0]] for row in left_out]
     assert all(any(f"({e.description or e.title}" in t for t in texts) for e in entities)
@@ -100,7 +102,8 @@ def test_corrupted_links_are_of_other_entities(nlp):
         )
         for corrupted in (0.0, 1.0)
     }
-    assert elsewhere in drawn[1.0] and elsewhere not in drawn[0.0]
+    assert elsewhere in drawn[1.0]
+    assert elsewhere not in drawn[0.0]
 
 
 def test_predicted_links_are_the_nearest_texts(nlp):
@@ -158,4 +161,5 @@ def test_training_encodes_the_changed_texts_and_learns(nlp, monkeypatch):
     assert min(losses[-3:]) < losses[0]
     assert linker.trainer.total == sum(len(rows) for rows, _ in steps)
     assert linker.trainer.state()["total"] == linker.trainer.total
-    assert isinstance(linker.exemplars.inputs, SpanInputs) and len(linker.exemplars) == 8
+    assert isinstance(linker.exemplars.inputs, SpanInputs)
+    assert len(linker.exemplars) == 8

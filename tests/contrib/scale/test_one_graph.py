@@ -49,7 +49,8 @@ def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_o
     assert [report.shard for report in link_in_shards(job)] == list(range(8))
     assert rows_in(job.folder) == rows
     left = {path.name for path in job.folder.iterdir()}
-    assert not {"mentions", "decided"} & left and "summary.json" in left
+    assert not {"mentions", "decided"} & left
+    assert "summary.json" in left
 
 
 def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
@@ -131,7 +132,8 @@ def test_a_corpus_without_mentions_is_written_too(model, tmp_path):
     linker = find_linker(load_pipeline(model)).corpus
     write_mentions(tmp_path / "corpus", lambda: [linker.gather_part([])])
     mentions = read_mentions(tmp_path / "corpus")
-    assert len(mentions.places) == len(mentions.documents) == 0
+    assert len(mentions.places) == 0
+    assert len(mentions.documents) == 0
     assert linker.search(mentions) is None
     decided, new_entities = linker.decide(mentions, 0.5)
     write_decisions(tmp_path / "decided", decided)

@@ -92,7 +92,8 @@ def test_one_graph_by_two_workers_has_the_links_and_ids_of_one_process(
     assert f"{N_DOCUMENTS} documents" in run(*arguments)
     parallel = make_job("ray", one_graph=True, overrides=above(GRAPH_THRESHOLD))
     rows = rows_in(job.folder)
-    assert rows_in(parallel.folder) == rows and any(row["new_entity"] for row in rows)
+    assert rows_in(parallel.folder) == rows
+    assert any(row["new_entity"] for row in rows)
     ours, theirs = (
         NewEntities.from_disk(one.folder / "new_entities").to_bytes() for one in (parallel, job)
     )
@@ -126,4 +127,5 @@ def test_settings_are_checked():
 
 def test_the_last_message_of_a_traceback_is_shown():
     text = "Traceback\nValueError: [arbo-E100] first\nValueError: [arbo-E891] last\n"
-    assert coded_line(text) == "[arbo-E891] last" and coded_line("no message") == ""
+    assert coded_line(text) == "[arbo-E891] last"
+    assert coded_line("no message") == ""

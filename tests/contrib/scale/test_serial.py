@@ -27,7 +27,8 @@ def expected(model, corpus):
     nlp = load_pipeline(model, config=above(THRESHOLD))
     docs = list(nlp.pipe(read_documents(corpus, nlp)))
     rows = ordered(rows_of(docs, find_linker(nlp).mentions.getter, "arbo"))
-    assert any(row["kb_id"] == "NIL" for row in rows) and any(row["title"] for row in rows)
+    assert any(row["kb_id"] == "NIL" for row in rows)
+    assert any(row["title"] for row in rows)
     return rows
 
 
@@ -90,7 +91,8 @@ def test_a_run_goes_on_where_it_stopped(make_job, expected):
     for report in link_in_shards(job):
         if report.shard == 3:
             break
-    assert job.done() == {0, 1, 2, 3} and not (job.folder / "summary.json").exists()
+    assert job.done() == {0, 1, 2, 3}
+    assert not (job.folder / "summary.json").exists()
     # Links without the counts, which come last: the shard is not done.
     job.done_file(Shard(2, ("a",))).unlink()
     assert [report.shard for report in link_in_shards(job)] == [2, 4, 5, 6, 7]
@@ -105,10 +107,12 @@ def test_errors_are_counted_and_written_with_their_reasons(make_job, records, tm
     (tmp_path / "c.jsonl").write_text("\n".join(texts))
     job = make_job(corpus=str(tmp_path / "c.jsonl"))
     reports = list(link_in_shards(job))
-    assert summed(reports)["documents"] == 4 and summed(reports)["errors"] == 2
+    assert summed(reports)["documents"] == 4
+    assert summed(reports)["errors"] == 2
     files = sorted((job.folder / "errors").iterdir())
     reasons = [json.loads(line)["reason"] for file in files for line in file.open()]
-    assert "line 2" in reasons[0] and "line 4" in reasons[1]
+    assert "line 2" in reasons[0]
+    assert "line 4" in reasons[1]
     assert {row["document"] for row in rows_in(job.folder)} == {"d0", "d1", "d2", "d3"}
 
 
@@ -137,7 +141,8 @@ def test_fingerprint_of_a_folder_is_that_of_its_contents(tmp_path):
         (tmp_path / name / "deep").mkdir(parents=True)
         (tmp_path / name / "deep" / "file").write_text("same")
     first = fingerprint(tmp_path / "a")
-    assert first == fingerprint(tmp_path / "b") and len(first) == 32
+    assert first == fingerprint(tmp_path / "b")
+    assert len(first) == 32
     (tmp_path / "b" / "write.lock").write_text("")
     assert first == fingerprint(tmp_path / "b"), "a lock is no content"
     (tmp_path / "b" / "deep" / "file").write_text("Same")
@@ -182,7 +187,8 @@ def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, mo
     if module == "ray":
         arguments += ["--format", "jsonl", "--ray", "local"]
     printed = run(*arguments, code=1)
-    assert code in printed and "spacy_arbo_el[ray]" in printed.replace(" ", "")
+    assert code in printed
+    assert "spacy_arbo_el[ray]" in printed.replace(" ", "")
 
 
 def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
@@ -195,8 +201,10 @@ def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, c
     printed = run("scale", "discover", model, corpus, *options)
     assert f"{len(expected)} new entities" in printed
     lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
-    assert [json.loads(line) for line in lines] == expected and expected
-    assert (tmp_path / "new.html").is_file() and not job.folder.exists()
+    assert [json.loads(line) for line in lines] == expected
+    assert expected
+    assert (tmp_path / "new.html").is_file()
+    assert not job.folder.exists()
 
 
 def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tmp_path):

@@ -61,7 +61,8 @@ def test_shards_of_each_format_hold_the_documents_of_the_files(tmp_path):
     ids = [record["id"] for record in records]
     for name in ("a.jsonl", "b.spacy"):
         docs = read_all(tmp_path / name, 4)
-        assert ids_of(docs) == ids and [doc.text for doc in docs] == TEXTS
+        assert ids_of(docs) == ids
+        assert [doc.text for doc in docs] == TEXTS
         assert len(list(cut(tmp_path / name, 4))) == 3
     everything = read_all(tmp_path, 4)
     names = [f"{number:02d}.txt" for number in range(11)]
@@ -86,7 +87,8 @@ def test_rows_of_parquet_are_read_across_row_groups(tmp_path):
     pq.write_table(table.select(["id"]), tmp_path / "q.parquet")
     errors = []
     assert not read_all(tmp_path / "q.parquet", 20, errors.append)
-    assert len(errors) == 1 and "no column 'text'" in str(errors[0])
+    assert len(errors) == 1
+    assert "no column 'text'" in str(errors[0])
 
 
 def test_what_cannot_be_read_is_an_error_and_the_rest_is_read(tmp_path):
@@ -119,4 +121,5 @@ def test_one_damaged_document_of_a_docbin_does_not_hide_the_others(tmp_path):
     errors = []
     docs = read_all(tmp_path / "a.spacy", 4, errors.append)
     assert [doc.text for doc in docs] == [text for n, text in enumerate(TEXTS) if n != 2]
-    assert len(errors) == 1 and "document 3" in str(errors[0])
+    assert len(errors) == 1
+    assert "document 3" in str(errors[0])

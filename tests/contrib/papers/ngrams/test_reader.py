@@ -59,9 +59,12 @@ def test_passages_are_those_of_a_loop_over_mentions(groups, data):
         numbers = [oracle.word(text[a:b]) for a, b in tokens]
         assert own == [numbers[i] for i in inside]
         before, behind = numbers[: inside[0]], numbers[inside[-1] + 1 :]
-        assert left == before[len(before) - len(left) :] and right == behind[: len(right)]
-        assert min(near, len(before)) <= len(left) <= max(near, window)
-        assert min(near, len(behind)) <= len(right) <= max(near, window)
+        assert left == before[len(before) - len(left) :]
+        assert right == behind[: len(right)]
+        assert min(near, len(before)) <= len(left)
+        assert len(left) <= max(near, window)
+        assert min(near, len(behind)) <= len(right)
+        assert len(right) <= max(near, window)
         check_inputs(inputs.take(np.array([span])))
 
 

@@ -77,7 +77,9 @@ def test_unreadable_spans_have_zeros_and_no_gradient():
     encoder = ngram_encoder()
     inputs = encoder.read_texts([("", ""), ("cold", ""), ("", "\nDisease")])
     vectors = encoder.encode_texts(inputs)
-    assert vectors[1].any() and not vectors[0].any() and not vectors[2].any()
+    assert vectors[1].any()
+    assert not vectors[0].any()
+    assert not vectors[2].any()
     tower = encoder.model.get_ref("entity")
     vectors, backprop = tower.begin_update(inputs.take(np.array([0, 2])))
     backprop(np.ones_like(vectors))
@@ -89,7 +91,8 @@ def test_empty_fields_give_finite_vectors_and_gradients():
     inputs = encoder.read_texts([("cold", ""), ("", "described")])
     vectors, backprop = encoder.model.get_ref("entity").begin_update(inputs)
     backprop(vectors)
-    assert np.isfinite(vectors).all() and vectors.any(axis=1).all()
+    assert np.isfinite(vectors).all()
+    assert vectors.any(axis=1).all()
     for node, name in parameters(encoder.model.get_ref("entity")):
         assert np.isfinite(node.get_grad(name)).all()
 
@@ -105,7 +108,8 @@ def test_weights_survive_bytes_and_pickle():
     read = build_ngram_encoder(**SMALL).from_bytes(encoder.model.to_bytes())
     for model in (read, pickle.loads(pickle.dumps(encoder.model))):
         other = DualEncoder(model)
-        assert other.is_ready and other.fingerprint == encoder.fingerprint
+        assert other.is_ready
+        assert other.fingerprint == encoder.fingerprint
         inputs = other.read_mentions(TEXTS, TEXT_OF, OFFSETS)
         assert np.array_equal(other.encode_mentions(inputs), encoder.encode_mentions(inputs))
         tables = {model.get_ref(tower).get_ref("table").id for tower in TOWERS}

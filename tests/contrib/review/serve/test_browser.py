@@ -108,7 +108,8 @@ def test_every_key_decides(window):
     assert "accepted as" in window.message
     assert window.review.linker.kb.get(window.review.standing[-1]["kb_id"]).title == "Quorn Ltd"
     window.press("u")
-    assert window.decided() == [] and "Quorn" in window.heading
+    assert window.decided() == []
+    assert "Quorn" in window.heading
     window.press("a")
     assert window.decided() == ["accept"]
     window.cluster("zorblat")
@@ -140,7 +141,8 @@ def test_every_key_decides(window):
     assert window.review.standing[-1]["action"] == "merge"
     for _ in range(6):
         window.press("u")
-    assert window.decided() == [] and len(window.review.queue.rows) == 6
+    assert window.decided() == []
+    assert len(window.review.queue.rows) == 6
 
 
 def test_other_keys_show(window):
@@ -162,7 +164,8 @@ def test_other_keys_show(window):
     assert "6 new entities" in window.heading
     window.cluster("Quorn")
     window.press("p")
-    assert "Select mentions first" in window.message and window.decided() == []
+    assert "Select mentions first" in window.message
+    assert window.decided() == []
 
 
 def test_the_mouse_decides_and_going_back_works(window):
@@ -205,7 +208,8 @@ def test_another_port_of_the_host_gets_no_cookie(chromium, window):
         window.page.wait_for_url(address)
         window.page.wait_for_load_state("networkidle")
         neighbour.shutdown()
-    assert heard and not any(cookie for _, cookie, _ in heard)
+    assert heard
+    assert not any(cookie for _, cookie, _ in heard)
     assert not any(referer and window.root in referer for _, _, referer in heard)
     window.problems.clear()
 

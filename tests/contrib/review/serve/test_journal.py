@@ -30,7 +30,9 @@ def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
     save_pipeline(pipeline(), model)  # as a second training with the same output
     for command in (("new", "list", model), ("serve", model, "--port", 0)):
         said = run(*command, code=1)
-        assert "E917" in said and "2 decisions" in said and "--adopt" in said
+        assert "E917" in said
+        assert "2 decisions" in said
+        assert "--adopt" in said
     with pytest.raises(ValueError, match="E917"):
         load_pipeline(model)
     journal.adopt(model)
@@ -64,7 +66,8 @@ def test_a_line_that_a_kill_cut_off_is_dropped_with_a_warning(start, model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         recorded = Recorded.read(path)
-    assert len(recorded.entries) == 2 and recorded.size == path.stat().st_size
+    assert len(recorded.entries) == 2
+    assert recorded.size == path.stat().st_size
 
 
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -120,9 +123,12 @@ def test_what_could_not_be_written_is_not_decided(start, monkeypatch):
     assert "No space left" in browser.post("/decide/accept", 507, id=ids["Quorn"], title="Q")
     body = {"entities": [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]}
     answer = browser.client.post("/entities", json=body, headers={"Authorization": "Bearer secret"})
-    assert answer.status_code == 507 and "No space left" in answer.json()["error"]
+    assert answer.status_code == 507
+    assert "No space left" in answer.json()["error"]
     kb = browser.review.linker.kb
-    assert ids_by_name(browser.review) == ids and len(kb) == 8 and kb.get("cat").title == "jaguar"
+    assert ids_by_name(browser.review) == ids
+    assert len(kb) == 8
+    assert kb.get("cat").title == "jaguar"
 
 
 def test_an_undo_that_could_not_be_written_has_not_happened(start, monkeypatch, model):
@@ -132,14 +138,17 @@ def test_an_undo_that_could_not_be_written_has_not_happened(start, monkeypatch, 
     with monkeypatch.context() as patch:
         patch.setattr(browser.review.journal, "_write", full)
         browser.post("/undo", 507)
-    assert browser.review.standing == [accepted] and accepted["kb_id"] in browser.review.linker.kb
+    assert browser.review.standing == [accepted]
+    assert accepted["kb_id"] in browser.review.linker.kb
     assert accepted["kb_id"] in start().review.linker.kb
     browser.post("/undo")
-    assert not browser.review.standing and accepted["kb_id"] not in browser.review.linker.kb
+    assert not browser.review.standing
+    assert accepted["kb_id"] not in browser.review.linker.kb
     browser.post("/redo")
     browser.post("/save")
     again = start()
-    assert accepted["kb_id"] in again.review.linker.kb and again.review.unsaved == 0
+    assert accepted["kb_id"] in again.review.linker.kb
+    assert again.review.unsaved == 0
 
 
 def test_an_undo_that_cannot_be_carried_out_is_not_in_the_journal(start, monkeypatch, model):
@@ -148,7 +157,8 @@ def test_an_undo_that_cannot_be_carried_out_is_not_in_the_journal(start, monkeyp
     size = journal_path(model).stat().st_size
     monkeypatch.setattr(browser.review.deciding, "take_back", full)
     browser.post("/undo", 507)
-    assert journal_path(model).stat().st_size == size and len(browser.review.standing) == 1
+    assert journal_path(model).stat().st_size == size
+    assert len(browser.review.standing) == 1
     monkeypatch.undo()
     browser.post("/undo")
     assert len(start().review.queue.rows) == 6

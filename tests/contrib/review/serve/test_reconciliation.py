@@ -97,7 +97,8 @@ def test_cells_get_the_candidates_that_the_linker_gives(client):
         assert ids(one) == list(link.ids[:3])
         assert [c["score"] for c in one] == pytest.approx([100 * s for s in link.scores[:3]])
     first = found[0][0]
-    assert first["name"] == "mercury" and first["type"] == [{"id": "MATTER", "name": "MATTER"}]
+    assert first["name"] == "mercury"
+    assert first["type"] == [{"id": "MATTER", "name": "MATTER"}]
     assert {f["id"]: f["value"] for f in first["features"]} == {
         "exact_name": True,
         "shared_words": 1.0,
@@ -115,9 +116,12 @@ def test_without_other_columns_one_of_two_entities_of_a_name_does_not_match(clie
         {"query": "Amazon", "type": "PLACE"},
         {"query": "Amazon", "properties": [shop]},
     )
-    assert alone[0]["score"] > 50 and not alone[0]["match"]
-    assert ids(of_type) == ["river"] and of_type[0]["match"]
-    assert ids(told_apart)[0] == "shop" and told_apart[0]["match"]
+    assert alone[0]["score"] > 50
+    assert not alone[0]["match"]
+    assert ids(of_type) == ["river"]
+    assert of_type[0]["match"]
+    assert ids(told_apart)[0] == "shop"
+    assert told_apart[0]["match"]
 
 
 @pytest.mark.bundled
@@ -129,16 +133,24 @@ def test_scores_of_the_default_ranker_are_of_one_distribution():
     plain, of_type, other = candidates(linker, cells)
     assert all(sum(c["score"] for c in cell) <= 100 for cell in (plain, of_type, other))
     # A name of two: the linker takes one, a table is not to.
-    assert plain[0]["score"] > 100 * linker.threshold > plain[1]["score"] > 10
-    assert set(ids(plain)[:2]) == {"river", "shop"} and not plain[0]["match"]
+    assert plain[0]["score"] > 100 * linker.threshold
+    assert 100 * linker.threshold > plain[1]["score"]
+    assert plain[1]["score"] > 10
+    assert set(ids(plain)[:2]) == {"river", "shop"}
+    assert not plain[0]["match"]
     # The ranker, which knows names too, keeps to the types that were asked for.
-    assert ids(of_type) == ["river"] and of_type[0]["match"] and other[0]["match"]
+    assert ids(of_type) == ["river"]
+    assert of_type[0]["match"]
+    assert other[0]["match"]
 
 
 def test_an_id_is_found_as_it_is(client):
     (found,) = client.link({"query": "shop", "limit": 2})
-    assert ids(found)[0] == "shop" and found[0]["score"] == 100 and found[0]["match"]
-    assert len(found) == 2 and not found[1]["match"]
+    assert ids(found)[0] == "shop"
+    assert found[0]["score"] == 100
+    assert found[0]["match"]
+    assert len(found) == 2
+    assert not found[1]["match"]
 
 
 def test_misspelled_cells_have_similar_names_as_candidates(client):
@@ -146,8 +158,12 @@ def test_misspelled_cells_have_similar_names_as_candidates(client):
     misspelled, of_type, other = client.link(
         query, {**query, "type": "MATTER"}, {**query, "type": "FOOD"}
     )
-    assert ids(misspelled) == ids(of_type) == ["metal"] and ids(other) == ["fruit"]
-    assert 40 < misspelled[0]["score"] < 50 and not misspelled[0]["match"]
+    assert ids(misspelled) == ["metal"]
+    assert ids(of_type) == ["metal"]
+    assert ids(other) == ["fruit"]
+    assert misspelled[0]["score"] > 40
+    assert misspelled[0]["score"] < 50
+    assert not misspelled[0]["match"]
 
 
 def test_types_restrict_the_candidates(client):
@@ -162,7 +178,8 @@ def test_types_restrict_the_candidates(client):
     assert ids(of_type) == ["river"]
     assert {"id": "type", "value": True} in of_type[0]["features"]
     assert set(ids(of_two)) == {"river", "shop", "maker", "car"}
-    assert of_both == unknown == []
+    assert of_both == []
+    assert unknown == []
 
 
 def test_other_columns_are_evidence(client):
@@ -215,9 +232,11 @@ def test_properties_become_columns(client):
 def test_previews_show_texts_of_others_as_texts(client):
     client.linker.kb.add({"id": "<1>", "title": SCRIPT, "description": SCRIPT, "types": [SCRIPT]})
     page = client.get("/preview", id="<1>")
-    assert "<script" not in page.text and "&lt;script" in page.text
+    assert "<script" not in page.text
+    assert "&lt;script" in page.text
     policy = page.headers["content-security-policy"]
-    assert "default-src 'none'" in policy and "frame-ancestors" not in policy
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors" not in policy
     assert client.get("/static/style.css").status_code == 200
     assert client.get("/preview", 404, id="nothing").json()["error"]
 
@@ -233,14 +252,16 @@ def test_one_bad_cell_costs_one_cell(client):
 @pytest.mark.parametrize("more", cases("lenient_cells"))
 def test_null_and_objects_of_other_versions_are_what_they_mean(client, more):
     found = client.post(queries={"a": {"query": "jaguars", **more}, "b": {"query": "apples"}})
-    assert ids(found["a"]["result"])[0] == "cat" and ids(found["b"]["result"])[0] == "fruit"
+    assert ids(found["a"]["result"])[0] == "cat"
+    assert ids(found["b"]["result"])[0] == "fruit"
 
 
 def test_nothing_matches_where_the_linker_is_undecided():
     query = Query(query="Veil")
     found = [(Entity("1", "Veil Ltd"), 0.46), (Entity("2", "Veil AG"), 0.45)]
     first = _of_cell(query, 0.3, found, None, ())[0]
-    assert first["id"] == "1" and first["match"]
+    assert first["id"] == "1"
+    assert first["match"]
     assert not any(one["match"] for one in _of_cell(query, 0.3, found, None, {"1", "2"}))
     assert _of_cell(query, 0.3, found, None, {"2", "3"})[0]["match"]
 
@@ -262,7 +283,8 @@ def test_who_lacks_the_secret_learns_nothing(client):
     http, url = client.http, client.url
     for path in ("", "/", "/preview?id=cat"):
         answer = http.get(f"{url[:-1]}x{path}")
-        assert answer.status_code == 401 and "cat" not in answer.text
+        assert answer.status_code == 401
+        assert "cat" not in answer.text
     assert http.get("/reconcile/").status_code == 401
     assert http.get(url, headers={"host": "evil.example"}).status_code == 421
     # The address allows to ask, and nothing else.
@@ -276,7 +298,8 @@ def test_who_lacks_the_secret_learns_nothing(client):
 
 def test_pages_of_other_places_may_ask(client):
     answer = client.http.options(client.url, headers={"origin": "http://refine.example"})
-    assert answer.status_code == 204 and "POST" in answer.headers["access-control-allow-methods"]
+    assert answer.status_code == 204
+    assert "POST" in answer.headers["access-control-allow-methods"]
 
 
 def test_what_is_decided_in_the_review_counts_for_the_next_table(model):

@@ -74,10 +74,12 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
     (planet,), (found,), nothing, empty, (metal,) = link(client, PROBE, *texts, FISH)
     ent = nlp(PROBE["text"]).ents[0]
     assert (planet["kb_id"], found["kb_id"], nothing, empty) == ("planet", ent.kb_id_, [], [])
-    assert found["score"] == ent._.arbo.score and found["label"] == "X"
+    assert found["score"] == ent._.arbo.score
+    assert found["label"] == "X"
     assert (planet["text"], planet["label"], planet["title"]) == ("Mercury", "MENTION", "Mercury")
     assert (metal["start"], metal["end"], metal["label"]) == (4, 5, "MATTER")
-    assert metal["kb_id"] == metal["candidates"][0]["kb_id"] == "metal"
+    assert metal["kb_id"] == "metal"
+    assert metal["candidates"][0]["kb_id"] == "metal"
     assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
 
 
@@ -92,20 +94,23 @@ def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch
 
     monkeypatch.setattr(linker, "predict", counted)
     answers = link(client, *({"text": f"{PROBE['text']} {i}"} for i in range(64)))
-    assert len(answers) == 64 and all(answers)
+    assert len(answers) == 64
+    assert all(answers)
     assert sizes == [64]
 
 
 @pytest.mark.parametrize(("body", "message"), cases("wrong_bodies"))
 def test_a_wrong_body_has_one_message_with_its_place(client, body, message):
     answer = client.post("/link", content=body)
-    assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
+    assert answer.status_code in (400, 422)
+    assert list(answer.json()) == ["error"]
     assert message in answer.json()["error"]
 
 
 def test_a_body_of_many_levels_is_refused(client):
     answer = client.post("/link", content="[" * 4000)
-    assert answer.status_code in (400, 422) and list(answer.json()) == ["error"]
+    assert answer.status_code in (400, 422)
+    assert list(answer.json()) == ["error"]
 
 
 def test_programs_give_the_token_as_a_header(app):
@@ -124,7 +129,8 @@ def test_programs_give_the_token_as_a_header(app):
         assert answer.status_code == status, headers
         assert ("error" in answer.json()) == (status != 200)
         assert client.get("/metrics").status_code == status
-        assert client.get("/health").text == "ok\n" and client.get("/ready").text == "8 entities\n"
+        assert client.get("/health").text == "ok\n"
+        assert client.get("/ready").text == "8 entities\n"
     assert client.put("/link", content=body).status_code == 405
 
 
@@ -133,7 +139,8 @@ def test_a_session_of_a_browser_may_look_but_posts_forms_only(app):
     answer = client.get("/metrics?token=secret")
     assert answer.status_code == 200
     answer = client.post(answer.url.path.replace("metrics", "link"), json={"documents": [PROBE]})
-    assert answer.status_code == 403 and "another page" in answer.json()["error"]
+    assert answer.status_code == 403
+    assert "another page" in answer.json()["error"]
 
 
 def test_entities_are_added_while_it_links():
@@ -157,10 +164,12 @@ def test_entities_are_added_while_it_links():
         ({"id": "x", "frequency": False}, "entities[0].frequency: "),
     ):
         answer = client.post("/entities", json={"entities": [entity]})
-        assert answer.status_code == 422 and message in answer.json()["error"]
+        assert answer.status_code == 422
+        assert message in answer.json()["error"]
     closed = create_service(nlp, Rules(token="secret"), read_only=True)
     answer = TestClient(closed, headers=TOKEN).post("/entities", json=body)
-    assert answer.status_code == 403 and "read-only" in answer.json()["error"]
+    assert answer.status_code == 403
+    assert "read-only" in answer.json()["error"]
 
 
 def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, caplog):
@@ -172,7 +181,8 @@ def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, ca
 
     monkeypatch.setattr(nlp.get_pipe("arbo_linker"), "pipe", fail)
     answer = client.post("/link", json={"documents": [PROBE]})
-    assert answer.status_code == 500 and "secret" not in answer.text
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
     assert "secret details" in caplog.text
 
 
@@ -200,7 +210,9 @@ def test_calls_during_a_call_share_the_next_one_and_only_the_wrong_one_fails():
         answers = list(pool.map(call, ([2], [0, 1], [4, 5])))
     assert first.result() == [0.125]
     assert answers == [[0.5], "failed", [0.25, 0.2]]
-    assert sizes[:2] == [1, 5] and sorted(sizes[2:]) == [1, 2, 2] and batcher([]) == []
+    assert sizes[:2] == [1, 5]
+    assert sorted(sizes[2:]) == [1, 2, 2]
+    assert batcher([]) == []
 
 
 def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch):
@@ -222,7 +234,8 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
         assert pool.submit(batcher, [1]).result(PATIENCE) == [1]
         with pytest.raises(TimeoutError):
             large.result(PATIENCE)
-    assert sizes[:5] == [1, 2, 1, 1, 1] and sum(sizes) == 6, "given up after five calls"
+    assert sizes[:5] == [1, 2, 1, 1, 1], "given up after five calls"
+    assert sum(sizes) == 6, "given up after five calls"
     assert batcher([2]) == [2]
 
 
@@ -236,14 +249,16 @@ def test_limits_are_said(client, nlp):
     ):
         other = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
         answer = other.post("/link", json={"documents": documents})
-        assert answer.status_code == 422 and message in answer.json()["error"]
+        assert answer.status_code == 422
+        assert message in answer.json()["error"]
     answer = client.post("/link", content=b" " * 20_001)
     problem = {"error": "The body has more than 20,000 bytes."}
     assert (answer.status_code, answer.json()) == (413, problem)
     hurried = TestClient(create_service(nlp, Rules(token="secret", patience=0.0)), headers=TOKEN)
     large = [{"text": "a " * 600, "mentions": mentions[:600]}] * 2
     answer = hurried.post("/link", json={"documents": large})
-    assert answer.status_code == 503 and "not linked in time" in answer.json()["error"]
+    assert answer.status_code == 503
+    assert "not linked in time" in answer.json()["error"]
     full = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
     answer = full.post("/link", json={"documents": [PROBE]})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
@@ -287,7 +302,8 @@ def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monk
         passed[0] = PATIENCE
         for one in slow:
             status, answer = one.result(PATIENCE)
-            assert status == 408 and b"within 600 seconds" in answer
+            assert status == 408
+            assert b"within 600 seconds" in answer
 
 
 def test_a_stop_answers_what_was_asked(server):
@@ -300,7 +316,8 @@ def test_a_stop_answers_what_was_asked(server):
         wait_until(lambda: not listening.is_serving(), "the end of listening")
 
     status, answer = raw(server, head(server, len(body)), body[:9], stop, body[9:])
-    assert status == 200 and json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
+    assert status == 200
+    assert json.loads(answer)["documents"][0]["mentions"][0]["kb_id"] == "planet"
 
 
 def test_it_counts_what_it_has_done(nlp):
@@ -344,9 +361,12 @@ def test_entities_of_programs_are_in_the_journal_of_the_review(start, model):
     assert "E900 and cat added or changed" in again.get("/history")
     assert again.client.post("/undo", headers=TOKEN, data={}, follow_redirects=False).is_redirect
     kb = again.review.linker.kb
-    assert "E900" not in kb and kb.get("cat").title != "Panther" and len(kb) == 8
+    assert "E900" not in kb
+    assert kb.get("cat").title != "Panther"
+    assert len(kb) == 8
     answer = again.client.get("/nothing", headers=TOKEN)
-    assert answer.status_code == 404 and answer.json() == {"error": "Not Found"}
+    assert answer.status_code == 404
+    assert answer.json() == {"error": "Not Found"}
     closed = start(read_only=True).client
     assert closed.post("/entities", json={"entities": entities}, headers=TOKEN).status_code == 403
 
@@ -382,10 +402,12 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
         asked, looked = pool.map(ask, range(60)), pool.map(look, range(20))
         browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
         browser.post("/decide/learn", n=0, kb_id="cat")
-        assert all(asked) and all(looked)
+        assert all(asked)
+        assert all(looked)
     browser.post("/undo")
     browser.post("/decide/reject", id=ids["Quorn"])
-    assert len(strings) < before + 60 and len(list(browser.review.nlp.vocab)) < 1500
+    assert len(strings) < before + 60
+    assert len(list(browser.review.nlp.vocab)) < 1500
     browser.post("/save")
     assert ids_by_name(start().review).keys() == ids.keys() - {"Vexil", "Quorn"}
 
@@ -412,4 +434,5 @@ def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
         assert added.result().json() == {"entities": 11}
     before = len(asked)
     city = {"text": "Newtown 1 is old.", "mentions": [{"start": 0, "end": 9}]}
-    assert link(client, city)[0][0]["kb_id"] == "N1" and len(asked) == before
+    assert link(client, city)[0][0]["kb_id"] == "N1"
+    assert len(asked) == before
