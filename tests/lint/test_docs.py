@@ -64,6 +64,15 @@ def test_examples_on_the_graph_give_what_their_comments_say():
         assert eval(name, names).tolist() == eval(value)
 
 
+def test_promises_name_tests_that_exist():
+    sources = "\n".join(map(read, (ROOT / "tests").rglob("test_*.py")))
+    pages = map(read, (ROOT / "SECURITY.md", ROOT / "docs" / "service.md"))
+    named = re.findall(r"`(test_\w+)`", "\n".join(pages))
+    assert len(named) >= 3
+    for name in named:
+        assert f"def {name}(" in sources, name
+
+
 @pytest.mark.parametrize("page", PAGES, ids=SUFFIXES)
 def test_links_lead_to_existing_files_and_headings(page):
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", read(page)):
