@@ -12,6 +12,9 @@ from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, line_error, read_lines
 
 SCOPES = ("EXACT", "NARROW", "BROAD", "RELATED")
+# The tags of synonyms by their scope; "" is that of the scope behind the text. The others are those
+# of OBO 1.0.
+_SYNONYMS = {"synonym": "", **{f"{scope.lower()}_synonym": scope for scope in SCOPES}}
 # A quote within the text should be escaped, but often is not: the text ends at the one that a scope
 # or references follow.
 _END = r'"(?=\s*(?:[\[{]|$|(?:EXACT|NARROW|BROAD|RELATED)\b))'
@@ -33,7 +36,7 @@ class OboReader:
     """Reads the terms of an OBO file. Obsolete terms and those without a name are left out.
 
     ``meta`` has "xrefs", "parents", "subsets" and "synonyms" (with their scopes) if there are any.
-    Alternative ids lead to the term, and so do obsolete ids that it replaces.
+    Alternative ids lead to the term, and so do the ids of an obsolete one that it alone replaces.
 
     Raises ValueError with file, line and problem at an invalid line.
 
@@ -86,20 +89,15 @@ def _read_term(
         problem = f"a [Term] needs an 'id' without '|' (got {id_!r})."
         raise line_error(entries.path, number, problem)
     entries.check_new(id_, number)
-    if _one(tags, "is_obsolete") == "true":
+    if _one(tags, "is_obsolete").lower() in ("true", "1"):
         report.skip("obsolete")
-        if _one(tags, "replaced_by"):
-            with at_line(entries.path, number):
-                report.redirect([id_], _one(tags, "replaced_by"))
+        with at_line(entries.path, number):
+            report.replace([id_, *tags.get("alt_id", [])], tags.get("replaced_by", []))
         return None
     if not title:
         report.skip("no name")
         return None
-    synonyms = []
-    for value in tags.get("synonym", []):
-        text, scope = _quoted(value)
-        if text:
-            synonyms.append([text, scope if scope in SCOPES else "RELATED"])
+    synonyms = list(_synonyms(tags))
     meta: dict[str, Any] = {
         "xrefs": [xref.split(" ")[0] for xref in tags.get("xref", [])],
         "parents": [parent.split(" ")[0] for parent in tags.get("is_a", [])],
@@ -114,6 +112,15 @@ def _read_term(
         [kind] if kind else [],
         meta={key: value for key, value in meta.items() if value},
     )
+
+
+def _synonyms(tags: dict[str, list[str]]) -> Iterator[list[str]]:
+    """[text, scope] of each synonym."""
+    for tag, scope in _SYNONYMS.items():
+        for value in tags.get(tag, []):
+            text, word = _quoted(value)
+            if text:
+                yield [text, scope or (word if word in SCOPES else "RELATED")]
 
 
 def _stanzas(
@@ -147,7 +154,7 @@ def _stanzas(
 def _plain(value: str, tag: str) -> str:
     """Strip the comment and modifiers behind a value."""
     value = value.strip()
-    if tag in ("def", "synonym"):
+    if tag == "def" or tag in _SYNONYMS:
         return value
     if tag in _TEXTS:
         return _unescaped(_MODIFIERS.sub("", value))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...base.errors import ArboError
 from ...kb.entity import Entity
-from ...kb.importers.common import ImportReport
+from ...kb.importers.common import ImportReport, at_line
 from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error
 from .errors import FormatMessages
@@ -40,8 +40,9 @@ class SkosReader:
 
     The title is the preferred label, or ``rdfs:label``. Aliases are its other labels, of SKOS-XL
     too, and exact synonyms, in all languages that are asked for. The description is the
-    definition. Concepts without a label in these languages are left out, and so are deprecated
-    ones, whose ids lead to what replaces them.
+    definition. Each has single blanks as its white space. Concepts without a label in these
+    languages are left out, and so are deprecated ones. The id of one that a single concept replaces
+    leads to that, and alternative ids of OBO lead to their class.
 
     Raises ValueError where the file is not valid, or rdflib is not installed.
 
@@ -68,11 +69,13 @@ class SkosReader:
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)
         concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
+        concepts -= {OWL.Thing, OWL.Nothing}  # the class of all things, and that of none
         for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
+            further = thesaurus.further_ids(concept)
             if thesaurus.is_deprecated(concept):
                 report.skip("deprecated")
-                for other in thesaurus.replacements(concept):
-                    report.redirect([str(concept)], other)
+                with at_line(path, 1):
+                    report.replace([str(concept), *further], thesaurus.replacements(concept))
                 continue
             names = thesaurus.names(concept)
             about = thesaurus.description(concept)
@@ -80,6 +83,8 @@ class SkosReader:
                 report.skip(f"no label in {', '.join(self.languages)}")
                 continue
             title, *aliases = names
+            with at_line(path, 1):
+                report.redirect(further, str(concept))
             yield Entity(str(concept), title, about, tuple(aliases))
 
 
@@ -119,13 +124,20 @@ class _Thesaurus:
         self._definitions = (SKOS.definition, iao["0000115"])
         self._deprecated = OWL.deprecated
         self._replaced = (DCTERMS.isReplacedBy, iao["0100001"])
+        self._further_ids = (obo.hasAlternativeId,)
 
     def is_deprecated(self, concept: Any) -> bool:
         values = self.graph.objects(concept, self._deprecated)
         return any(str(value).lower() in ("true", "1") for value in values)
 
     def replacements(self, concept: Any) -> list[str]:
-        values = (one for kind in self._replaced for one in self.graph.objects(concept, kind))
+        return self._ids(concept, self._replaced)
+
+    def further_ids(self, concept: Any) -> list[str]:
+        return self._ids(concept, self._further_ids)
+
+    def _ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
+        values = (one for kind in kinds for one in self.graph.objects(concept, kind))
         return sorted(map(str, values))
 
     def names(self, concept: Any) -> list[str]:
@@ -156,10 +168,13 @@ class _Thesaurus:
             is_text = isinstance(value, Literal)
             given = [value] if is_text else self._texts_of(value)
             for text in given:
+                plain = " ".join(str(text).split())
+                if not plain:
+                    continue
                 tag = (getattr(text, "language", None) or self.languages[0]).lower()
                 for language in self.languages:
                     if tag == language or tag.startswith(f"{language}-"):
-                        found[language].append((number, tag != language, str(text)))
+                        found[language].append((number, tag != language, plain))
         return defaultdict(
             list, {one: [text for *_, text in sorted(texts)] for one, texts in found.items()}
         )
