@@ -1,5 +1,6 @@
 """Names in a text as people write them: in another order or number, misspelled, abbreviated."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
 from ..names.prefixes import differ_in_prefixes
+from ..names.signs import Joint, joints_of
 from ..names.word_index import WordIndex, normal_word, words_of_name
-from ..names.words import without_legal_form, without_qualifier
+from ..names.words import bare_forms, begins_with_firm_word
 from .dictionary import SHORT, Dictionary, Hit, Name, ends_a_firm, is_exact, is_usable
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
@@ -31,12 +33,14 @@ class NearNames:
     owners: (n,) int64, the name of the dictionary that each name of the index is a form of.
     bare: For each name of the index the single word that it is without its legal form or qualifier,
         which a text must write alike: "Target" is one, "target" is none. "" for other names.
+    joints: The signs between words of all names.
     """
 
     dictionary: Dictionary
     index: WordIndex
     owners: np.ndarray
     bare: Sequence[str]
+    joints: frozenset[Joint]
 
     @classmethod
     def of(
@@ -48,13 +52,14 @@ class NearNames:
         bare = [
             (number, text)
             for number, name in enumerate(forms)
-            for text in (without_legal_form(name), without_qualifier(name))
+            for text in bare_forms(name)
             if is_usable(text, stop_words)
         ]
         owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
         index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
         single = [text if len(text.split()) == 1 else "" for _, text in bare]
-        return cls(dictionary, index, owners, [*([""] * len(forms)), *single])
+        joints = frozenset(joint for name in forms for joint in joints_of(name, stop_words))
+        return cls(dictionary, index, owners, [*([""] * len(forms)), *single], joints)
 
     @property
     def names(self) -> list[Name]:
@@ -88,9 +93,11 @@ class NearNames:
     def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
         """Windows that are near a name, with their weight and the number of the name."""
         text = borders.text
-        units = read_units(text, self.dictionary.stop_words, SHORT)
+        units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}
+        joints = [(unit.start, unit.joint) for unit in units if unit.joint]
+        signs = [place for place, _ in joints]
         found = {}
         for (start, end), (row, similarity) in windows.items():
             if ends_a_firm(text, start, end, self.dictionary.stop_words):
@@ -100,6 +107,14 @@ class NearNames:
             if unit is not None and not self._may_be(text[start:end], unit, row, number):
                 continue
             name = self.names[number].text
+            inside = joints[bisect_right(signs, start) : bisect_left(signs, end)]
+            if inside and not joints_of(name, self.dictionary.stop_words).issuperset(
+                joint for _, joint in inside
+            ):
+                continue
+            # "The group Velmo" is no other order of "Velmo Group".
+            if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(name):
+                continue
             if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
                 found[start, end] = ((end - start) * similarity, number)
         return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..base.arrays import mix, offsets_of
 from ..mentions.normalization.abbreviations import find_abbreviations, occurrences
+from ..names.signs import CONJUNCTIONS, Joint, sign_of
 from ..names.word_index import (
     WORD,
     WordIndex,
@@ -38,6 +39,7 @@ class Unit(NamedTuple):
     words: The words that it stands for, normalized.
     group: Two units may be in one window where these are equal.
     is_short: Whether it is found in its own spelling only.
+    joint: The sign before it with the words beside, where a name has these; None for no sign.
     """
 
     start: int
@@ -45,12 +47,16 @@ class Unit(NamedTuple):
     words: tuple[str, ...]
     group: int
     is_short: bool
+    joint: Joint | None = None
 
 
-def read_units(text: str, stop_words: Container[str], short: int) -> list[Unit]:
+def read_units(
+    text: str, stop_words: Container[str], short: int, joints: Container[Joint] = ()
+) -> list[Unit]:
     """Read the units of a text in order. Stop words are left out.
 
     short: Words that are no longer are found in their own spelling only.
+    joints: The signs that a window may have between two words.
     """
     long_forms = find_abbreviations(text)
     places = occurrences(text, long_forms) if long_forms else ()
@@ -61,20 +67,35 @@ def read_units(text: str, stop_words: Container[str], short: int) -> list[Unit]:
         start, end = match.span()
         if start < last:
             continue
-        group += GAP.fullmatch(text, last, start) is None
+        word = match[1] or match[0]
+        is_stop = start not in abbreviations and is_stop_word(word, "", stop_words)
+        if is_stop and word.lower() in CONJUNCTIONS:
+            continue
+        joint = None
+        if GAP.fullmatch(text, last, start) is None:
+            joint = _joint(units, text[last:start], word, joints)
+            group += joint is None
         last = abbreviations.get(start, end)
         if start in abbreviations:
             words = tuple(words_of_name(long_forms[text[start:last]], stop_words))
             units.append(Unit(start, last, words, group, False))
             continue
-        word = match[1] or match[0]
-        if is_stop_word(word, "", stop_words):
+        if is_stop:
             group += word.lower() not in JOINING
             continue
         # The ending of a genitive is no part of a name that ends there.
         end = start + len(word)
-        units.append(Unit(start, end, (normal_word(word),), group, len(word) <= short))
+        units.append(Unit(start, end, (normal_word(word),), group, len(word) <= short, joint))
     return units
+
+
+def _joint(units: Sequence[Unit], gap: str, word: str, joints: Container[Joint]) -> Joint | None:
+    """The joint of the last unit and a word, where it is one of these."""
+    sign = sign_of(gap)
+    if not units or not sign:
+        return None
+    joint = (units[-1].words[-1], sign, normal_word(word))
+    return joint if joint in joints else None
 
 
 def near_windows(

@@ -155,6 +155,10 @@ nyrt rt ltda eireli tbk pt
 """
 FORMS = frozenset(_FORMS.split())
 _LETTERS = re.compile(r"[^a-z]")
+# What else texts leave out of a firm's name.
+_FIRM_WORD = "(?:holdings?|group)"
+_OF_FIRM = re.compile(rf"(?:the )?(.*\S)\s+{_FIRM_WORD}|the (.+)", re.IGNORECASE)
+_BEGINS_WITH = re.compile(rf"{_FIRM_WORD}\b", re.IGNORECASE)
 
 
 def without_legal_form(name: str) -> str:
@@ -163,6 +167,28 @@ def without_legal_form(name: str) -> str:
     while (shorter := _without_one_form(rest)) is not None:
         rest = shorter
     return rest if rest != name.strip() else ""
+
+
+def bare_forms(name: str) -> list[str]:
+    """What is left of a name without its legal form, and what else texts leave out, in turn.
+
+    "Quin Bell (Holdings)" and "Quin Bell" of "Quin Bell (Holdings) Ltd".
+    """
+    forms: list[str] = []
+    is_firm = False
+    shorter = name
+    while shorter:
+        firm = without_legal_form(shorter)
+        is_firm = is_firm or bool(firm)
+        words = _OF_FIRM.fullmatch(shorter) if is_firm else None
+        shorter = firm or without_qualifier(shorter) or (words and (words[1] or words[2])) or ""
+        forms.append(shorter)
+    return forms[:-1]
+
+
+def begins_with_firm_word(text: str) -> bool:
+    """Return whether a text begins with a word that a firm's name ends with, such as "group"."""
+    return _BEGINS_WITH.match(text) is not None
 
 
 def is_legal_form(text: str) -> bool:
