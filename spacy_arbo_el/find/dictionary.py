@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
-from ..names.folding import Letters, fold, shape
+from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
 from ..names.words import MIN_PLURAL, is_legal_form, plural, singular
 from .splitting import Borders
@@ -143,16 +143,20 @@ class Dictionary:
 
     def places(self, borders: Borders) -> dict[tuple[int, int], int]:
         """The places of names in a text, with the numbers of the names; they may overlap."""
-        places = self._places(borders, str)
+        readings: list[Letters] = [str]
         if is_accented(borders.text):
             # The letters of the text come before plain ones in their place.
-            for letters in (with_pairs, without_accents):
-                places = {**self._places(borders, letters), **places}
+            readings += [with_pairs, without_accents]
+        places: dict[tuple[int, int], int] = {}
+        # So do lines as they are before words put together over their ends.
+        for text in dict.fromkeys((borders.text, with_whole_words(borders.text))):
+            for letters in readings:
+                places = {**self._places(borders, text, letters), **places}
         return places
 
-    def _places(self, borders: Borders, letters: Letters) -> dict[tuple[int, int], int]:
+    def _places(self, borders: Borders, text: str, letters: Letters) -> dict[tuple[int, int], int]:
         """The places of names in a text whose letters are read in one way."""
-        folded = fold(borders.text, letters=letters)
+        folded = fold(text, letters=letters)
         places: dict[tuple[int, int], int] = {}
         for pattern, start, end in self.automaton.find_matches_as_indexes(
             folded.text, overlapping=True
@@ -163,7 +167,7 @@ class Dictionary:
             if ends_a_firm(borders.text, *place, self.stop_words):
                 continue
             # A name in its own spelling comes before the same word in any case.
-            spelling = shape(borders.text[slice(*place)], letters)
+            spelling = shape(text[slice(*place)], letters)
             number = self.exact.get(spelling, self.numbers[pattern])
             is_word = number in self.words
             if number >= 0 and not (is_word and in_capitals(borders.text, *place, self.stop_words)):

@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..kb.entity import Entity
+from ..names.folding import visible, with_whole_words
 from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
 from ..names.word_index import WordIndex, normal_word, words_of_name
@@ -92,7 +93,7 @@ class NearNames:
 
     def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
         """Windows that are near a name, with their weight and the number of the name."""
-        text = borders.text
+        text = with_whole_words(borders.text, lambda word: normal_word(word) in self.index.numbers)
         units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}
@@ -104,7 +105,7 @@ class NearNames:
                 continue
             number = int(self.owners[row])
             unit = single.get((start, end))
-            if unit is not None and not self._may_be(text[start:end], unit, row, number):
+            if unit is not None and not self._may_be(visible(text[start:end]), unit, row, number):
                 continue
             name = self.names[number].text
             inside = joints[bisect_right(signs, start) : bisect_left(signs, end)]

@@ -20,6 +20,7 @@ SAME = {
     "": INVISIBLE,
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}
+_UNSEEN = dict.fromkeys(map(ord, SAME[""]))
 # White space beside these is not read: "T - cell" of a tokenized text, "non-" before a line break.
 TIGHT = f"-/:,'()[]+{SAME['-']}{SAME[chr(39)]}"
 _TIGHT = re.escape(TIGHT)
@@ -30,6 +31,13 @@ _UNSPACED = re.compile(
     "[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
+# What divides a word at the end of a line.
+_BREAK = re.compile(
+    r"(?<=[^\W\d_])[-\u2010\u2011\u00ad]+(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)(?=[^\W\d_])"
+)
+_LETTERS_BEFORE = re.compile(r"[^\W\d_]+\Z")
+_LETTERS_AFTER = re.compile(r"[^\W\d_]+")
+_LONGEST_WORD = 60
 # A function from letters to those that they are read as.
 Letters = Callable[[str], str]
 # Kinds of characters: those of words, of scripts without spaces, of Korean, marks on another.
@@ -115,6 +123,29 @@ def shape(text: str, letters: Letters = str) -> str:
     """The folded text with its upper and lower case. letters: As in ``fold``."""
     is_plain = text.isascii() and not _SPECIAL.search(text)
     return text if is_plain else fold(text, case=True, letters=letters).text
+
+
+def with_whole_words(text: str, is_word: Callable[[str], bool] = bool) -> str:
+    """A text with soft hyphens in the place of what divides a word at the end of a line.
+
+    It has the same offsets.
+
+    is_word: Whether a word that is put together counts.
+    """
+
+    def whole(match: "re.Match[str]") -> str:
+        start, end = match.span()
+        before = _LETTERS_BEFORE.search(text, max(start - _LONGEST_WORD, 0), start)
+        after = _LETTERS_AFTER.match(text, end)
+        word = (before[0] if before else "") + (after[0] if after else "")
+        return "\u00ad" * len(match[0]) if is_word(word) else match[0]
+
+    return _BREAK.sub(whole, text)
+
+
+def visible(text: str) -> str:
+    """A text without the characters that nobody sees."""
+    return text if text.isascii() else text.translate(_UNSEEN)
 
 
 @lru_cache(maxsize=65536)

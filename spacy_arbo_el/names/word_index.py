@@ -20,13 +20,15 @@ from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
 from .folding import WORD as WORD_CHAR
-from .folding import kind_of
-from .spellings import compatible, without_accents
+from .folding import kind_of, visible
+from .spellings import INVISIBLE, compatible, without_accents
 from .string_features import count_ngrams
 from .words import ROMAN, singular
 
 # Words and numbers with their places; the ending of the genitive is no part of a word.
-WORD = re.compile(r"([^\W\d_]+)(?:['\u2019\u02bc\uff07][sS](?![^\W_]))?|\d+")
+WORD = re.compile(
+    rf"([^\W\d_]+(?:[{INVISIBLE}]+[^\W\d_]+)*)(?:['\u2019\u02bc\uff07][sS](?![^\W_]))?|\d+"
+)
 # Shorter words have no misspellings: another letter makes another word.
 MIN_MISSPELLED = 6
 # How similar a misspelled word is: with one letter more, less or another, or two exchanged.
@@ -47,7 +49,7 @@ MOST_KEPT = 100_000
 @lru_cache(maxsize=65536)
 def normal_word(word: str) -> str:
     """A word or number as it is compared: plain letters, lower case, singular, American."""
-    plain = word.lower() if word.isascii() else without_accents(compatible(word)).lower()
+    plain = word.lower() if word.isascii() else without_accents(visible(compatible(word))).lower()
     return ROMAN.get(plain) or american(singular(plain))
 
 
