@@ -245,24 +245,24 @@ class ArboLinker(TrainablePipe):
         self,
         docs: Iterable[Doc],
         *,
-        way: str | None = None,
+        strategy: str | None = None,
         by: str = "accuracy",
         folds: int = 5,
     ) -> Any:
         """Use labelled mentions in the best way that needs no training.
 
         The linker can stay as it is, be calibrated, store the mentions as exemplars, or do both.
-        Each way is scored on documents that it has not used; the simplest within one standard error
-        of the best is taken, and applied to all documents.
+        Each strategy is scored on documents that it has not used; the simplest within one standard
+        error of the best is taken, and applied to all documents.
 
         docs: Documents whose mentions have a ``kb_id_``, "NIL" where the list has no entity; those
             without such mentions are left out.
-        way: "calibrated", "exemplars" or "both", to use them so without comparing.
-        by: What ways and thresholds are chosen by: "accuracy", with NIL, or "f1" of links.
+        strategy: "calibrated", "exemplars" or "both", to use them so without comparing.
+        by: What strategies and thresholds are chosen by: "accuracy", with NIL, or "f1" of links.
         folds: Parts of the documents; each is linked after the others were used.
-        RETURNS: The way that was taken, and all of them on documents held out; ``print`` it.
+        RETURNS: The strategy that was taken, and all of them on documents held out; ``print`` it.
         """
-        return fits.get("linker")(self, docs, way=way, by=by, folds=folds)
+        return fits.get("linker")(self, docs, strategy=strategy, by=by, folds=folds)
 
     @property
     def calibration(self) -> Calibration:

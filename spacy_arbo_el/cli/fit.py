@@ -18,14 +18,20 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ..fitting.strategies import FitComparison
     from ..fitting.tuning import TuningResult
-    from ..fitting.ways import FitComparison
     from ..linker import ArboLinker
 
 DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
 SAVED = Opt(None, "--output", "-o", help="Where to save the fitted pipeline; None for nowhere")
-WAY = Opt("", "--way", help="Use the documents in this way, without comparing: a name of the table")
-BY = Opt("accuracy", "--by", help="What ways and thresholds are chosen by: accuracy (with NIL), f1")
+STRATEGY = Opt(
+    "",
+    "--strategy",
+    help="Use the documents by this strategy of the table, without comparing",
+)
+BY = Opt(
+    "accuracy", "--by", help="What strategies and thresholds are chosen by: accuracy (with NIL), f1"
+)
 FOLDS = Opt(5, "--folds", min=2, help="Parts of the documents; each is linked after the others")
 TRAIN = Opt(False, "--train", help="Compare training too, once for each part: takes minutes")
 THRESHOLDS = Opt(
@@ -49,7 +55,7 @@ def fit_command(
     model: Path = MODEL,
     docs: Path = DOCS,
     output: Path | None = SAVED,
-    way: str = WAY,
+    strategy: str = STRATEGY,
     by: str = BY,
     folds: int = FOLDS,
     train: bool = TRAIN,
@@ -68,14 +74,14 @@ def fit_command(
     """Use labelled mentions in the best way.
 
     A pipeline can stay as it is, be calibrated, store the mentions as exemplars, do both, or be
-    trained. Each way is scored on documents that it has not used. The simplest that is within one
-    standard error of the best is taken, and applied to all documents.
+    trained. Each strategy is scored on documents that it has not used. The simplest that is within
+    one standard error of the best is taken, and applied to all documents.
 
     \b
     Example:
       python -m spacy arbo fit my_pipeline docs.spacy --output fitted
       python -m spacy arbo fit my_pipeline docs.spacy --train --by f1 --output fitted
-      python -m spacy arbo fit my_pipeline docs.spacy --way calibrated --output fitted
+      python -m spacy arbo fit my_pipeline docs.spacy --strategy calibrated --output fitted
       python -m spacy arbo fit my_pipeline docs.spacy --thresholds --cost 3 --output fitted
       python -m spacy arbo fit my_pipeline texts/ --no-labels --find names --output fitted
     """
@@ -87,7 +93,7 @@ def fit_command(
         elif thresholds:
             _write_scores(_tune(model, docs, output, by, cost, drop, seed, plot), curve, plot)
         else:
-            _fit(model, docs, output, way, by, folds, train)
+            _fit(model, docs, output, strategy, by, folds, train)
 
 
 def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) -> None:
@@ -128,15 +134,21 @@ def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
 
 
 def _fit(
-    model: Path, path: Path, output: Path | None, way: str, by: str, folds: int, is_trained: bool
+    model: Path,
+    path: Path,
+    output: Path | None,
+    strategy: str,
+    by: str,
+    folds: int,
+    is_trained: bool,
 ) -> None:
-    from ..fitting.fit import choose_way
-    from ..fitting.ways import SHARES, TRAINED, WAYS, check_documents, trained_on, use_way
+    from ..fitting.fit import choose_strategy
+    from ..fitting.strategies import SHARES, STRATEGIES, TRAINED, apply, check_documents, trained_on
     from ..linker import find_linker
     from ..runs.short_run import train_copy
 
-    if way:
-        check_choice("way", way, WAYS)
+    if strategy:
+        check_choice("strategy", strategy, STRATEGIES)
     with _saving(output) as fitted:
         nlp = open_model(model, path)
         linker = find_linker(nlp)
@@ -146,16 +158,16 @@ def _fit(
             return train_copy(nlp, some, SHARES, watch)
 
         compared = train if is_trained else None
-        chosen = choose_way(linker, docs, way, by, folds, compared)
+        chosen = choose_strategy(linker, docs, strategy, by, folds, compared)
         if chosen.comparison is not None:
             _print_ways(chosen.comparison, linker, docs, path)
         if output is None:
             return
-        if chosen.way == TRAINED:
+        if chosen.strategy == TRAINED:
             nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
         else:
-            use_way(linker, docs, chosen.way, chosen.fit)
-        msg.good(f"{chosen.way}, with all {len(docs)} documents")
+            apply(linker, docs, chosen.strategy, chosen.fit)
+        msg.good(f"{chosen.strategy}, with all {len(docs)} documents")
         fitted.append(nlp)
 
 
@@ -193,8 +205,8 @@ def _tune(
     plot: Path | None,
 ) -> "TuningResult":
     from ..fitting.plots import check_figure
+    from ..fitting.strategies import criterion
     from ..fitting.tuning import store, tune
-    from ..fitting.ways import criterion
     from ..linker import find_linker
 
     if plot is not None:

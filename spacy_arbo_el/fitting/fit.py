@@ -11,17 +11,17 @@ from ..base.settings import check_choice
 from ..linker import ArboLinker
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
 from .held_out import HeldOutFit, fit_held_out
-from .ways import (
+from .strategies import (
     BOTH,
     CALIBRATED,
     FOLDS,
-    WAYS,
+    STRATEGIES,
     FitComparison,
     Train,
+    apply,
     check_documents,
-    compare_ways,
+    compare_strategies,
     criterion,
-    use_way,
 )
 
 WIDTH = 110
@@ -31,61 +31,61 @@ WIDTH = 110
 class FitResult:
     """How annotated documents are used.
 
-    way: One of ``WAYS``.
-    fit: What calibrating with the documents gives; None where it is not part of the way.
-    comparison: All ways on documents held out; None where the way was given.
+    strategy: One of ``STRATEGIES``.
+    fit: What calibrating with the documents gives; None where it is not part of the strategy.
+    comparison: All strategies on documents held out; None where the strategy was given.
     """
 
-    way: str
+    strategy: str
     fit: HeldOutFit | None = field(repr=False, compare=False)
     comparison: FitComparison | None
 
     def __str__(self) -> str:
         if self.comparison is None:
-            return self.way
+            return self.strategy
         console = Console(width=WIDTH, file=StringIO())
         console.print(self.comparison.table(f"Held out: {self.comparison.folds} parts"))
         return f"{console.file.getvalue()}{self.comparison.advice}"  # type: ignore[attr-defined]
 
 
-def choose_way(
+def choose_strategy(
     linker: ArboLinker,
     docs: Sequence[Doc],
-    way: str | None,
+    strategy: str | None,
     by: str,
     folds: int,
     train: Train | None = None,
 ) -> FitResult:
-    """The way that was given, or that which is best on documents held out.
+    """The strategy that was given, or that which is best on documents held out.
 
     docs: Documents with annotated mentions, see ``check_documents``.
-    train: As in ``compare_ways``.
+    train: As in ``compare_strategies``.
     """
-    if not way:
-        comparison = compare_ways(linker, docs, by=by, folds=folds, train=train)
+    if not strategy:
+        comparison = compare_strategies(linker, docs, by=by, folds=folds, train=train)
         name = comparison.best.name
         return FitResult(name, comparison.fits.get(name), comparison)
-    if way not in (CALIBRATED, BOTH):
-        return FitResult(way, None, None)
+    if strategy not in (CALIBRATED, BOTH):
+        return FitResult(strategy, None, None)
     with keeping(linker), restored(linker, docs):
         fit = fit_held_out(linker, docs, folds, criterion(by), linker.stages)
-        if way == BOTH:
+        if strategy == BOTH:
             fit = fit_beside_exemplars(linker, docs, fit)
-    return FitResult(way, fit, None)
+    return FitResult(strategy, fit, None)
 
 
 def fit_linker(
     linker: ArboLinker,
     docs: Iterable[Doc],
-    way: str | None = None,
+    strategy: str | None = None,
     by: str = "accuracy",
     folds: int = FOLDS,
 ) -> FitResult:
     """Use annotated documents. See ``ArboLinker.fit``."""
-    if way is not None:
+    if strategy is not None:
         # The last one needs a training.
-        check_choice("way", way, WAYS[:-1])
+        check_choice("strategy", strategy, STRATEGIES[:-1])
     annotated = check_documents(linker, list(docs), by)
-    chosen = choose_way(linker, annotated, way, by, folds)
-    use_way(linker, annotated, chosen.way, chosen.fit)
+    chosen = choose_strategy(linker, annotated, strategy, by, folds)
+    apply(linker, annotated, chosen.strategy, chosen.fit)
     return chosen

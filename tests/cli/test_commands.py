@@ -57,7 +57,7 @@ def test_arbo_convert_calibrate_evaluate_and_show(folder):
     assert f"{len(TRAIN)} docs" in printed
     assert "8 entities" in arbo("kb", "build", "kb.jsonl", "kb", cwd=folder)
     assert "Names of several entities" in arbo("kb", "info", "kb", cwd=folder)
-    arguments = ("model", "dev.spacy", "--way", "calibrated", "-o", "calibrated")
+    arguments = ("model", "dev.spacy", "--strategy", "calibrated", "-o", "calibrated")
     assert "calibrated, with all 8 documents" in arbo("fit", *arguments, cwd=folder)
     arguments = ("model", "dev.spacy", "-o", "table.json")
     printed = arbo("evaluate", *arguments, cwd=folder)

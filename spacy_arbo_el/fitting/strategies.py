@@ -1,4 +1,4 @@
-"""Ways to use annotated documents, compared on documents that were held out.
+"""Strategies to use annotated documents, compared on documents that were held out.
 
 A linker can stay as it is, be calibrated, store the mentions as exemplars, or do both; and it can
 be trained. Calibrating fits the reranker, the probabilities and the threshold.
@@ -36,12 +36,12 @@ EXEMPLARS = "exemplars"
 BOTH = "both"
 TRAINED = "trained"
 # The simplest first.
-WAYS = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
+STRATEGIES = (UNCHANGED, CALIBRATED, EXEMPLARS, BOTH, TRAINED)
 # Of so many documents, training leaves one to calibrate on.
 CALIBRATED_SHARE = 4
 # A training says so often how far it is.
 SHARES = 20
-# What ways are chosen by, to read.
+# What strategies are chosen by, to read.
 SHOWN = {"accuracy": "accuracy", "f1": "F1"}
 
 # Trains a copy of a pipeline on documents. The function is called after each of ``SHARES`` parts.
@@ -49,11 +49,11 @@ Train = Callable[[Sequence[Doc], Callable[[], None]], Language]
 
 
 @dataclass(frozen=True)
-class FitWay:
-    """One way to use annotated documents, as it linked those held out.
+class FitStrategy:
+    """A strategy to use annotated documents, as it linked those held out.
 
-    name: One of ``WAYS``.
-    outcomes: Those of the annotated mentions, in the same order for all ways.
+    name: One of ``STRATEGIES``.
+    outcomes: Those of the annotated mentions, in the same order for all strategies.
     threshold: That of the linker after using all documents; None for a training.
     """
 
@@ -71,37 +71,37 @@ class FitWay:
 
 @dataclass(frozen=True)
 class FitComparison:
-    """Ways to use documents, each scored on documents that it has not used.
+    """Strategies to use documents, each scored on documents that it has not used.
 
-    ways: The simplest first.
+    strategies: The simplest first.
     by: What they are chosen by: "accuracy", with NIL, or "f1" of links.
     folds: The number of parts.
-    fits: What calibrating with all documents gives, by the name of the way.
+    fits: What calibrating with all documents gives, by the name of the strategy.
     """
 
-    ways: Sequence[FitWay]
+    strategies: Sequence[FitStrategy]
     by: str
     folds: int
     fits: Mapping[str, HeldOutFit]
 
     def scores(self, by: str) -> np.ndarray:
-        """The score of each way: (ways,)."""
-        return self._scored(by, np.ones((len(self.ways[0].outcomes), 1)))[:, 0]
+        """The score of each strategy: (strategies,)."""
+        return self._scored(by, np.ones((len(self.strategies[0].outcomes), 1)))[:, 0]
 
     def samples(self) -> np.ndarray:
-        """The score of each way on bootstrap samples of the documents: (ways, SAMPLES)."""
-        documents = documents_of(self.ways[0].outcomes)
+        """The score of each strategy on bootstrap samples of documents: (strategies, SAMPLES)."""
+        documents = documents_of(self.strategies[0].outcomes)
         counts = bootstrap_counts(int(documents.max()) + 1, SAMPLES)
         return self._scored(self.by, counts.T.astype(np.float32)[documents])
 
     def _scored(self, by: str, weights: np.ndarray) -> np.ndarray:
-        linked, right = np.stack([way.judged for way in self.ways], axis=1)
-        has_gold = np.array([bool(one.gold) for one in self.ways[0].outcomes])
+        linked, right = np.stack([strategy.judged for strategy in self.strategies], axis=1)
+        has_gold = np.array([bool(one.gold) for one in self.strategies[0].outcomes])
         return scores_of_links(linked, right, has_gold, weights)[CRITERIA[by]]
 
     @property
-    def best(self) -> FitWay:
-        """The simplest way that is within one standard error of the best.
+    def best(self) -> FitStrategy:
+        """The simplest strategy that is within one standard error of the best.
 
         The error is that of the difference between the two on the same documents. This is the usual
         rule for choosing among models of growing complexity (Breiman et al. 1984, §3.4.3).
@@ -111,15 +111,15 @@ class FitComparison:
         first = int(scores.argmax())
         errors = (samples[first] - samples).std(axis=1)
         near = scores[first] - scores <= np.maximum(errors, 1e-12)
-        return self.ways[int(near.argmax())]
+        return self.strategies[int(near.argmax())]
 
     @property
     def advice(self) -> str:
-        """Which way to take, and why."""
-        first = self.ways[int(self.scores(self.by).argmax())]
+        """Which strategy to take, and why."""
+        first = self.strategies[int(self.scores(self.by).argmax())]
         named = SHOWN[self.by]
         if first is self.best:
-            reason = f"It has the highest {named}, and no simpler way is within a standard error"
+            reason = f"It has the highest {named}, and no simpler one is within a standard error"
         else:
             reason = (
                 f"It is simpler than {first.name}, which has the highest {named}, by less than a "
@@ -128,19 +128,19 @@ class FitComparison:
         return f"Take: {self.best.name}. {reason}"
 
     def table(self, title: str) -> Table:
-        """The ways as a table for the terminal."""
+        """The strategies as a table for the terminal."""
         samples = self.samples()
         accuracy = self.scores("accuracy")
         f1 = self.scores("f1")
         chosen = self.scores(self.by)
         rows = []
-        for number, way in enumerate(self.ways):
-            recall = recall_at(way.outcomes, 1)
+        for number, strategy in enumerate(self.strategies):
+            recall = recall_at(strategy.outcomes, 1)
             gained = 100 * (chosen[number] - chosen[0])
             interval = 100 * np.quantile(samples[number] - samples[0], [0.025, 0.975])
             gain = f"{gained:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
             low, high = np.quantile(samples[number], [0.025, 0.975])
-            error = reliability_of_links(way.outcomes).error
+            error = reliability_of_links(strategy.outcomes).error
             cells = (
                 f"{accuracy[number]:.1%}",
                 f"{f1[number]:.1%}",
@@ -148,15 +148,15 @@ class FitComparison:
                 gain if number else "",
                 "–" if recall is None else f"{recall:.1%}",
                 f"{100 * error:.1f}",
-                "–" if way.threshold is None else shown_threshold(way.threshold),
+                "–" if strategy.threshold is None else shown_threshold(strategy.threshold),
             )
-            rows.append((way.name, *cells))
+            rows.append((strategy.name, *cells))
         interval_of = f"95 % of {SHOWN[self.by]}"
         columns = ("accuracy", "F1", interval_of, "gain (95 %)", "R@1", "ECE", "threshold")
         return table_of_numbers(title, columns, rows)
 
 
-def compare_ways(
+def compare_strategies(
     linker: ArboLinker,
     docs: Sequence[Doc],
     *,
@@ -164,20 +164,20 @@ def compare_ways(
     folds: int = FOLDS,
     train: Train | None = None,
 ) -> FitComparison:
-    """Link each part of documents after using the others in each way. The linker is unchanged.
+    """Link each part of documents after using the others by each strategy. The linker is unchanged.
 
     Exemplars that the linker has of these documents are left out. Raises ValueError for fewer than
     two documents with annotated mentions.
 
     docs: Annotated documents; those without an annotated mention are left out.
-    by: What ways and thresholds are chosen by, one of ``CRITERIA``.
+    by: What strategies and thresholds are chosen by, one of ``CRITERIA``.
     folds: The number of parts; fewer where there are fewer documents.
     train: Trains a copy of the pipeline, if that is compared too: once for each part.
     """
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
-    found: dict[str, list[Outcome]] = {name: [] for name in WAYS}
-    bar = progress(2 * folds + 3, "Comparing ways", "step")
+    found: dict[str, list[Outcome]] = {name: [] for name in STRATEGIES}
+    bar = progress(2 * folds + 3, "Comparing strategies", "step")
     with bar, keeping(linker), restored(linker, docs):
         fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
         beside = fit_beside_exemplars(linker, docs, fit)
@@ -196,10 +196,12 @@ def compare_ways(
     fitted = fit.whole.threshold
     kept = linker.threshold
     thresholds = {UNCHANGED: kept, CALIBRATED: fitted, EXEMPLARS: kept, BOTH: fitted}
-    ways = [
-        FitWay(name, outcomes, thresholds.get(name)) for name, outcomes in found.items() if outcomes
+    strategies = [
+        FitStrategy(name, outcomes, thresholds.get(name))
+        for name, outcomes in found.items()
+        if outcomes
     ]
-    return FitComparison(ways, by, folds, {CALIBRATED: fit, BOTH: beside})
+    return FitComparison(strategies, by, folds, {CALIBRATED: fit, BOTH: beside})
 
 
 def criterion(by: str) -> str:
@@ -220,7 +222,7 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
 def _linked_in_ways(
     linker: ArboLinker, others: Sequence[Doc], part: Sequence[Doc], fit: Fit, beside: Fit
 ) -> dict[str, list[Outcome]]:
-    """Link a part in each way of using the others, but for training. The linker gets exemplars.
+    """Link a part by each strategy but training, after using the others. The linker gets exemplars.
 
     fit, beside: What the others give, without exemplars and beside them.
     """
@@ -244,11 +246,11 @@ def _held_out(
     return [result for result in results if result.gold is not None]
 
 
-def use_way(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit | None) -> None:
-    """Use documents in a way that needs no training. The linker is changed.
+def apply(linker: ArboLinker, docs: Sequence[Doc], name: str, fit: HeldOutFit | None) -> None:
+    """Use documents by a strategy that needs no training. The linker is changed.
 
-    name: One of ``WAYS``.
-    fit: What they give in this way; None where nothing is fitted.
+    name: One of ``STRATEGIES``.
+    fit: What they give by this strategy; None where nothing is fitted.
     """
     if fit is not None:
         fit.whole.install(linker)

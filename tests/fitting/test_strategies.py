@@ -6,7 +6,7 @@ import spacy
 
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.outcomes import Outcome
-from spacy_arbo_el.fitting.ways import FitComparison, FitWay, compare_ways
+from spacy_arbo_el.fitting.strategies import FitComparison, FitStrategy, compare_strategies
 from spacy_arbo_el.linker import find_linker
 
 from .. import commands
@@ -40,14 +40,16 @@ def state(linker):
 def test_exemplars_teach_what_names_do_not_say_and_the_linker_stays_as_it_is(plain):
     linker = find_linker(plain)
     before = state(linker)
-    comparison = compare_ways(linker, docs_of(plain, NICKNAMES), folds=3)
-    scores = dict(zip([way.name for way in comparison.ways], comparison.scores("accuracy")))
+    comparison = compare_strategies(linker, docs_of(plain, NICKNAMES), folds=3)
+    scores = dict(
+        zip([strategy.name for strategy in comparison.strategies], comparison.scores("accuracy"))
+    )
     assert list(scores) == ["unchanged", "calibrated", "exemplars", "both"]
     assert scores["unchanged"] < 1
     assert scores["exemplars"] == 1
     assert state(linker) == before
     assert comparison.best.name == "exemplars"
-    assert all(len(way.outcomes) == len(NICKNAMES) for way in comparison.ways)
+    assert all(len(strategy.outcomes) == len(NICKNAMES) for strategy in comparison.strategies)
 
 
 def test_no_mention_is_encoded_twice(plain, monkeypatch):
@@ -61,7 +63,7 @@ def test_no_mention_is_encoded_twice(plain, monkeypatch):
         return encode(inputs)
 
     monkeypatch.setattr(linker.encoder, "encode_mentions", counted)
-    compare_ways(linker, docs_of(plain, NICKNAMES), folds=3)
+    compare_strategies(linker, docs_of(plain, NICKNAMES), folds=3)
     assert keys
     assert len(keys) == len(set(keys))
 
@@ -71,7 +73,7 @@ def test_documents_that_are_exemplars_already_are_held_out_too(plain):
     docs = docs_of(plain, [f"The [Nickname{i}|planet] is bright." for i in range(4)])
     linker = find_linker(plain)
     linker.feedback.add_exemplars(docs)
-    unchanged = compare_ways(linker, docs, folds=2).ways[0]
+    unchanged = compare_strategies(linker, docs, folds=2).strategies[0]
     assert len(linker.exemplars) == len(docs), "they stay in the pipeline"
     sources = {
         step.kind
@@ -83,11 +85,11 @@ def test_documents_that_are_exemplars_already_are_held_out_too(plain):
 
 
 def compared(*predicted, gold, by="accuracy"):
-    """Ways by what they say of each mention, which is of a document of its own."""
+    """Strategies by what they say of each mention, which is of a document of its own."""
     nlp = spacy.blank("xx")
     docs = [annotated(nlp, "[x|E]") for _ in gold]
-    ways = [
-        FitWay(
+    strategies = [
+        FitStrategy(
             str(number),
             [
                 Outcome("", (one,) if one else (), said, None, doc.ents[0])
@@ -97,7 +99,7 @@ def compared(*predicted, gold, by="accuracy"):
         )
         for number, row in enumerate(predicted)
     ]
-    return FitComparison(ways, by, 5, {})
+    return FitComparison(strategies, by, 5, {})
 
 
 def test_the_simplest_within_a_standard_error_is_taken():
@@ -111,34 +113,36 @@ def test_the_simplest_within_a_standard_error_is_taken():
     assert compared(better, base, gold=gold).best.name == "0"
 
 
-def test_ways_are_chosen_by_accuracy_or_by_f1():
-    """A way that links less has more mentions right, NIL among them, and fewer links."""
+def test_strategies_are_chosen_by_accuracy_or_by_f1():
+    """A strategy that links less has more mentions right, NIL among them, and fewer links."""
     gold = ["E"] * 40 + [""] * 60
     bold = ["E"] * 40 + ["F"] * 30 + ["NIL"] * 30
     shy = ["E"] * 16 + ["NIL"] * 84
-    ways = compared(bold, shy, gold=gold)
-    assert ways.scores("accuracy").tolist() == pytest.approx([0.7, 0.76])
+    strategies = compared(bold, shy, gold=gold)
+    assert strategies.scores("accuracy").tolist() == pytest.approx([0.7, 0.76])
     f1 = [2 * 40 / (70 + 40), 2 * 16 / (16 + 40)]
-    assert ways.scores("f1").tolist() == pytest.approx(f1)
+    assert strategies.scores("f1").tolist() == pytest.approx(f1)
     assert compared(shy, bold, gold=gold, by="f1").best.name == "1"
-    assert np.quantile(ways.samples(), 0.5, axis=1).tolist() == pytest.approx([0.7, 0.76], abs=0.02)
+    assert np.quantile(strategies.samples(), 0.5, axis=1).tolist() == pytest.approx(
+        [0.7, 0.76], abs=0.02
+    )
 
 
 def test_a_linker_takes_the_best_way_or_the_one_that_it_is_given(plain):
     linker = find_linker(plain)
     docs = docs_of(plain, NICKNAMES)
     result = linker.fit(docs, folds=3)
-    assert result.way == "exemplars"
+    assert result.strategy == "exemplars"
     assert len(linker.exemplars) == len(NICKNAMES)
     assert "Take: exemplars" in str(result)
     assert "unchanged" in str(result)
     linker.feedback.remove_exemplars(span for doc in docs for span in doc.ents)
     before = linker.calibration
-    assert linker.fit(docs, way="calibrated").comparison is None
+    assert linker.fit(docs, strategy="calibrated").comparison is None
     assert linker.calibration != before
     assert not len(linker.exemplars)
-    with pytest.raises(ValueError, match="E751.*way.*unchanged.*'trained'"):
-        linker.fit(docs, way="trained")
+    with pytest.raises(ValueError, match="E751.*strategy.*unchanged.*'trained'"):
+        linker.fit(docs, strategy="trained")
     with pytest.raises(ValueError, match="E751.*accuracy.*f1.*'beauty'"):
         linker.fit(docs, by="beauty")
     with pytest.raises(ValueError, match="E837.*1 documents"):
@@ -157,7 +161,7 @@ def test_each_threshold_is_chosen_without_the_part_that_it_is_used_on(plain, mon
     monkeypatch.setattr(held_out, "cautious_row", chosen)
     linker = find_linker(plain)
     texts = [*NICKNAMES, "A [planet|planet] and a [river|river]."]
-    compare_ways(linker, docs_of(plain, texts), folds=3, by="f1")
+    compare_strategies(linker, docs_of(plain, texts), folds=3, by="f1")
     sizes = [[2, 2], [3, 2], [3, 2], [3, 2, 2]]
     assert used == [(size, "nel_micro_f", linker.threshold) for size in sizes]
 
@@ -165,7 +169,7 @@ def test_each_threshold_is_chosen_without_the_part_that_it_is_used_on(plain, mon
 def test_thresholds_by_label_stay(plain):
     linker = find_linker(plain)
     linker.threshold = {"*": 0.4, "Disease": 0.8}
-    linker.fit(docs_of(plain, NICKNAMES), way="both")
+    linker.fit(docs_of(plain, NICKNAMES), strategy="both")
     assert linker.cfg["threshold"] == {"*": 0.4, "Disease": 0.8}
 
 
@@ -181,9 +185,9 @@ def test_command_prints_a_table_and_saves_the_way_that_it_takes(plain, tmp_path)
     commands.run(*arguments, "--output", tmp_path / "fitted")
     saved = find_linker(spacy.load(tmp_path / "fitted"))
     assert len(saved.exemplars) == len(NICKNAMES)
-    commands.run(*arguments, "--output", tmp_path / "same", "--way", "unchanged")
+    commands.run(*arguments, "--output", tmp_path / "same", "--strategy", "unchanged")
     assert len(find_linker(spacy.load(tmp_path / "same")).exemplars) == 0
-    assert "arbo-E751" in commands.run(*arguments, "-o", tmp_path / "x", "--way", "y", code=1)
+    assert "arbo-E751" in commands.run(*arguments, "-o", tmp_path / "x", "--strategy", "y", code=1)
     assert not (tmp_path / "x").exists()
 
 
@@ -196,7 +200,7 @@ def test_trained_too_is_a_row_of_the_table(tiny_bert, tmp_path):
     arguments = ("fit", tmp_path / "model", tmp_path / "docs.spacy", "--folds", "2")
     printed = commands.run(*arguments, "--train")
     assert "│ trained" in printed
-    commands.run(*arguments, "--way", "trained", "--output", tmp_path / "trained")
+    commands.run(*arguments, "--strategy", "trained", "--output", tmp_path / "trained")
     trained = find_linker(spacy.load(tmp_path / "trained"))
     assert trained.encoder.fingerprint != weights
     assert len(trained.exemplars) == 28
