@@ -523,6 +523,10 @@ class Warnings(metaclass=Coded):
         "and the config has {present}. Fit that one: spacy arbo fit MODEL DOCS, or arbo rerank."
     )
     W504 = "{path} can't be used ({problem}). The damaged part is made again from the entities."
+    W505 = (
+        "{path} can't be read. The entities that were read from it stay in use until it can be "
+        "read again."
+    )
     W515 = (
         "{count} corrections of '{name}' are ignored, because their mentions are not stored as "
         "exemplars: exemplars and corrections were saved at different times."

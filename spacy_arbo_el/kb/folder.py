@@ -18,8 +18,9 @@ from typing import Any
 import srsly
 from filelock import FileLock
 
-from ..base.errors import ArboError, Errors, code_of
-from ..storage.files import is_temporary, remove_abandoned, unpack_arrays
+from ..base.errors import ArboError, Errors, Warnings, code_of
+from ..base.log import warn_once
+from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
 from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, link, replacing_folder
 from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
@@ -168,6 +169,8 @@ class SourceFolder:
     lock: The right to write to it; None for a reader.
     stamp: See ``_stamp_of``; that of the folder as it was read.
     state: The uuid and the number of edits that were read.
+    is_alone: Whether it is in no saved pipeline. What replaces it there belongs to the rest of
+        another pipeline.
     is_current: Whether the entities are still those in the folder. A reader's own edits are not.
     """
 
@@ -175,6 +178,7 @@ class SourceFolder:
     lock: FileLock | None
     stamp: tuple[int, ...] | None
     state: tuple[str, int]
+    is_alone: bool = True
     is_current: bool = True
 
 
@@ -200,7 +204,8 @@ def open_source(path: Path, lock: FileLock | None = None) -> tuple[Database, Sou
         raise
     if database is not opened:
         opened.close()
-    return database, SourceFolder(path, lock, stamp, state)
+    is_alone = not (path.parent / MANIFEST).exists()
+    return database, SourceFolder(path, lock, stamp, state, is_alone)
 
 
 def _stamp_of(path: Path) -> tuple[int, ...] | None:
@@ -349,11 +354,18 @@ class Storage:
             if not source.is_current or (stamp is not None and stamp == source.stamp):
                 return None
             state = state_of(source.path)
-            if state is not None and state != source.state and state[0] == source.state[0]:
-                return source.path
-            # A folder that was replaced by another knowledge base is not followed any more.
-            self.source = replace(source, stamp=stamp, is_current=state == source.state)
-            return None
+            if state is None:
+                # It is looked at again. A folder of a loaded pipeline is of no more use.
+                if source.is_alone:
+                    warn_once(Warnings.W505.format(path=source.path))
+                return None
+            if state == source.state:
+                self.source = replace(source, stamp=stamp)
+                return None
+            if not source.is_alone and state[0] != source.state[0]:
+                self.source = replace(source, is_current=False)
+                return None
+            return source.path
 
     def write(self, path: Path, write_vectors: Callable[[Path, str], None]) -> None:
         """Write everything into a folder; see ``ArboKB.to_disk``.

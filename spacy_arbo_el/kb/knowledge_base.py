@@ -285,7 +285,8 @@ class ArboKB(KnowledgeBase):
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it, and return whether it had.
 
-        It is not followed any more once entities are edited here, or it was replaced by another.
+        It is not followed any more once entities are edited here, or where the whole pipeline was
+        replaced that it is in. While it can't be read, the entities stay.
         """
         if not self.has_changed_outside:
             return False

@@ -17,7 +17,7 @@ from ..base.errors import ArboError, Errors
 from ..kb.database import DATABASE
 from ..kb.folder import state_of
 from ..kb.knowledge_base import ArboKB
-from ..storage.files import Checksum, Manifest
+from ..storage.files import MANIFEST, Checksum, Manifest
 from ..storage.folders import (
     FolderKind,
     check_replaceable,
@@ -29,7 +29,6 @@ from ..storage.folders import (
 
 FORMAT = "spacy-arbo-el.linker"
 VERSION = 3
-MANIFEST = "manifest.json"
 KB = "kb"
 PARTS = ("vocab", "model", "exemplars", "reranker", "corrections", "new_entities")
 # How often a folder is read anew that another program is writing at the same time.

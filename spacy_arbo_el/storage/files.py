@@ -25,6 +25,8 @@ import srsly
 from ..base.errors import Errors
 from .lines import PathLike
 
+# The name of a manifest in the folder whose files it lists.
+MANIFEST = "manifest.json"
 # Windows can't open folders: nothing is locked there, and nothing of a killed program is removed.
 CAN_LOCK = sys.platform != "win32"
 if sys.platform != "win32":

@@ -229,6 +229,29 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
     assert len(reader) == 3
 
 
+@pytest.mark.parametrize("change", ["away", "unreadable", "replaced"])
+def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
+    kb, elsewhere = tmp_path / "kb", tmp_path / "elsewhere"
+    ArboKB(Vocab(), [Entity("a", "A")]).to_disk(kb)
+    reader = ArboKB.for_reading(kb)
+    assert reader.sync(Names(), encode, "x") == 1
+    if change == "replaced":
+        ArboKB(Vocab(), [Entity("a", "Z")]).to_disk(kb)
+    else:
+        moved = kb if change == "away" else kb / "entities.sqlite"
+        moved.rename(elsewhere)
+        with pytest.warns(UserWarning, match="W505"):
+            assert not reader.reload_if_changed()
+        assert "a" in reader
+        elsewhere.rename(moved)
+    with ArboKB.open(kb) as writer:
+        writer.add(Entity("b", "B"))
+    assert reader.reload_if_changed()
+    assert list(reader) == [Entity("a", "Z" if change == "replaced" else "A"), Entity("b", "B")]
+    reader.sync(Names(), encode, "x")
+    check_vectors(reader)
+
+
 def test_an_edit_while_another_thread_looks_at_the_folder_is_kept(tmp_path, monkeypatch):
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(tmp_path / "kb")
     reader, state = ArboKB.for_reading(tmp_path / "kb"), folder.state_of

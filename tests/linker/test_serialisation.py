@@ -8,7 +8,7 @@ import spacy
 import torch
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_arbo_el import links_to_dicts
+from spacy_arbo_el import find_linker, links_to_dicts
 from spacy_arbo_el.base.log import warn_once
 from spacy_arbo_el.kb.entity import Entity
 
@@ -180,3 +180,12 @@ def test_an_approximate_index_is_saved_with_the_pipeline(tmp_path):
     with pytest.warns(UserWarning, match=rf"W504.*{file.name}.*checksum"):
         again = spacy.load(tmp_path / "model")
     assert candidates(again, TEXT)[:5] == expected
+
+
+def test_entities_of_another_pipeline_are_not_mixed_with_the_present_one(tmp_path, nlp, linker):
+    nlp.to_disk(tmp_path / "model")
+    loaded = find_linker(spacy.load(tmp_path / "model"))
+    linker.kb.add(Entity("b", "B"))
+    nlp.to_disk(tmp_path / "model")
+    assert not loaded.kb.reload_if_changed()
+    assert "b" not in loaded.kb
