@@ -17,6 +17,7 @@ from ..mentions.getters import SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
 from ..names.words import MIN_PLURAL, is_legal_form, plural, singular
+from .edges import without_markup
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
@@ -148,8 +149,9 @@ class Dictionary:
             # The letters of the text come before plain ones in their place.
             readings += [with_pairs, without_accents]
         places: dict[tuple[int, int], int] = {}
-        # So do lines as they are before words put together over their ends.
-        for text in dict.fromkeys((borders.text, with_whole_words(borders.text))):
+        # So does a text as it is before one without markup, and with divided words put together.
+        plain = without_markup(borders.text)
+        for text in dict.fromkeys((borders.text, plain, with_whole_words(plain))):
             for letters in readings:
                 places = {**self._places(borders, text, letters), **places}
         return places
@@ -161,8 +163,10 @@ class Dictionary:
         for pattern, start, end in self.automaton.find_matches_as_indexes(
             folded.text, overlapping=True
         ):
-            place = folded.original(start, end) if folded.is_name(start, end) else None
-            if place is None or not borders.may_be_name(*place):
+            place = folded.original(start, end)
+            if place is None or not folded.is_name(start, end, text[place[1] : place[1] + 1]):
+                continue
+            if not borders.may_be_name(*place):
                 continue
             if ends_a_firm(borders.text, *place, self.stop_words):
                 continue

@@ -15,6 +15,7 @@ from ..names.signs import Joint, joints_of
 from ..names.word_index import WordIndex, normal_word, words_of_name
 from ..names.words import bare_forms, begins_with_firm_word
 from .dictionary import SHORT, Dictionary, Hit, Name, ends_a_firm, is_exact, is_usable
+from .edges import without_markup
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
 
@@ -93,7 +94,9 @@ class NearNames:
 
     def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
         """Windows that are near a name, with their weight and the number of the name."""
-        text = with_whole_words(borders.text, lambda word: normal_word(word) in self.index.numbers)
+        text = with_whole_words(
+            without_markup(borders.text), lambda word: normal_word(word) in self.index.numbers
+        )
         units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}

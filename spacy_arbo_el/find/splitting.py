@@ -12,8 +12,9 @@ from spacy.tokens import Doc, Span, SpanGroup, Token
 
 from ..names.folding import HANGUL, SAME, UNSPACED, kind_of
 from ..names.prefixes import prefixes_in
+from .edges import addresses_in, is_edge
 
-# Tokens are split beside these, and in scripts without spaces.
+# Tokens are split on both sides of these, at the edges of words, and in scripts without spaces.
 SPLITTING = "-/" + SAME["-"] + SAME[""]
 
 
@@ -33,8 +34,10 @@ class Borders:
         self.starts: list[int] = offsets[:, 0].tolist()
         self.ends: list[int] = offsets.sum(axis=1).tolist()
 
-    def may_be(self, offset: int) -> bool:
-        """Return whether a name can begin or end there."""
+    def _may_be(self, offset: int, ends: bool) -> bool:
+        """Return whether a name can end there, or begin."""
+        if self._is_in_address(offset):
+            return False
         if self._is_between(offset):
             return True
         before = self.text[offset - 1]
@@ -42,15 +45,31 @@ class Borders:
         if _is_unspaced(before) or _is_unspaced(after):
             return not self.is_segmented
         token = self.doc[self._number(offset)]
-        is_one = token.like_url or token.like_email or token.like_num
-        return not is_one and (before in SPLITTING or after in SPLITTING)
+        if token.like_num or (
+            (token.like_url or token.like_email) and not self._has_address(token)
+        ):
+            return False
+        if before in SPLITTING or after in SPLITTING:
+            return True
+        if ends:
+            return is_edge(before, after, self.text[offset + 1 : offset + 3], token.text, True)
+        return is_edge(after, before, self.text[max(offset - 2, 0) : offset - 1], token.text, False)
+
+    def _is_in_address(self, offset: int) -> bool:
+        number = bisect_left(self.addresses, (offset,)) - 1
+        return number >= 0 and offset < self.addresses[number][1]
+
+    def _has_address(self, token: Token) -> bool:
+        number = bisect_left(self.addresses, (token.idx,))
+        end = token.idx + len(token)
+        return number < len(self.addresses) and self.addresses[number][0] < end
 
     def may_be_name(self, start: int, end: int) -> bool:
         """Return whether a stretch may be a name: it begins and ends where one can.
 
         Behind the hyphen of a prefix, as in "non-Hodgkin lymphoma", another name begins.
         """
-        return start not in self.prefixes and self.may_be(start) and self.may_be(end)
+        return start not in self.prefixes and self._may_be(start, False) and self._may_be(end, True)
 
     def tokens(self, start: int, end: int) -> tuple[int, int]:
         """The token at which a stretch begins, and the one behind it. It has whole tokens."""
@@ -62,6 +81,11 @@ class Borders:
     def _is_between(self, offset: int) -> bool:
         number = self._number(offset)
         return self.starts[number] == offset or self.ends[number] <= offset
+
+    @cached_property
+    def addresses(self) -> list[tuple[int, int]]:
+        """The places of addresses, in which no name begins or ends."""
+        return addresses_in(self.text)
 
     @cached_property
     def prefixes(self) -> dict[int, str]:

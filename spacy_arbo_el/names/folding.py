@@ -38,6 +38,8 @@ _BREAK = re.compile(
 _LETTERS_BEFORE = re.compile(r"[^\W\d_]+\Z")
 _LETTERS_AFTER = re.compile(r"[^\W\d_]+")
 _LONGEST_WORD = 60
+# Numbers of notes, and of charges and powers. They are no part of the word before.
+SUPERSCRIPTS = "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"
 # A function from letters to those that they are read as.
 Letters = Callable[[str], str]
 # Kinds of characters: those of words, of scripts without spaces, of Korean, marks on another.
@@ -70,13 +72,20 @@ class Folded(NamedTuple):
             return None
         return self.origins[before] + ahead, self.origins[after] + beyond
 
-    def is_name(self, start: int, end: int) -> bool:
-        """Return whether a stretch begins and ends at words. It applies to scripts with spaces."""
+    def is_name(self, start: int, end: int, behind: str) -> bool:
+        """Return whether a stretch begins and ends at words. It applies to scripts with spaces.
+
+        behind: The character behind it in the original.
+        """
         text = self.text
         if start and _is_joined(text[start - 1], text[start], (WORD, HANGUL)):
             return False
         # Korean words have endings.
-        return end == len(text) or not _is_joined(text[end - 1], text[end], (WORD,))
+        return (
+            end == len(text)
+            or behind in SUPERSCRIPTS
+            or not _is_joined(text[end - 1], text[end], (WORD,))
+        )
 
 
 def fold(text: str, case: bool = False, letters: Letters = str) -> Folded:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Container
 
+from .folding import visible
 from .word_index import WORD, is_stop_word, normal_word
 
 CONJUNCTIONS = frozenset(["and", "und", "et", "y", "e", "og", "och", "en"])
@@ -16,7 +17,7 @@ Joint = tuple[str, str, str]
 
 def sign_of(gap: str) -> str:
     """The sign in what stands between two words, or "" for none: "&" for ", and"."""
-    match = _SIGN.fullmatch(gap)
+    match = _SIGN.fullmatch(visible(gap))
     if match is None or gap.count("\n") > 1:
         return ""
     return "&" if match["join"] else match["stop"] or match["comma"] or ""

@@ -7,6 +7,7 @@ import pytest
 import spacy
 from hypothesis import given
 from hypothesis import strategies as st
+from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_arbo_el.find.dictionary import Dictionary, mark_names
@@ -45,6 +46,14 @@ def test_what_is_found(text, names):
 @pytest.mark.parametrize("text, names", cases("names_without_spaces"))
 def test_scripts_without_spaces_need_no_tokenizer(text, names):
     assert found(text, XX) == names
+
+
+def test_a_tokenizer_by_white_space_leaves_marks_at_words():
+    nlp = spacy.blank("en")
+    nlp.tokenizer = Tokenizer(nlp.vocab)
+    text = "(heart attack) in São Paulo: Alzheimer's fibrosis. A 'T-cell', UNESCO'll"
+    names = ["heart attack", "São Paulo", "Alzheimer", "fibrosis", "T-cell"]
+    assert found(text, nlp) == names
 
 
 def test_words_of_a_tokenizer_are_not_cut():
