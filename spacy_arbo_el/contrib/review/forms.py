@@ -17,9 +17,10 @@ FORMS = {
     "split": "id mentions*",
     "accept_all": "ids*",
     "link_all": "ids* kb_id",
+    "kb_remove": "ids*",
     "learn": "kb_id",
     "kb_merge": "id into",
-    **dict.fromkeys(("reject", "skip", "kb_remove"), "id"),
+    **dict.fromkeys(("reject", "skip"), "id"),
     **dict.fromkeys(("kb_add", "kb_update"), "id title description aliases| types|"),
 }
 # Between the id of what a box stands for, and its version.

@@ -99,8 +99,8 @@ class Review:
         ids = clusters_of({"action": action, **more})
         for one in ids:
             self._check_open(one)
-        several = {"accept_all": "ids", "link_all": "ids", "merge": "others"}.get(action)
-        if len(set(ids)) < len(ids) or (several and not more[several]):
+        several = {"merge": "others"}.get(action, "ids")
+        if len(set(ids)) < len(ids) or not more.get(several, True):
             raise ArboError(ReviewMessages.E920)
         for one, version in seen.items():
             if version and version != self.version(action, one):

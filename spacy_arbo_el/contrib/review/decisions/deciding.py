@@ -163,10 +163,17 @@ class Deciding:
         kb = self.linker.kb
         entity = entry.get("entity", {})
         name = entry["action"][3:]
-        ids = list(dict.fromkeys(one["id"] for one in entry.get("entities", ())))
-        ids = ids or [entity.get("id") or kb.get(entry["id"]).id]
-        ids += [kb.get(entry["into"]).id] if name == "merge" else []
-        redirects = {old: to for old, to in kb.entities.redirects().items() if to in ids}
+        if name == "upsert":
+            ids = [one["id"] for one in entry["entities"]]
+        elif name == "remove":
+            ids = [kb.get(one).id for one in entry["ids"]]
+        elif name == "merge":
+            ids = [kb.get(entry["id"]).id, kb.get(entry["into"]).id]
+        else:
+            ids = [entity["id"]]
+        ids = list(dict.fromkeys(ids))
+        changed = set(ids)
+        redirects = {old: to for old, to in kb.entities.redirects().items() if to in changed}
         before = [kb.get(one).to_dict() for one in ids if one in kb]
         if name == "add":
             kb.add([Entity(**entity)])

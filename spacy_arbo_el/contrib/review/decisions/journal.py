@@ -56,7 +56,7 @@ NEEDED: dict[str, Sequence[str]] = {
     **dict.fromkeys(("reject", "skip"), ("id", "by")),
     **dict.fromkeys(("kb_add", "kb_update"), ("entity", *_EDIT, "by")),
     "kb_upsert": ("entities", *_EDIT, "by"),
-    "kb_remove": ("id", *_EDIT, "by"),
+    "kb_remove": ("ids", *_EDIT, "by"),
     "kb_merge": ("id", "into", *_EDIT, "by"),
 }
 # How the first line of a journal begins.

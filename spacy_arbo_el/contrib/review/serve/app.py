@@ -267,18 +267,8 @@ def _edits(review: Review) -> Edits:
     def decide(action: str, **more: Any) -> Any:
         return review.decide(action, "service", **more)
 
-    def remove(ids: list[str]) -> None:
-        done: list[Any] = []
-        try:
-            for one in ids:
-                done.append(decide("kb_remove", id=one))
-        except BaseException:
-            for entry in reversed(done):
-                review.undo("service", entry["n"])
-            raise
-
     return Edits(
         lambda new: decide("kb_upsert", entities=new),
-        remove,
+        lambda ids: decide("kb_remove", ids=ids),
         lambda id, into: decide("kb_merge", id=id, into=into),
     )

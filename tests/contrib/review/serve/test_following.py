@@ -74,6 +74,13 @@ def test_removals_and_merges_are_in_the_journal_and_can_be_undone(model):
     assert again.get("shop").id == "river", "from the journal"
     review.undo("service", None)
     assert kb.get("shop").id == "shop"
+    # A kill leaves all of a removal or nothing, since its journal has one entry.
+    (removal,) = review.standing
+    assert removal["ids"] == ["cat", "fruit"]
+    review.undo("service", None)
+    assert len(kb) == before
+    review.redo("service")
+    assert len(kb) == before - 2
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     browser.post("/decide/kb_add", id="E1", title="New one", aliases="Newer\nNewest")
     browser.post("/decide/kb_update", id="cat", title="big cat", aliases="panther")
     browser.post("/decide/kb_merge", id="metal", into="planet")
-    browser.post("/decide/kb_remove", id="shop")
+    browser.post("/decide/kb_remove", ids="shop")
     again = start()
     review = again.review
     assert len(review.new[before["zorblat"]].members) == 4
