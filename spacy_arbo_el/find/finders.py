@@ -30,8 +30,8 @@ made_for: "weakref.WeakSet[Language]" = weakref.WeakSet()
 class ArboNames:
     """A component that finds names of the linker's entities.
 
-    It stands before the linker, and follows its knowledge base: what ``set_kb`` and edits change is
-    found in the next document. So two lines link raw text::
+    It stands before the linker, and follows its knowledge base: what ``set_kb`` and edits
+    change, those of another program in its folder too, is found in the next document. So two lines link raw text::
 
         nlp.add_pipe("arbo_names")
         nlp.add_pipe("arbo_linker").set_kb("entities.jsonl")
@@ -95,6 +95,8 @@ class ArboNames:
 
     def __call__(self, doc: Doc) -> Doc:
         linker = self._find_linker(self, doc.vocab)
+        if not linker.kb.guard.is_reading:  # by a thread that is linking, whose entities stay
+            linker.kb.reload_if_changed()
         if not len(linker.kb):
             warn_once(Warnings.W548.format(name=linker.name))
         return mark_names(doc, self._finder(linker), linker.mentions.getter, self.overwrite)

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy_arbo_el.find.dictionary import Dictionary, mark_names
 from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.kb.entity import Entity
+from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.names.folding import fold
 
@@ -151,6 +152,16 @@ def test_two_lines_link_raw_text(nlp, linker, tmp_path):
     assert links(spacy.load(tmp_path / "model")("Gout disease.")) == [
         ("Gout disease", "ENTITY", "D2")
     ]
+
+
+def test_names_of_another_program_are_found_in_the_next_document(nlp, linker, tmp_path):
+    with ArboKB.create(tmp_path / "kb") as kb:
+        kb.add(Entity("D1", "asthma"))
+    linker.set_kb(tmp_path / "kb")
+    assert links(nlp("An asthma.")) == [("asthma", "ENTITY", "D1")]
+    with ArboKB.open(tmp_path / "kb") as kb:
+        kb.add(Entity("D2", "gout"))
+    assert links(nlp("A gout.")) == [("gout", "ENTITY", "D2")]
 
 
 def test_mentions_that_are_there_stay(nlp):

@@ -16,7 +16,7 @@ SECONDS = 1.0
 class Following:
     """Looks for edits of another program, and has the service link with each state of them.
 
-    A request sees the state before an edit or after it. Names that are new are encoded while the
+    A document sees the state before an edit or after it. Names that are new are encoded while the
     old state still answers.
 
     service: Its linker reads the folder, see ``set_kb``.
