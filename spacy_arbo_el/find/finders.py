@@ -31,7 +31,8 @@ class ArboNames:
     """A component that finds names of the linker's entities.
 
     It stands before the linker, and follows its knowledge base: what ``set_kb`` and edits
-    change, those of another program in its folder too, is found in the next document. So two lines link raw text::
+    change, those of another program in its folder too, is found in the next document. So two lines
+    link raw text::
 
         nlp.add_pipe("arbo_names")
         nlp.add_pipe("arbo_linker").set_kb("entities.jsonl")
