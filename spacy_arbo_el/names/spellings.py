@@ -19,9 +19,10 @@ from .words import has_number_words, with_plain_numbers
 DASHES = "\u2010\u2011\u2012\u2013\u2212"
 # Primes too: "4′-" of a chemical name is written 4'-.
 APOSTROPHES = "\u2018\u2019\u02bc\u201b\u02b9\u02bb\u2032\u00b4\uff07"
-# Soft hyphens, joiners, marks of bytes' order and of the direction of text.
+# Soft hyphens, joiners, marks of bytes' order and of the direction of text. The line that makes an
+# Arabic word longer (U+0640) means nothing either.
 INVISIBLE = (
-    "\u00ad\u200b\u200c\u200d\u2060\ufeff\u061c\u200e\u200f"
+    "\u00ad\u0640\u200b\u200c\u200d\u2060\ufeff\u061c\u200e\u200f"
     "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
 # A final sigma is the same letter.
@@ -37,6 +38,11 @@ _PAIRS = str.maketrans(
 # Letters of Latin and Cyrillic script. Others have no spelling in Latin letters that all people
 # use, and a Greek letter is a symbol: "µg" is no "mg".
 _LATIN = re.compile("[\u00c0-\u024f\u0400-\u052f\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff]+")
+# Letters of Arabic and Persian that look alike and have the same keys, signs of vowels, and Hebrew
+# marks for quotes.
+_OF_KEYBOARDS = dict(zip("\u06a9\u06cc\u0649\u06c1\u05f3\u05f4", "\u0643\u064a\u064a\u0647'\""))
+_VOWELS = map(chr, (*range(0x0591, 0x05BE), 0x05C1, 0x05C2, *range(0x064B, 0x0653), 0x0670))
+_SIMILAR = str.maketrans(_OF_KEYBOARDS | dict.fromkeys(_VOWELS, ""))
 _GREEK = re.compile("[\u0370-\u03ff\u1f00-\u1fff]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
 # What else a name must have to have other spellings.
@@ -99,12 +105,17 @@ def compared_forms(name: str) -> list[str]:
 
 
 def without_accents(text: str) -> str:
-    """A text (NFKC) with plain letters in the place of Latin ones; Cyrillic becomes Latin."""
+    """A text (NFKC) with plain letters in the place of Latin ones; Cyrillic becomes Latin.
+
+    Letters of Arabic script that look alike are one, and signs of vowels are left out.
+    """
     if text.isascii():
         return text
-    text = _GREEK.sub(lambda match: unicodedata.normalize("NFD", match[0]), text)
-    text = _LATIN.sub(lambda match: anyascii(match[0]).replace("'", ""), text)
-    return _MARKS.sub("", text)
+    plain = text.translate(_SIMILAR)
+    plain = _GREEK.sub(lambda match: unicodedata.normalize("NFD", match[0]), plain)
+    plain = _LATIN.sub(lambda match: anyascii(match[0]).replace("'", ""), plain)
+    # A mark alone stays.
+    return _MARKS.sub("", plain) or text
 
 
 def with_pairs(text: str) -> str:
@@ -115,7 +126,8 @@ def with_pairs(text: str) -> str:
 
 def is_accented(text: str) -> bool:
     """Return whether a text has letters that ``without_accents`` changes."""
-    return not text.isascii() and bool(_LATIN.search(text) or _GREEK.search(text))
+    is_other = _LATIN.search(text) or _GREEK.search(text) or text.translate(_SIMILAR) != text
+    return not text.isascii() and bool(is_other)
 
 
 def written_forms(name: str) -> list[str]:
