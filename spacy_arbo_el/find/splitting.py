@@ -45,9 +45,8 @@ class Borders:
         if _is_unspaced(before) or _is_unspaced(after):
             return not self.is_segmented
         token = self.doc[self._number(offset)]
-        if token.like_num or (
-            (token.like_url or token.like_email) and not self._has_address(token)
-        ):
+        is_address = token.like_url and not addresses_in(token.text)
+        if token.like_num or is_address:
             return False
         if before in SPLITTING or after in SPLITTING:
             return True
@@ -58,11 +57,6 @@ class Borders:
     def _is_in_address(self, offset: int) -> bool:
         number = bisect_left(self.addresses, (offset,)) - 1
         return number >= 0 and offset < self.addresses[number][1]
-
-    def _has_address(self, token: Token) -> bool:
-        number = bisect_left(self.addresses, (token.idx,))
-        end = token.idx + len(token)
-        return number < len(self.addresses) and self.addresses[number][0] < end
 
     def may_be_name(self, start: int, end: int) -> bool:
         """Return whether a stretch may be a name: it begins and ends where one can.
