@@ -36,7 +36,6 @@ REGISTRIES = {
 DESCRIBED_BY = {
     "arbo_linker": "spacy_arbo_el.linker:ArboLinker",
     "arbo_names": "spacy_arbo_el.find.finders:ArboNames",
-    "arbo_iterative_linker": "spacy_arbo_el.linker:ArboLinker",
     "spacy-arbo-el.Documents.v1": "spacy_arbo_el.corpora.read:documents_reader",
     "spacy-arbo-el.MentionCorpus.v1": "spacy_arbo_el.corpora.reader:MentionCorpus",
 }

@@ -1,4 +1,4 @@
-"""Variants of VERBALIZED (its Tables 3 and 4, and §4.2), trained alike on wned-wiki.
+"""Variants of VERBALIZED (its Tables 3 and 4), trained alike on wned-wiki.
 
     python verbalized_parts.py NAME [NAME ...]
 
@@ -14,7 +14,6 @@ from thinc.api import Config
 
 LINKER = ("components", "arbo_linker")
 MEAN = {"model.mention.pooling": {"@misc": "spacy-arbo-el.SpanMeanPooling.v1"}}
-INDEPENDENT = {"@misc": "spacy-arbo-el.Independent.v1", "n_exemplars": 0}
 # Sections of the component that take the place of those in papers/verbalized.cfg.
 VARIANTS: dict[str, dict[str, Any]] = {
     "first_last": {},
@@ -23,15 +22,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
         **MEAN,
         "retriever.similarity": {"@misc": "spacy-arbo-el.Cosine.v1"},
         "objective.loss": {"@losses": "spacy-arbo-el.CrossEntropy.v1", "scale": 20.0},
-    },
-    "iterative": {
-        "factory": "arbo_iterative_linker",
-        "inference": INDEPENDENT,
-        "iteration": {
-            "@misc": "spacy-arbo-el.IterativePrediction.v1",
-            # Half of the training writes gold links, the other half what was predicted.
-            "training": {"@misc": "spacy-arbo-el.WrittenLinks.v1", "predicted_after": 10000},
-        },
     },
 }
 STEPS = 160

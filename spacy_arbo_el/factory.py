@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from spacy.language import Language
 from thinc.api import Config, Model
@@ -20,7 +20,6 @@ from .ranking.ranking import Reranker
 from .retrieval.settings import RetrieverSettings
 from .training.objective import TrainingObjective
 
-LinkerT = TypeVar("LinkerT", bound=ArboLinker)
 SCORE_WEIGHTS = {
     "nel_micro_f": 1.0,
     "nel_micro_p": None,
@@ -64,17 +63,11 @@ def make_arbo_linker(
 ) -> ArboLinker:
     """Build an ``ArboLinker``, which explains the settings."""
     settings: dict[str, Any] = dict(locals())
-    return in_pipeline(ArboLinker, **settings)
-
-
-def in_pipeline(kind: type[LinkerT], nlp: Language, **settings: Any) -> LinkerT:
-    """Make a linker that belongs to a pipeline."""
-    extension = settings["extension"]
+    del settings["nlp"]
     for other, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
-            about = {"name": settings["name"], "other": other, "extension": extension}
-            warnings.warn(Warnings.W544.format(**about))
-    linker = kind(nlp.vocab, **settings)
+            warnings.warn(Warnings.W544.format(name=name, other=other, extension=extension))
+    linker = ArboLinker(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     made_for.add(nlp)
     return linker

@@ -1,6 +1,6 @@
 """ArboLinker: the pipeline component. It has a life cycle; the packages do the work."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
@@ -456,19 +456,11 @@ class ArboLinker(TrainablePipe):
         if not len(rows) and self.trainer.needs_mentions:
             return losses
         set_dropout_rate(self.model, drop)
-        loss, count = self.training_step(examples, rows)
+        loss, count = self.trainer.step(rows)
         if sgd is not None and count:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
-
-    def training_step(self, examples: Sequence[Example], rows: np.ndarray) -> tuple[float, int]:
-        """Compute the gradients of the mentions of a batch.
-
-        rows: (b,) int64, the rows of the mentions in the exemplar store.
-        RETURNS: The loss, and the number of queries that had a positive.
-        """
-        return self.trainer.step(rows)
 
     def finish_update(self, sgd: Optimizer) -> None:
         warn_of_high_rate(self.name, self.model, sgd)

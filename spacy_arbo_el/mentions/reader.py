@@ -142,7 +142,7 @@ class MentionReader:
         groups = [group for _, group in numbered]
         given = texts_as_written(groups)
         texts = self._normalized(given)
-        inputs = self.inputs_of(texts)
+        inputs = self._inputs_of(texts)
         rest = iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
@@ -159,13 +159,6 @@ class MentionReader:
             np.array([span.label for group in groups for span in group], dtype=np.uint64),
             len(spans),
         )
-
-    def texts_of(self, spans: Spans) -> ReadTexts:
-        """The texts of documents as their mentions are read: normalized.
-
-        spans: For each document its spans; documents without are left out.
-        """
-        return self._normalized(texts_as_written([group for group in spans if group]))
 
     def _normalized(self, given: ReadTexts) -> ReadTexts:
         """Normalize mentions, but for those whose own spelling alone is a name of an entity."""
@@ -216,7 +209,7 @@ class MentionReader:
                 kept[number] = before in named and is_free
         return kept
 
-    def inputs_of(self, read: ReadTexts) -> SpanInputs:
+    def _inputs_of(self, read: ReadTexts) -> SpanInputs:
         """Encoder inputs of the mentions of texts."""
         text_of = np.repeat(np.arange(len(read.texts)), [len(pairs) for pairs in read.offsets])
         offsets = np.concatenate([np.zeros((0, 2), dtype=np.int64), *read.offsets])

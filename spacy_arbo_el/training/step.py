@@ -55,27 +55,6 @@ class Term:
 
 
 @dataclass(frozen=True)
-class RevisedInputs:
-    """Inputs that replace some mentions' stored ones in a step.
-
-    rows: (r,) int64, the rows of the mentions, each once.
-    """
-
-    rows: np.ndarray
-    inputs: SpanInputs
-
-    def of(self, mentions: np.ndarray, stored: SpanInputs) -> SpanInputs:
-        """The spans of mentions by their rows (n,). stored: As they are stored."""
-        place = np.arange(len(mentions))
-        order = np.argsort(self.rows)
-        at = np.searchsorted(self.rows, mentions, sorter=order)
-        revised = np.append(order, 0)[at]
-        has = np.flatnonzero(np.append(self.rows, -1)[revised] == mentions)
-        place[has] = len(mentions) + revised[has]
-        return SpanInputs.concat([stored, self.inputs]).take(place)
-
-
-@dataclass(frozen=True)
 class EncodedBatch:
     """Encoded nodes of a step.
 
@@ -97,7 +76,6 @@ def train_step(
     text_inputs: SpanInputs,
     mention_inputs: SpanInputs,
     similarity: Similarity,
-    revised: RevisedInputs | None = None,
 ) -> tuple[float, EncodedBatch]:
     """Compute a step's loss, leaving gradients in the model. ``finish_update`` uses them.
 
@@ -107,7 +85,6 @@ def train_step(
     terms: The objectives with their queries and targets.
     text_inputs: The spans of all texts.
     mention_inputs: The spans of all mentions.
-    revised: The spans of mentions that this step encodes from something else.
     RETURNS: The weighted sum of the objectives' mean losses, and what was encoded.
     """
     nodes = np.unique(np.concatenate([term.batch.nodes for term in terms]))
@@ -115,10 +92,8 @@ def train_step(
     texts = nodes[:n_texts]
     mentions = nodes[n_texts:] - len(text_inputs)
     text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
-    spans = mention_inputs.take(mentions)
-    if revised is not None:
-        spans = revised.of(mentions, spans)
-    mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), spans)
+    mention_spans = mention_inputs.take(mentions)
+    mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), mention_spans)
     raw = np.concatenate([text_vectors, mention_vectors])
     vectors = similarity.prepare(raw)
     total = 0.0

@@ -13,7 +13,6 @@ from typing import (
 import numpy as np
 from thinc.api import Model, Optimizer
 
-from ..base.arrays import TopK
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log
 from ..base.memory import release_memory
@@ -21,12 +20,11 @@ from ..encoders.dual import TOWERS
 from ..encoders.inputs import SpanInputs
 from ..kb.texts import DistinctTexts
 from ..retrieval.datastore import Datastore
-from ..retrieval.index.exact import nearest
 from .cache import EmbeddingCache
 from .losses import LearnsScale
 from .objective import TrainingObjective
 from .refresh import CacheRefresh, refresh_texts
-from .step import RevisedInputs, Term, train_step
+from .step import Term, train_step
 from .table import GoldTable
 
 
@@ -97,13 +95,11 @@ class Trainer:
         """Return whether steps without mentions train nothing."""
         return all(term.chosen_queries.needs_mentions for term in self.objective.terms)
 
-    def step(self, rows: np.ndarray, revised: RevisedInputs | None = None) -> tuple[float, int]:
+    def step(self, rows: np.ndarray) -> tuple[float, int]:
         """Compute the gradients of a batch of mentions.
 
         rows: (b,) int64, their rows in the exemplar store. There may be none where the queries are
             names.
-        revised: What some mentions are encoded from in this step, instead of the stored ones. Their
-            cached vectors stay unchanged.
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
@@ -119,38 +115,14 @@ class Trainer:
             data.text_inputs,
             self.datastore.exemplars.inputs,
             data.cache.similarity,
-            revised,
         )
         if not np.isfinite(loss):
             raise TrainingDiverged(Errors.E607.format(name=self.name, loss=loss))
         if self.refresh.on_the_fly:
             data.cache.update_texts(encoded.texts, encoded.text_vectors)
-            mentions_read = encoded.mentions
-            vectors = encoded.mention_vectors
-            if revised is not None:
-                as_stored = ~np.isin(mentions_read, revised.rows)
-                mentions_read = mentions_read[as_stored]
-                vectors = vectors[as_stored]
-            data.cache.update_mentions(mentions_read, vectors)
+            data.cache.update_mentions(encoded.mentions, encoded.mention_vectors)
         self.total += len(mentions)
         return loss, sum(len(term.batch.queries) for term in terms)
-
-    def predicted_entities(self, rows: np.ndarray) -> TopK:
-        """Entity of each nearest text, with similarity. Vectors are cached ones.
-
-        rows: (b,) int64, rows of mentions in the exemplar store.
-        """
-        data = self._current_data()
-        cache = data.cache
-        table = data.table
-        vectors = cache.vectors(rows + table.n_texts)
-        best = nearest(vectors, cache.device_texts, 1, cache.similarity.metric).resized(1)
-        return TopK(np.append(table.text_entity, -1)[best.ids], best.scores)
-
-    def random_entities(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Draw entities in proportion to their texts: (count,) int64."""
-        entities = self._current_data().table.text_entity
-        return entities[rng.integers(len(entities), size=count)]
 
     def _current_data(self) -> _TrainingData:
         """Data of the present datastore, refreshed if due."""

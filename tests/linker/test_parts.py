@@ -115,10 +115,6 @@ LINKERS = {
     "group": {"mentions": section("Mentions", getter=GROUP, normalizer=ABBREVIATIONS)},
     "ranker": {"reranker": section("FeatureRanker", pretrained=False, n_reranked=4)},
     "vote": {"inference": section("ExemplarVote", n_exemplars=3)},
-    "iterative": {
-        "factory": "arbo_iterative_linker",
-        "iteration": section("IterativePrediction", share=0.5),
-    },
     "minimax": {"inference": section("Clustering", method="minimax"), "discovery": None},
     "discovery": {"discovery": section("Discovery", method="arborescence", n_neighbors=2)},
     "positives": objective(positives=section("ArborescencePositives", with_entity=True)),
