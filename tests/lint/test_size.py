@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 228_000,
+    "tokens of the core": 228_500,
     "tokens of contrib/": 81_500,
     "tokens of tests/": 254_000,
     "tokens a line of code": 9.8,
