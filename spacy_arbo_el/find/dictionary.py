@@ -16,18 +16,14 @@ from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
-from ..names.words import MIN_PLURAL, is_legal_form, plural, singular
+from ..names.words import MIN_PLURAL, plural, singular
 from .edges import without_markup
+from .ordinary import is_other_thing
 from .splitting import Borders
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
-# The characters on each side that say whether a text is in capitals.
-AROUND = 40
 
-_WORDS = re.compile(r"[^\W\d_]{2,}")
-# A word with a capital letter at the end of a text, that is no genitive.
-_CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
 _LAST_WORD = re.compile(r"[a-z]+\Z")
 
 
@@ -79,8 +75,6 @@ class Dictionary:
     automaton: Finds the folded spellings of all names.
     numbers: For each of these the number of its name; -1 where only an exact spelling counts.
     exact: The numbers of names that are found in their own spelling, by that.
-    words: The numbers of names that are stop words in capitals, such as "WAS". Text in capitals
-        does not name them.
     stop_words: Those of the language, in lower case.
     """
 
@@ -90,7 +84,6 @@ class Dictionary:
     automaton: AhoCorasick
     numbers: list[int]
     exact: Mapping[str, int]
-    words: frozenset[int]
     stop_words: Container[str]
 
     @classmethod
@@ -126,9 +119,8 @@ class Dictionary:
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
         every = list(names.values())
-        words = frozenset(n for n, name in enumerate(every) if name.text.lower() in stop_words)
         patterns = list(numbers.values())
-        return cls(vocab, every, unusable, automaton, patterns, exact, words, stop_words)
+        return cls(vocab, every, unusable, automaton, patterns, exact, stop_words)
 
     def hits(self, doc: Doc) -> list[Hit]:
         """The names in a document in order, the longest of those that overlap.
@@ -168,13 +160,12 @@ class Dictionary:
                 continue
             if not borders.may_be_name(*place):
                 continue
-            if ends_a_firm(borders.text, *place, self.stop_words):
-                continue
             # A name in its own spelling comes before the same word in any case.
             spelling = shape(text[slice(*place)], letters)
             number = self.exact.get(spelling, self.numbers[pattern])
-            is_word = number in self.words
-            if number >= 0 and not (is_word and in_capitals(borders.text, *place, self.stop_words)):
+            if number >= 0 and not is_other_thing(
+                borders.text, *place, self.names[number].text, self.stop_words
+            ):
                 places[place] = number
         return places
 
@@ -220,29 +211,6 @@ def _add(names: dict[str, Name], key: str, name: Name) -> None:
     first = names.setdefault(key, name)
     if first.kb_id not in (None, name.kb_id):
         names[key] = first._replace(kb_id=None)
-
-
-def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
-    """Return whether the text around a name is in capitals, its stop words too.
-
-    A list of symbols in capitals has none.
-    """
-    around = f"{text[max(start - AROUND, 0) : start]} {text[end : end + AROUND]}"
-    words = _WORDS.findall(around)
-    upper = [word for word in words if word.isupper()]
-    is_prose = any(word.lower() in stop_words for word in upper if word != text[start:end])
-    return is_prose and len(upper) > len(words) / 2
-
-
-def ends_a_firm(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
-    """Return whether a stretch is a legal form at the end of a firm's name.
-
-    "ASA" in "Wolfsgrund Bank ASA" is one; behind a word in lower case or a stop word it is a name.
-    """
-    if not is_legal_form(text[start:end]):
-        return False
-    before = _CAPITALIZED.search(text, max(start - AROUND, 0), start)
-    return before is not None and before[1].lower() not in stop_words
 
 
 def _spellings(

@@ -14,8 +14,9 @@ from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
 from ..names.word_index import WordIndex, normal_word, words_of_name
 from ..names.words import bare_forms, begins_with_firm_word
-from .dictionary import SHORT, Dictionary, Hit, Name, ends_a_firm, is_exact, is_usable
+from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .edges import without_markup
+from .ordinary import is_other_thing
 from .splitting import Borders
 from .windows import Unit, best_without_overlaps, near_windows, read_units
 
@@ -104,13 +105,13 @@ class NearNames:
         signs = [place for place, _ in joints]
         found = {}
         for (start, end), (row, similarity) in windows.items():
-            if ends_a_firm(text, start, end, self.dictionary.stop_words):
-                continue
             number = int(self.owners[row])
             unit = single.get((start, end))
             if unit is not None and not self._may_be(visible(text[start:end]), unit, row, number):
                 continue
             name = self.names[number].text
+            if is_other_thing(text, start, end, name, self.dictionary.stop_words):
+                continue
             inside = joints[bisect_right(signs, start) : bisect_left(signs, end)]
             if inside and not joints_of(name, self.dictionary.stop_words).issuperset(
                 joint for _, joint in inside

@@ -201,7 +201,9 @@ def test_names_beside_characters_that_nobody_sees(char):
 
 @pytest.mark.parametrize(("text", "names"), cases("capitals"))
 def test_words_of_a_text_in_capitals_are_no_symbols(text, names):
-    assert found(text, entities=[Entity("H1", "WAS"), Entity("H2", "IMPACT")]) == names
+    entities = [Entity("H1", "WAS"), Entity("H2", "IMPACT")]
+    assert found(text, entities=entities) == names
+    assert [name for name, _ in found_near(text, entities)] == names
 
 
 def names_and_linker(entities, **config):

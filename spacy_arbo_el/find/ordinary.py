@@ -1,0 +1,80 @@
+"""Places where a name is an ordinary word, or a part of another name."""
+
+import re
+from collections.abc import Container
+from itertools import islice
+
+from ..names.words import is_legal_form
+
+# The characters on each side that say whether a text is in capitals.
+AROUND = 40
+
+# Of a symbol, so many other places are looked at.
+MOST_PLACES = 20
+
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+# A word of a sentence rather than of a list.
+_WITHIN = re.compile(r"[^\W\d_]{2,}(?=\s+[^\W\d_])")
+# A word with a capital letter at the end of a text, that is no genitive.
+_CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
+_BEGINS_SENTENCE = re.compile(r"(?:\A\W*|[.!?:]\W+|\n\s*\n\W*|\n\W*[-*\u2022]\W*)\Z")
+_MOST_GAP = 8
+
+
+def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:
+    """Return whether a name is an ordinary word in its place, or a legal form."""
+    return ends_a_firm(text, start, end, stop_words) or _is_ordinary_word(
+        text, start, end, name, stop_words
+    )
+
+
+def _is_ordinary_word(
+    text: str, start: int, end: int, name: str, stop_words: Container[str]
+) -> bool:
+    """Return whether a symbol in capitals is an ordinary word in its place.
+
+    So is "IMPACT" in text in capitals, and "Impact" at the beginning of a sentence, unless the
+    text has the symbol in another place. A stop word, such as "WAS", is one all the same.
+    """
+    if not (name.isupper() and name.isalpha()):
+        return False
+    if not _is_doubtful(text, start, end, stop_words):
+        return False
+    if name.lower() in stop_words:
+        return True
+    places = (
+        match.span()
+        for form in (name, name.capitalize())
+        for match in islice(re.finditer(rf"{form}\b", text), MOST_PLACES)
+    )
+    return all(_is_doubtful(text, *place, stop_words) for place in places)
+
+
+def _is_doubtful(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
+    if text[start:end].isupper():
+        return in_capitals(text, start, end, stop_words)
+    return _BEGINS_SENTENCE.search(text, max(start - _MOST_GAP, 0), start) is not None
+
+
+def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
+    """Return whether the text around a name is in capitals, its stop words too.
+
+    A list of symbols in capitals has none.
+    """
+    around = f"{text[max(start - AROUND, 0) : start]} {text[end : end + AROUND]}"
+    words = _WORDS.findall(around)
+    upper = [word for word in words if word.isupper()]
+    within = (word for word in _WITHIN.findall(around) if word != text[start:end])
+    is_prose = any(word.isupper() and word.lower() in stop_words for word in within)
+    return is_prose and len(upper) > len(words) / 2
+
+
+def ends_a_firm(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
+    """Return whether a stretch is a legal form at the end of a firm's name.
+
+    "ASA" in "Wolfsgrund Bank ASA" is one; behind a word in lower case or a stop word it is a name.
+    """
+    if not is_legal_form(text[start:end]):
+        return False
+    before = _CAPITALIZED.search(text, max(start - AROUND, 0), start)
+    return before is not None and before[1].lower() not in stop_words
