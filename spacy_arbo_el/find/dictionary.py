@@ -1,7 +1,6 @@
 """Mentions by dictionary: places where a text names an entity."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -20,6 +19,7 @@ from ..names.words import MIN_PLURAL, plural, singular
 from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
+from .windows import best_without_overlaps
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
@@ -123,16 +123,16 @@ class Dictionary:
         return cls(vocab, every, unusable, automaton, patterns, exact, stop_words)
 
     def hits(self, doc: Doc) -> list[Hit]:
-        """The names in a document in order, the longest of those that overlap.
+        """The names in a document in order, the best of those that overlap.
 
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
         borders = Borders(doc)
-        places = self.places(borders)
-        ranked = ((start - end, (start, end), number) for (start, end), number in places.items())
-        chosen = list(_without_overlaps(ranked))
-        borders.split({offset for place, _ in chosen for offset in place})
-        return [Hit(*borders.tokens(*place), number) for place, number in chosen]
+        numbers = self.places(borders)
+        places = list(numbers)
+        chosen = best_without_overlaps(places, [end - start for start, end in places])
+        borders.split({offset for row in chosen for offset in places[row]})
+        return [Hit(*borders.tokens(*places[row]), numbers[places[row]]) for row in chosen]
 
     def places(self, borders: Borders) -> dict[tuple[int, int], int]:
         """The places of names in a text, with the numbers of the names; they may overlap."""
@@ -249,25 +249,6 @@ def _other_forms(key: str) -> Iterator[str]:
         word = match[0]
         rest = key[: match.start()]
         yield rest + (plural(word) if singular(word) == word else singular(word))
-
-
-def _without_overlaps(
-    places: Iterable[tuple[int, tuple[int, int], int]],
-) -> Iterator[tuple[tuple[int, int], int]]:
-    """Choose places in order: the longest of those that overlap, then the first.
-
-    places: The negative length, start and end, and number of each.
-    """
-    taken: list[tuple[tuple[int, int], int]] = []
-    for _, place, number in sorted(places):
-        position = bisect_left(taken, (place, number))
-        before = taken[position - 1 : position]
-        after = taken[position : position + 1]
-        if all(one[1] <= place[0] for one, _ in before) and all(
-            one[0] >= place[1] for one, _ in after
-        ):
-            taken.insert(position, (place, number))
-    yield from taken
 
 
 def key_of(name: str) -> str:

@@ -13,12 +13,13 @@ AROUND = 40
 MOST_PLACES = 20
 
 _WORDS = re.compile(r"[^\W\d_]{2,}")
+# Words that headings have in capitals.
+_LONGER = re.compile(r"[^\W\d_]{4,}")
 # A word of a sentence rather than of a list.
 _WITHIN = re.compile(r"[^\W\d_]{2,}(?=\s+[^\W\d_])")
 # A word with a capital letter at the end of a text, that is no genitive.
 _CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
 _BEGINS_SENTENCE = re.compile(r"(?:\A\W*|[.!?:]\W+|\n\s*\n\W*|\n\W*[-*\u2022]\W*)\Z")
-_MOST_GAP = 8
 
 
 def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:
@@ -33,8 +34,9 @@ def _is_ordinary_word(
 ) -> bool:
     """Return whether a symbol in capitals is an ordinary word in its place.
 
-    So is "IMPACT" in text in capitals, and "Impact" at the beginning of a sentence, unless the
-    text has the symbol in another place. A stop word, such as "WAS", is one all the same.
+    So is "IMPACT" in text in capitals, and "Impact" in a heading or at the beginning of a
+    sentence, unless the text has the symbol in another place. A stop word, such as "WAS", is one
+    all the same.
     """
     if not (name.isupper() and name.isalpha()):
         return False
@@ -45,7 +47,7 @@ def _is_ordinary_word(
     places = (
         match.span()
         for form in (name, name.capitalize())
-        for match in islice(re.finditer(rf"{form}\b", text), MOST_PLACES)
+        for match in islice(re.finditer(rf"\b{form}\b", text), MOST_PLACES)
     )
     return all(_is_doubtful(text, *place, stop_words) for place in places)
 
@@ -53,7 +55,10 @@ def _is_ordinary_word(
 def _is_doubtful(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
     if text[start:end].isupper():
         return in_capitals(text, start, end, stop_words)
-    return _BEGINS_SENTENCE.search(text, max(start - _MOST_GAP, 0), start) is not None
+    before = text[max(start - AROUND, 0) : start]
+    words = _LONGER.findall(f"{before} {text[end : end + AROUND]}")
+    is_heading = sum(map(str.istitle, words)) > len(words) / 2
+    return is_heading or _BEGINS_SENTENCE.search(before) is not None
 
 
 def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:
