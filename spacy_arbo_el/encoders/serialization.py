@@ -6,13 +6,16 @@ tokenizer is made of, in a temporary folder.
 
 import json
 import tempfile
+import threading
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import srsly
 import torch
+from torch.nn.modules.module import register_module_parameter_registration_hook
 from transformers import (
     CONFIG_MAPPING,
     AutoModel,
@@ -33,6 +36,7 @@ tokenizer.json tokenizer.model tokenizer_config.json vocab.json vocab.txt
 TOKENIZER_FILES = frozenset(_FILES.split())
 # A model may share weights between layers: by so much it may be larger than its weights.
 SLACK = 16
+_LARGER = "the configuration is of a larger model"
 # Settings of a tokenizer that name code or files elsewhere.
 _ELSEWHERE = ("auto_map", "custom_pipelines", "name_or_path", "_name_or_path")
 
@@ -104,14 +108,39 @@ def _read_config(values: Any) -> PretrainedConfig:
 
 
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
-    """Raise ValueError for a config much larger than its weights."""
-    numbers = sum(tensor.numel() for tensor in state.values())
+    """Raise ValueError for a config of another model than that of the weights.
+
+    The model is built without memory for its weights. That ends as soon as it has many more.
+    """
+    _check_tables(config, SLACK * (sum(tensor.numel() for tensor in state.values()) + 1))
+    numbers = count(1)
+    thread = threading.get_ident()
+
+    def check(*registered: Any) -> None:
+        if threading.get_ident() == thread and next(numbers) > SLACK * (len(state) + 1):
+            raise ArboError(Errors.E202.format(problem=_LARGER))
+
+    handle = register_module_parameter_registration_hook(check)
+    try:
+        with torch.device("meta"):
+            model = AutoModel.from_config(config, trust_remote_code=False)
+    finally:
+        handle.remove()
+    for name, weight in model.state_dict().items():
+        if name not in state or state[name].shape != weight.shape:
+            raise ArboError(Errors.E202.format(problem=f"{name} has another shape, or is missing"))
+
+
+def _check_tables(config: PretrainedConfig, limit: int) -> None:
+    """Raise ValueError for large tables, some of which take memory before they are weights."""
     names = ("vocab_size", "max_position_embeddings", "intermediate_size", "hidden_size")
     rows = max(getattr(config, name, 0) or 0 for name in names)
     width = getattr(config, "embedding_size", 0) or getattr(config, "hidden_size", 0) or 0
-    layers = getattr(config, "num_hidden_layers", 0) or 0
-    if rows * width > SLACK * (numbers + 1) or layers > SLACK * (len(state) + 1):
-        raise ArboError(Errors.E202.format(problem="the configuration is of a larger model"))
+    if rows * width > limit:
+        raise ArboError(Errors.E202.format(problem=_LARGER))
+    for part in vars(config).values():
+        if isinstance(part, PretrainedConfig):
+            _check_tables(part, limit)
 
 
 def _read_tokenizer(

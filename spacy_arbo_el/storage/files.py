@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import uuid
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,17 @@ def pack_arrays(arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpack_arrays(data: bytes) -> dict[str, np.ndarray]:
-    """The arrays that ``pack_arrays`` packed, read without unpickling."""
+    """The arrays that ``pack_arrays`` packed, read without unpickling.
+
+    ValueError for compressed ones, which a few bytes may be gigabytes of.
+    """
+    try:
+        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
+    except zipfile.BadZipFile as error:
+        raise ValueError(str(error)) from None
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise ValueError(f"the arrays in {member.filename!r:.40} are compressed")
     with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
         return {name: arrays[name] for name in arrays.files}
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import srsly
+import torch
 
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.discovery.new_entities import NewEntities
@@ -170,6 +171,19 @@ def test_crafted_configs_and_weights_of_the_encoder(refused, crafted, key, value
 
     crafted(change)
     refused()
+
+
+@pytest.mark.parametrize("part", ["text_config", "vision_config"])
+def test_a_model_of_large_parts_is_refused_before_it_takes_memory(refused, crafted, part):
+    config = {"model_type": "clip", part: {"hidden_size": 512, "num_hidden_layers": 4}}
+    crafted(lambda message, shim: shim.update(config=config))
+    refused("E202.*a larger model")
+
+
+def test_a_model_of_other_shapes_is_refused_before_it_takes_memory(refused, crafted, monkeypatch):
+    crafted(lambda message, shim: shim["config"].update(intermediate_size=7))
+    monkeypatch.setattr(torch.nn.Module, "load_state_dict", None)
+    refused("E202.*intermediate.*has another shape")
 
 
 def test_a_model_whose_towers_lead_elsewhere(refused, crafted):

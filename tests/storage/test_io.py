@@ -5,15 +5,17 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from spacy_arbo_el.corpora.docbin import PARTS
 from spacy_arbo_el.kb.folder import KB_FOLDER
 from spacy_arbo_el.pipelines import PIPELINE
 from spacy_arbo_el.storage import folders
-from spacy_arbo_el.storage.files import replacing, write_file
+from spacy_arbo_el.storage.files import replacing, unpack_arrays, write_file
 from spacy_arbo_el.storage.folders import FolderKind, replacing_folder, restore
 
 from ..threads import PATIENCE, wait_for
@@ -227,3 +229,14 @@ def test_files_are_on_the_disk_before_and_names_after_renaming(tmp_path, monkeyp
     assert [event.split("/")[-1] for event in events[:first]] == ["letter-1", "new"]
     assert events[-1] == ""
     assert set(events[first:-1]) == {"rename"}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_arrays_are_read_uncompressed_alone(save):
+    file = BytesIO()
+    save(file, vectors=np.zeros(9))
+    if save is np.savez:
+        assert len(unpack_arrays(file.getvalue())["vectors"]) == 9
+        return
+    with pytest.raises(ValueError, match="'vectors.npy' are compressed"):
+        unpack_arrays(file.getvalue())
