@@ -8,10 +8,10 @@ import json
 import tempfile
 import threading
 from collections.abc import Mapping
-from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import srsly
 import torch
@@ -36,9 +36,16 @@ tokenizer.json tokenizer.model tokenizer_config.json vocab.json vocab.txt
 TOKENIZER_FILES = frozenset(_FILES.split())
 # A model may share weights between layers: by so much it may be larger than its weights.
 SLACK = 16
-_LARGER = "the configuration is of a larger model"
-# Settings of a tokenizer that name code or files elsewhere.
-_ELSEWHERE = ("auto_map", "custom_pipelines", "name_or_path", "_name_or_path")
+# Settings of a model or a tokenizer that name code or files elsewhere, among them what an
+# architecture with quantized weights would import; and labels, of which an encoder has none.
+_UNUSED = frozenset(
+    """auto_map custom_pipelines name_or_path _name_or_path quantization_config num_labels
+    id2label label2id""".split()
+)
+# Configurations make lists as long as some of their numbers, before there is a model. These are
+# no lengths, and above it.
+LONGEST = 2**20
+_NO_LENGTHS = ("model_max_length", "theta", "base")
 
 
 def dump_transformer(
@@ -87,10 +94,7 @@ def load_transformer(
     transformer = AutoModel.from_config(
         config, attn_implementation=attention, trust_remote_code=False
     )
-    try:
-        transformer.load_state_dict(state)
-    except RuntimeError as error:
-        raise ArboError(Errors.E202.format(problem=error)) from None
+    transformer.load_state_dict(state)
     return tokenizer, transformer, scales, earlier
 
 
@@ -98,9 +102,7 @@ def _read_config(values: Any) -> PretrainedConfig:
     kind = values.get("model_type") if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
         raise ArboError(Errors.E060.format(problem=f"its model_type is {kind!r:.40}"))
-    plain = {name: value for name, value in values.items() if name not in _ELSEWHERE}
-    # What an architecture with quantized weights would import is not ours to choose.
-    plain.pop("quantization_config", None)
+    plain = _without_unused(values)
     try:
         return CONFIG_MAPPING[kind].from_dict(plain)
     except Exception as error:  # each architecture checks its settings in its own way
@@ -110,15 +112,18 @@ def _read_config(values: Any) -> PretrainedConfig:
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
     """Raise ValueError for a config of another model than that of the weights.
 
-    The model is built without memory for its weights. That ends as soon as it has many more.
+    The model is built without memory for its weights. That ends where they get many more or much
+    larger, before a table is computed for one.
     """
-    _check_tables(config, SLACK * (sum(tensor.numel() for tensor in state.values()) + 1))
-    numbers = count(1)
     thread = threading.get_ident()
+    room = np.array([len(state) + 1, sum(map(torch.numel, state.values())) + 1]) * SLACK
 
-    def check(*registered: Any) -> None:
-        if threading.get_ident() == thread and next(numbers) > SLACK * (len(state) + 1):
-            raise ArboError(Errors.E202.format(problem=_LARGER))
+    def check(module: Any, name: str, weight: torch.Tensor | None) -> None:
+        if weight is None or threading.get_ident() != thread:
+            return
+        room[:] -= 1, weight.numel()
+        if room.min() < 0:
+            raise ArboError(Errors.E202.format(problem="the configuration is of a larger model"))
 
     handle = register_module_parameter_registration_hook(check)
     try:
@@ -126,21 +131,13 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
             model = AutoModel.from_config(config, trust_remote_code=False)
     finally:
         handle.remove()
-    for name, weight in model.state_dict().items():
-        if name not in state or state[name].shape != weight.shape:
-            raise ArboError(Errors.E202.format(problem=f"{name} has another shape, or is missing"))
-
-
-def _check_tables(config: PretrainedConfig, limit: int) -> None:
-    """Raise ValueError for large tables, some of which take memory before they are weights."""
-    names = ("vocab_size", "max_position_embeddings", "intermediate_size", "hidden_size")
-    rows = max(getattr(config, name, 0) or 0 for name in names)
-    width = getattr(config, "embedding_size", 0) or getattr(config, "hidden_size", 0) or 0
-    if rows * width > limit:
-        raise ArboError(Errors.E202.format(problem=_LARGER))
-    for part in vars(config).values():
-        if isinstance(part, PretrainedConfig):
-            _check_tables(part, limit)
+    saved, built = (
+        {(name, weight.shape) for name, weight in weights.items()}
+        for weights in (state, model.state_dict())
+    )
+    if saved != built:
+        name = min(saved ^ built)[0]
+        raise ArboError(Errors.E202.format(problem=f"{name} has another shape, or is missing"))
 
 
 def _read_tokenizer(
@@ -151,7 +148,8 @@ def _read_tokenizer(
             raise ArboError(Errors.E059.format(name=name))
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
-            data = _without_elsewhere(data) if name == "tokenizer_config.json" else data
+            if name == "tokenizer_config.json":
+                data = json.dumps(_without_unused(json.loads(data))).encode("utf8")
             Path(folder, name).write_bytes(data)
         try:
             return AutoTokenizer.from_pretrained(
@@ -161,11 +159,16 @@ def _read_tokenizer(
             raise ArboError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None
 
 
-def _without_elsewhere(data: bytes) -> bytes:
-    settings: dict[str, Any] = json.loads(data)
-    kept = {
-        name: value
-        for name, value in settings.items()
-        if name not in _ELSEWHERE and not name.endswith("_file")
-    }
-    return json.dumps(kept).encode("utf8")
+def _without_unused(settings: Any, name: str = "") -> Any:
+    """Settings without what leads elsewhere; ValueError for a number that takes much memory."""
+    if isinstance(settings, dict):
+        return {
+            key: _without_unused(value, str(key))
+            for key, value in settings.items()
+            if key not in _UNUSED and not str(key).endswith("_file")
+        }
+    if isinstance(settings, list):
+        return [_without_unused(value, name) for value in settings]
+    if isinstance(settings, int) and settings > LONGEST and not name.endswith(_NO_LENGTHS):
+        raise ArboError(Errors.E060.format(problem=f"{name} is {settings:,}"))
+    return settings

@@ -280,7 +280,7 @@ class ArboKB(KnowledgeBase):
     @property
     def has_changed_outside(self) -> bool:
         """Return whether another program has edited the folder."""
-        return self.storage.source is not None and self.storage.changed_folder() is not None
+        return self.storage.changed_folder() is not None
 
     def reload_if_changed(self) -> bool:
         """Read the folder again where another program has edited it, and return whether it had.

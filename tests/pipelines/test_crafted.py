@@ -180,10 +180,21 @@ def test_a_model_of_large_parts_is_refused_before_it_takes_memory(refused, craft
     refused("E202.*a larger model")
 
 
+@pytest.mark.parametrize("value", [10**10, [10**10], {"num_hidden_layers": 10**10}])
+def test_a_length_that_takes_much_memory_is_refused(refused, crafted, value):
+    crafted(lambda message, shim: shim["config"].update(num_hidden_layers=value))
+    refused("E060.*num_hidden_layers is 10,000,000,000")
+
+
+def test_labels_of_a_model_take_no_memory(world, folder, crafted):
+    crafted(lambda message, shim: shim["config"].update(num_labels=10**10))
+    load_component(folder, world[1])
+
+
 def test_a_model_of_other_shapes_is_refused_before_it_takes_memory(refused, crafted, monkeypatch):
     crafted(lambda message, shim: shim["config"].update(intermediate_size=7))
     monkeypatch.setattr(torch.nn.Module, "load_state_dict", None)
-    refused("E202.*intermediate.*has another shape")
+    refused("E202.*has another shape")
 
 
 def test_a_model_whose_towers_lead_elsewhere(refused, crafted):

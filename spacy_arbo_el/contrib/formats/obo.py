@@ -92,7 +92,7 @@ def _read_term(
     if _one(tags, "is_obsolete").lower() in ("true", "1"):
         report.skip("obsolete")
         with at_line(entries.path, number):
-            report.replace([id_, *tags.get("alt_id", [])], tags.get("replaced_by", []))
+            replace_ids(report, [id_, *tags.get("alt_id", [])], tags.get("replaced_by", []))
         return None
     if not title:
         report.skip("no name")
@@ -112,6 +112,12 @@ def _read_term(
         [kind] if kind else [],
         meta={key: value for key, value in meta.items() if value},
     )
+
+
+def replace_ids(report: ImportReport, ids: list[str], replacements: list[str]) -> None:
+    """Let obsolete ids lead to what replaces them. Which of several is meant, no id says."""
+    if len(set(replacements)) == 1:
+        report.redirect(ids, replacements[0])
 
 
 def _synonyms(tags: dict[str, list[str]]) -> Iterator[list[str]]:

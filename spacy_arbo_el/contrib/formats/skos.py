@@ -12,6 +12,7 @@ from ...kb.importers.common import ImportReport, at_line
 from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error
 from .errors import FormatMessages
+from .obo import replace_ids
 
 # The syntax of a file by the end of its name; Turtle where it says nothing.
 SYNTAXES = {
@@ -75,7 +76,7 @@ class SkosReader:
             if thesaurus.is_deprecated(concept):
                 report.skip("deprecated")
                 with at_line(path, 1):
-                    report.replace([str(concept), *further], thesaurus.replacements(concept))
+                    replace_ids(report, [str(concept), *further], thesaurus.replacements(concept))
                 continue
             names = thesaurus.names(concept)
             about = thesaurus.description(concept)

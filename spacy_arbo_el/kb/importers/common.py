@@ -177,12 +177,6 @@ class ImportReport:
                     raise ArboError(Errors.E037.format(id=entity_id, value=other))
                 self.redirects.setdefault(other, entity_id)
 
-    def replace(self, ids: Iterable[str], replacements: Iterable[str]) -> None:
-        """Let ids lead to what replaces them. Which of several things is meant, no id says."""
-        targets = set(replacements)
-        if len(targets) == 1:
-            self.redirect(ids, targets.pop())
-
 
 class EntityFormat(Protocol):
     """A reader of entities, registered as a format: a frozen dataclass of its options.
