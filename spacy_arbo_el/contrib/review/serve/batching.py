@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -13,20 +13,32 @@ ITEMS = 64
 WEIGHT = 512
 
 
-@dataclass
+@dataclass(eq=False)
 class _Request:
-    """A request, with its results by the number of the item."""
+    """A request, with its results by the number of the item.
+
+    states: Those before and after its calls.
+    at_once: Whether one call is to answer all of it.
+    """
 
     items: Sequence[Any]
     start: float
     answer: "Future[list[Any]]" = field(default_factory=Future)
     begun: int = 0
     results: dict[int, Any] = field(default_factory=dict)
+    states: set[Hashable] = field(default_factory=set)
+    at_once: bool = False
 
     def settle(self, number: int, result: Any) -> None:
         self.results[number] = result
         if len(self.results) == len(self.items) and not self.answer.done():
             self.answer.set_result([self.results[i] for i in range(len(self.items))])
+
+    def restart(self) -> None:
+        """Begin anew, with one call."""
+        self.begun = 0
+        self.results.clear()
+        self.at_once = True
 
     def fail(self, error: Exception) -> None:
         if not self.answer.done():
@@ -38,13 +50,15 @@ class SharedCall(Generic[T]):
 
     The function is called at once where nothing else is asked. Those that come during a call share
     the next one. A large request is answered in several calls, and others have their turn between
-    them. Where a call fails, the items of each request are tried by themselves.
+    them. Where the state changes meanwhile, one call answers all of it, so that no answer mixes two
+    states. Where a call fails, the items of each request are tried by themselves.
 
     function: Gives one result for each item, in order.
     thread: One thread calls it, always the same: torch starts more threads for each one that it is
         called from.
     weigh: How much work an item is, beside ``WEIGHT``.
     patience: Seconds after which a request is given up: TimeoutError.
+    state: A value that changes with what the results depend on. A call sees one state.
     """
 
     def __init__(
@@ -54,10 +68,12 @@ class SharedCall(Generic[T]):
         *,
         weigh: Callable[[Any], int] = lambda item: 1,
         patience: float = float("inf"),
+        state: Callable[[], Hashable] = lambda: None,
     ) -> None:
         self.function = function
         self.weigh = weigh
         self.patience = patience
+        self.state = state
         self._thread = thread or ThreadPoolExecutor(1, "batches")
         self._lock = threading.Lock()
         self._waiting: list[_Request] = []
@@ -92,10 +108,11 @@ class SharedCall(Generic[T]):
             share = WEIGHT // max(1, len(jobs))
             for job in jobs:
                 own = 0
-                while job.begun < len(job.items) and len(chosen) < ITEMS:
+                while job.begun < len(job.items) and (len(chosen) < ITEMS or job.at_once):
                     more = self.weigh(job.items[job.begun])
                     # Each has at least one item, or the same share as others.
-                    if (chosen and weight + more > WEIGHT) or (own and own + more > share):
+                    is_full = (chosen and weight + more > WEIGHT) or (own and own + more > share)
+                    if is_full and not job.at_once:
                         break
                     chosen.append((job, job.begun))
                     weight = weight + more
@@ -105,14 +122,24 @@ class SharedCall(Generic[T]):
         return chosen
 
     def _run(self, chosen: list[tuple[_Request, int]]) -> None:
+        before = self.state()
+        jobs = list(dict.fromkeys(job for job, _ in chosen))
         try:
             results = self.function([job.items[number] for job, number in chosen])
         except Exception as error:
-            jobs = {id(job): job for job, _ in chosen}
             if len(jobs) == 1:
-                chosen[0][0].fail(error)
-            for job in jobs.values() if len(jobs) > 1 else ():
+                jobs[0].fail(error)
+            for job in jobs if len(jobs) > 1 else ():
                 self._run([pair for pair in chosen if pair[0] is job])
             return
+        states = {before, self.state()}
+        mixed = [job for job in jobs if job.results and len(job.states | states) > 1]
+        for job in jobs:
+            job.states |= states
         for (job, number), result in zip(chosen, results):
-            job.settle(number, result)
+            if job not in mixed:
+                job.settle(number, result)
+        for job in mixed:
+            job.restart()
+        with self._lock:
+            self._waiting = mixed + [job for job in self._waiting if job not in mixed]

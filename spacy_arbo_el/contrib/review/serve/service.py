@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -80,10 +80,12 @@ class Service:
         # One thread encodes, for all that are asked: torch starts more for each that calls it.
         thread = ThreadPoolExecutor(1, "batches")
         self.documents: SharedCall[list[dict[str, Any]]] = SharedCall(
-            self._zoned(self._linked), thread, weigh=_weight, patience=patience
+            self._zoned(self._linked), thread, weigh=_weight, patience=patience, state=self._version
         )
         linked = self._zoned(partial(candidates, self.linker))
-        self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(linked, thread, patience=patience)
+        self.cells: SharedCall[list[dict[str, Any]]] = SharedCall(
+            linked, thread, patience=patience, state=self._version
+        )
         self.texts: SharedCall[Any] = SharedCall(self._encoded, thread)
 
     def link(self, body: schema.LinkRequest) -> dict[str, Any]:
@@ -136,6 +138,10 @@ class Service:
     def _state(self) -> dict[str, Any]:
         return {"entities": len(self.linker.kb)}
 
+    def _version(self) -> tuple[int, int]:
+        """The numbers of changes that links depend on."""
+        return self.linker.datastore.content, self.linker.kb.edits
+
     def warm(self) -> None:
         """Load and compile what the first link needs."""
         doc = Doc(self.nlp.vocab, ["Hello"])
@@ -144,14 +150,11 @@ class Service:
         self.linker.predict([doc])
 
     def _zoned(self, function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-        """The function, within which new words are not kept."""
-        if self.alone is None:
-            return function
-        alone = self.alone
-        nlp = self.nlp
+        """The function, which sees one state, and within which new words are not kept."""
 
         def run(items: list[Any]) -> Any:
-            with alone, nlp.memory_zone():
+            zone = nullcontext() if self.alone is None else self.nlp.memory_zone()
+            with self.alone or nullcontext(), zone, self.linker.datastore.reading():
                 return function(items)
 
         return run

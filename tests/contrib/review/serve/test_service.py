@@ -239,6 +239,64 @@ def test_a_large_request_lets_others_through_and_is_given_up_in_time(monkeypatch
     assert batcher([2]) == [2]
 
 
+def test_a_large_request_is_answered_from_one_state():
+    sizes, state = [], ["before"]
+
+    def link(items):
+        sizes.append(len(items))
+        links = [state[0]] * len(items)
+        state[0] = "after"
+        return links
+
+    batcher = SharedCall(link, weigh=lambda item: item, state=lambda: state[0])
+    assert batcher([400] * 3) == ["after"] * 3
+    assert sizes == [1, 1, 3]
+    assert batcher([400] * 3) == ["after"] * 3
+    assert sizes[3:] == [1, 1, 1]
+
+
+def test_all_documents_of_a_call_are_linked_with_one_state(monkeypatch):
+    nlp = build()
+    linker = nlp.get_pipe("arbo_linker")
+    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    predict = linker.predict
+    edit = threading.Thread(target=linker.kb.remove, args=(["planet", "metal"],))
+
+    def edited(docs):
+        if edit.ident is None:
+            edit.start()
+            edit.join(0.2)
+        return predict(docs)
+
+    monkeypatch.setattr(linker, "predict", edited)
+    nlp.batch_size = 1
+    documents = [{"text": PROBE["text"]}, PROBE]
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "X", "pattern": "Mercury"}])
+    answers = link(client, *documents)
+    edit.join(PATIENCE)
+    assert [mention["kb_id"] for (mention,) in answers] == ["planet", "planet"]
+
+
+@pytest.mark.parametrize("route", ["link", "reconcile"])
+def test_edits_between_the_calls_of_a_request_are_noticed(route):
+    nlp = build()
+    service = create_service(nlp, Rules(token="secret")).state.service
+    call = service.documents if route == "link" else service.cells
+    linker = nlp.get_pipe("arbo_linker")
+    doc = nlp("Mercury is near.")
+    span = doc[:1]
+    states = {call.state()}
+    for change in (
+        lambda: linker.kb.remove(["cat"]),
+        lambda: linker.feedback.learn(span, "planet"),
+        lambda: linker.feedback.reject_link(span, "metal"),
+        lambda: linker.feedback.forget(span),
+    ):
+        change()
+        assert call.state() not in states
+        states.add(call.state())
+
+
 def test_limits_are_said(client, nlp):
     mentions = [{"start": 2 * i, "end": 2 * i + 1} for i in range(999)]
     many = {"text": "a " * 1000, "mentions": mentions}
