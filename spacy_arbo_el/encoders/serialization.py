@@ -39,8 +39,16 @@ SLACK = 16
 # Settings of a model or a tokenizer that name code or files elsewhere, among them what an
 # architecture with quantized weights would import; and labels, of which an encoder has none.
 _UNUSED = frozenset(
-    """auto_map custom_pipelines name_or_path _name_or_path quantization_config num_labels
-    id2label label2id""".split()
+    [
+        "auto_map",
+        "custom_pipelines",
+        "name_or_path",
+        "_name_or_path",
+        "quantization_config",
+        "num_labels",
+        "id2label",
+        "label2id",
+    ]
 )
 # Configurations make lists as long as some of their numbers, before there is a model. These are
 # no lengths, and above it.
