@@ -76,10 +76,10 @@ def make_arbo_linker(
 @Language.factory(
     "arbo_names",
     assigns=["doc.ents", "doc.spans"],
-    default_config={"linker": None, "overwrite": False, "forms": "near"},
+    default_config={"linker": None, "overwrite": False, "forms": "near", "top_terms": False},
 )
 def make_arbo_names(
-    nlp: Language, name: str, linker: str | None, overwrite: bool, forms: str
+    nlp: Language, name: str, linker: str | None, overwrite: bool, forms: str, top_terms: bool
 ) -> ArboNames:
     """Build the component ``ArboNames``, which explains the settings."""
-    return ArboNames.of(nlp, linker, overwrite, forms)
+    return ArboNames.of(nlp, linker, overwrite, forms, top_terms)

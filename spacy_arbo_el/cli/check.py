@@ -80,6 +80,7 @@ def _check_list(path: Path, lang: str) -> None:
     import spacy
 
     from ..base.errors import ArboError, Errors
+    from ..encoders.sources import BUNDLED, resolve_name
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
     from ..kb.loaders import load_kb
@@ -90,7 +91,9 @@ def _check_list(path: Path, lang: str) -> None:
         raise ArboError(Errors.E799.format(path=path))
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
-    findings = [*check_list(kb, nlp.Defaults.stop_words), *check_kb(kb, survey_kb(kb))]
+    # The encoder's word pieces, most of which are English words.
+    words = frozenset((Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split())
+    findings = [*check_list(kb, nlp.Defaults.stop_words, words), *check_kb(kb, survey_kb(kb))]
     msg.info(visible(f"{path}: {len(kb):,} entities, {kb.get_size_aliases():,} names"))
     for finding in findings:
         _print_finding(finding)

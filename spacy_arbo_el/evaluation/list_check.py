@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
+from ..find.top_terms import TopTerms
 from ..kb.entity import Entity
 from ..names.spellings import folded
-from ..names.words import without_qualifier
+from ..names.words import is_legal_form, without_qualifier
 from .data_check import EXAMPLES, Finding
 
 # Names of so many letters are words of some language, or symbols.
@@ -30,14 +31,17 @@ class _Owners:
         return len(self.frequencies) > 1 or self.described >= self.count - 1
 
 
-def check_list(entities: Iterable[Entity], stop_words: Container[str]) -> list[Finding]:
+def check_list(
+    entities: Iterable[Entity], stop_words: Container[str], words: Container[str] = ()
+) -> list[Finding]:
     """Find what a list lacks, in one pass over its entities.
 
     stop_words: Of the language, in lower case.
+    words: Further words of it, in lower case.
     """
     tally = _Tally()
     for entity in entities:
-        tally.add(entity, stop_words)
+        tally.add(entity, stop_words, words)
     return tally.findings()
 
 
@@ -48,6 +52,9 @@ class _Tally:
     owners: The entities of each name, by its folded form.
     qualified: Titles with a qualifier that nothing else explains.
     words: Names that are words, with their entities.
+    symbols: Names in capitals that are words, and legal forms, with their entities.
+    titles: The title of each entity.
+    top: Gathers the top terms.
     keys: How many entities have each key that is not read.
     total, described: The entities, and those with a description.
     """
@@ -55,16 +62,23 @@ class _Tally:
     owners: dict[str, _Owners] = field(default_factory=dict)
     qualified: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
+    symbols: list[str] = field(default_factory=list)
+    titles: dict[str, str] = field(default_factory=dict)
+    top: TopTerms = field(default_factory=TopTerms)
     keys: Counter[str] = field(default_factory=Counter)
     total: int = 0
     described: int = 0
 
-    def add(self, entity: Entity, stop_words: Container[str]) -> None:
+    def add(self, entity: Entity, stop_words: Container[str], words: Container[str]) -> None:
         self.total += 1
+        self.top.add(entity)
+        self.titles[entity.id] = entity.title
+        symbols = (name for name in entity.names if _is_symbol(name, stop_words, words))
+        self.symbols += [f"{name!r} of {entity.id}" for name in symbols]
         self.described += bool(entity.description)
         self.keys.update(str(key) for key in entity.meta if key not in OWN_KEYS)
-        words = (name for name in entity.names if _is_word(name, stop_words))
-        self.words += [f"{name!r} of {entity.id}" for name in words]
+        of_language = (name for name in entity.names if _is_word(name, stop_words))
+        self.words += [f"{name!r} of {entity.id}" for name in of_language]
         for key, name in {folded(name): name for name in reversed(entity.names)}.items():
             of_name = self.owners.setdefault(key, _Owners(name))
             of_name.count += 1
@@ -101,6 +115,20 @@ class _Tally:
                 "those are found in capitals only.",
             ),
             _finding(
+                "symbols that are words, or legal forms of firms",
+                self.symbols,
+                len(self.owners),
+                "They are not found in capitals, in headings and at the beginning of a sentence "
+                "unless the text has them elsewhere too, nor behind the name of a firm. Leave out "
+                "those that texts do not use.",
+            ),
+            _finding(
+                "top terms, which nearly all entities are",
+                self._top_terms(),
+                self.total,
+                "arbo_names does not find them. If they are meant, set its top_terms = true.",
+            ),
+            _finding(
                 "columns that linking does not read",
                 [f"{key!r}, which {count} entities have" for key, count in self.keys.most_common()],
                 len(self.keys),
@@ -115,6 +143,17 @@ class _Tally:
                 "where names are shared, and for names that are words.",
             ),
         ]
+
+    def _top_terms(self) -> list[str]:
+        titles = [repr(self.titles[key]) for key in self.top.ids() if key in self.titles]
+        words = [repr(word) for word in self.top.words() if word in self.owners]
+        return sorted({*titles, *words})
+
+
+def _is_symbol(name: str, stop_words: Container[str], words: Container[str]) -> bool:
+    lower = name.lower()
+    is_word = len(name) > SHORT and (lower in words or lower in stop_words)
+    return is_legal_form(name) or (name.isupper() and is_word)
 
 
 def _is_word(name: str, stop_words: Container[str]) -> bool:

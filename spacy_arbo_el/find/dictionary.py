@@ -14,11 +14,12 @@ from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
 from ..mentions.getters import SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
-from ..names.spellings import is_accented, with_pairs, without_accents, written_forms
+from ..names.spellings import folded, is_accented, with_pairs, without_accents, written_forms
 from ..names.words import MIN_PLURAL, plural, singular
 from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
+from .top_terms import TopTerms
 from .windows import best_without_overlaps
 
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
@@ -93,13 +94,22 @@ class Dictionary:
 
     @classmethod
     def of(
-        cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
+        cls,
+        vocab: Vocab,
+        stop_words: Container[str],
+        entities: Iterable[Entity],
+        top_terms: bool = False,
     ) -> "Dictionary":
-        """Build it for a vocabulary and lowercase stop words."""
+        """Build it for a vocabulary and lowercase stop words.
+
+        top_terms: Whether those of the list are names too, see ``TopTerms``.
+        """
+        top = TopTerms()
         names: dict[str, Name] = {}
         further: dict[str, Name] = {}
         unusable = 0
         for entity in entities:
+            top.add(entity)
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
             spellings: dict[str, str] = {}
@@ -116,6 +126,14 @@ class Dictionary:
                         _add(further, key_of(form), Name(form, entity.id, label))
         # The own spelling of a name comes before another one's other spelling.
         names.update((key, name) for key, name in further.items() if key not in names)
+        if not top_terms:
+            ids = top.ids()
+            words = top.words()
+            names = {
+                key: name
+                for key, name in names.items()
+                if name.kb_id not in ids and folded(name.text) not in words
+            }
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
         every = list(names.values())

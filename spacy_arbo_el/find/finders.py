@@ -51,6 +51,7 @@ class ArboNames:
     overwrite: Whether mentions of earlier components are replaced. Otherwise they stay, and names
         that overlap with one are left out.
     forms: "near", or "exact" for names in their own spelling only.
+    top_terms: Whether what nearly all entities are, such as "disease", is found too.
     """
 
     def __init__(
@@ -59,9 +60,11 @@ class ArboNames:
         find_linker: Callable[["ArboNames", Vocab | None], ArboLinker],
         overwrite: bool = False,
         forms: str = "near",
+        top_terms: bool = False,
     ) -> None:
         check_choice("arbo_names.forms", forms, FORMS)
         self.forms = forms
+        self.top_terms = top_terms
         self.stop_words = stop_words
         self.overwrite = overwrite
         self._find_linker = find_linker
@@ -74,6 +77,7 @@ class ArboNames:
         linker: str | None = None,
         overwrite: bool = False,
         forms: str = "near",
+        top_terms: bool = False,
     ) -> "ArboNames":
         """Get the component of a pipeline. The settings are those of the class."""
         made_for.add(nlp)
@@ -92,7 +96,7 @@ class ArboNames:
                 of_own = found
             return found
 
-        return cls(nlp.Defaults.stop_words, find, overwrite, forms)
+        return cls(nlp.Defaults.stop_words, find, overwrite, forms, top_terms)
 
     def __call__(self, doc: Doc) -> Doc:
         linker = self._find_linker(self, doc.vocab)
@@ -105,7 +109,8 @@ class ArboNames:
     def __reduce__(self) -> tuple[Callable[..., "ArboNames"], tuple[Any, ...]]:
         # For nlp.pipe(n_process=2). The linker is pickled once, with the same pipeline.
         linker = self._find_linker(self, None)
-        return _names_of_linker, (self.stop_words, linker, self.overwrite, self.forms)
+        settings = (self.overwrite, self.forms, self.top_terms)
+        return _names_of_linker, (self.stop_words, linker, *settings)
 
     def _finder(self, linker: ArboLinker) -> FindsNames:
         kb = linker.kb
@@ -114,14 +119,12 @@ class ArboNames:
             return self._built.get(
                 "names",
                 (kb, kb.edits),
-                lambda: kind.of(linker.vocab, self.stop_words, kb.entities),
+                lambda: kind.of(linker.vocab, self.stop_words, kb.entities, self.top_terms),
             )
 
 
-def _names_of_linker(
-    stop_words: Container[str], linker: ArboLinker, overwrite: bool, forms: str
-) -> ArboNames:
-    return ArboNames(stop_words, lambda names, vocab: linker, overwrite, forms)
+def _names_of_linker(stop_words: Container[str], linker: ArboLinker, *settings: Any) -> ArboNames:
+    return ArboNames(stop_words, lambda names, vocab: linker, *settings)
 
 
 def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:

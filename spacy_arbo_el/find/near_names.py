@@ -37,6 +37,7 @@ class NearNames:
     bare: For each name of the index the single word that it is without its legal form or qualifier,
         which a text must write alike: "Target" is one, "target" is none. "" for other names.
     joints: The signs between words of all names.
+    general: Words that are no names by themselves, see ``GENERAL``.
     """
 
     dictionary: Dictionary
@@ -44,13 +45,18 @@ class NearNames:
     owners: np.ndarray
     bare: Sequence[str]
     joints: frozenset[Joint]
+    general: frozenset[str]
 
     @classmethod
     def of(
-        cls, vocab: Vocab, stop_words: Container[str], entities: Iterable[Entity]
+        cls,
+        vocab: Vocab,
+        stop_words: Container[str],
+        entities: Iterable[Entity],
+        top_terms: bool = False,
     ) -> "NearNames":
-        """Build it for a vocabulary and lowercase stop words."""
-        dictionary = Dictionary.of(vocab, stop_words, entities)
+        """Build it as ``Dictionary.of``."""
+        dictionary = Dictionary.of(vocab, stop_words, entities, top_terms)
         forms = [name.text for name in dictionary.names]
         bare = [
             (number, text)
@@ -62,7 +68,9 @@ class NearNames:
         index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
         single = [text if len(text.split()) == 1 else "" for _, text in bare]
         joints = frozenset(joint for name in forms for joint in joints_of(name, stop_words))
-        return cls(dictionary, index, owners, [*([""] * len(forms)), *single], joints)
+        general = frozenset() if top_terms else index.general
+        bare_words = [*([""] * len(forms)), *single]
+        return cls(dictionary, index, owners, bare_words, joints, general)
 
     @property
     def names(self) -> list[Name]:
@@ -90,8 +98,8 @@ class NearNames:
         ]
 
     def _is_general(self, text: str) -> bool:
-        words = words_of_name(text, self.dictionary.stop_words) if self.index.general else []
-        return bool(words) and self.index.general.issuperset(words)
+        words = words_of_name(text, self.dictionary.stop_words) if self.general else []
+        return bool(words) and self.general.issuperset(words)
 
     def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
         """Windows that are near a name, with their weight and the number of the name."""

@@ -109,8 +109,8 @@ STOP_WORDS = frozenset(("it", "who"))
 
 def found(*entities):
     """The kinds of problems by the first words of what they are, with examples."""
-    findings = check_list(entities, STOP_WORDS)
-    names = ("shared", "titles", "names", "columns", "entities")
+    findings = check_list(entities, STOP_WORDS, {"impact"})
+    names = ("shared", "titles", "names", "symbols", "top", "columns", "entities")
     assert [one.what.split()[0] for one in findings] == list(names)
     return {name: one.examples for name, one in zip(names, findings) if one.count}
 
@@ -130,6 +130,18 @@ def test_qualifiers_words_and_columns():
     assert problems["names"] == ("'it' of c", "'al' of c")
     assert problems["columns"] == ("'Country', which 1 entities have",)
     assert "shared" not in problems
+
+
+def test_symbols_that_are_words_and_legal_forms():
+    symbols = found(Entity("a", "IMPACT", "", ["WHO", "TP"]), Entity("b", "Impact", "", ["Ltd."]))
+    assert symbols["symbols"] == ("'IMPACT' of a", "'WHO' of a", "'Ltd.' of b")
+
+
+def test_top_terms_of_a_hierarchy_and_of_types():
+    below = [Entity(f"D{n}", f"d{n}", meta={"parents": ["D", 1]}, types=["Kind"]) for n in range(9)]
+    top = found(Entity("D", "disease", "", ["malady"], ["Kind"]), Entity("K", "kind"), *below)
+    assert top["top"] == ("'disease'", "'kind'")
+    assert "top" not in found(Entity("A", "Alder"), Entity("B", "b", meta={"parents": ["A"]}))
 
 
 def test_the_command_needs_no_documents(tmp_path):

@@ -314,3 +314,16 @@ def test_forms_are_a_setting():
     assert names_in(near, "fevers blue") == ["fevers blue"]
     with pytest.raises(ValueError, match=r"arbo_names\.forms.*'near', 'exact'"):
         names_and_linker(entities, forms="fuzzy")
+
+
+def test_top_terms_are_found_where_they_are_asked_for():
+    entities = [Entity("D", "disease", "", ["malady"], ["Disorder"])]
+    entities += [Entity("X", "disorder", types=["Disorder"]), Entity("Y", "a5 disease", "", [])]
+    parents = {"parents": ["D"]}
+    entities += [Entity(f"D{n}", f"fever b{n}", "", [], ["Disorder"], 0.0, parents) for n in "abcd"]
+    text = "Diseases, a malady, disorders, fever bc and a5 disease"
+    assert found(text, entities=entities) == ["fever bc", "a5 disease"]
+    assert [name for name, _ in found_near(text, entities)] == ["fever bc", "a5 disease"]
+    names = NearNames.of(EN.vocab, EN.Defaults.stop_words, entities, top_terms=True)
+    doc = mark_names(EN.make_doc(text), names, EntSpans())
+    assert [e.text for e in doc.ents][:3] == ["Diseases", "malady", "disorders"]
