@@ -23,7 +23,8 @@ from .base.devices import device_of_vectors
 from .base.errors import ArboError, Errors, Warnings, code_of
 from .kb.database import DATABASE
 from .linker import find_linker
-from .storage.files import CAN_LOCK, remove_abandoned
+from .linking.component_folder import CHECKSUMS
+from .storage.files import CAN_LOCK, MANIFEST, Checksum, Manifest, remove_abandoned
 from .storage.folders import (
     LOCK,
     FolderKind,
@@ -38,6 +39,7 @@ from .storage.lines import read_start
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0
 CONFIG = "config.cfg"
+CHECKSUM_FORMAT = ("spacy-arbo-el.pipeline", 1)
 # Functions of a pipeline that has been loaded and of its folder, by name. Packages register them by
 # the entry points ``spacy_arbo_el_after_load``.
 after_load = catalogue.create("spacy_arbo_el", "after_load", entry_points=True)
@@ -97,6 +99,7 @@ def save_pipeline(
         device_of_vectors(nlp.vocab),
     ):
         nlp.to_disk(folder, exclude=exclude)
+        _write_checksums(folder)
 
 
 @contextlib.contextmanager
@@ -142,6 +145,7 @@ class PipelineOwner:
             with replacing_folder(self.path, PIPELINE) as folder:
                 with device_of_vectors(nlp.vocab):
                     nlp.to_disk(folder)
+                _write_checksums(folder)
                 for database in _databases_in(folder) if CAN_LOCK else ():
                     # Whatever thread saves last, or ends the command, gives it back.
                     lock = FileLock(str(database.parent / LOCK), thread_local=False)
@@ -219,6 +223,7 @@ def journal_path(model: Path) -> Path:
 
 def _load(path: str | Path, **settings: Any) -> Language:
     restore(Path(path))
+    _check_files(Path(path))
     try:
         return spacy.load(path, **settings)
     except Exception as error:  # each file has its own reader, with its own errors
@@ -230,6 +235,45 @@ def _load(path: str | Path, **settings: Any) -> Language:
             raise
         kind = type(error).__name__
         raise ArboError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
+
+
+def _checksums(folder: Path) -> dict[str, Checksum]:
+    """The checksums of what spaCy wrote. Linkers have their own; meta.json may be edited."""
+    linkers = {path.parent for path in folder.glob(f"*/{MANIFEST}")}
+    return {
+        path.relative_to(folder).as_posix(): Checksum.of(path.read_bytes())
+        for path in folder.rglob("*")
+        if path.is_file() and linkers.isdisjoint(path.parents) and path != folder / "meta.json"
+    }
+
+
+def _write_checksums(folder: Path) -> None:
+    """Write the checksums of spaCy's files to the folders of linkers.
+
+    There they are gone once ``nlp.to_disk`` writes over the pipeline.
+    """
+    data = Manifest(_checksums(folder), {}).to_bytes(*CHECKSUM_FORMAT)
+    for manifest in folder.glob(f"*/{MANIFEST}"):
+        (manifest.parent / CHECKSUMS).write_bytes(data)
+
+
+def _check_files(path: Path) -> None:
+    """Raise ValueError for a file that is not as ``save_pipeline`` wrote it."""
+    try:
+        for file in sorted(path.glob(f"*/{CHECKSUMS}")):
+            data = file.read_bytes()
+            try:
+                expected = Manifest.from_bytes(data, *CHECKSUM_FORMAT).files
+            except ValueError as error:
+                raise ArboError(Errors.E052.format(path=file, problem=error)) from None
+            files = _checksums(path)
+            changed = [name for name in sorted(expected) if files.get(name) != expected[name]]
+            if file.read_bytes() != data:
+                raise FileNotFoundError(file)
+            if changed:
+                raise ArboError(Errors.E061.format(path=path / changed[0]))
+    except FileNotFoundError:  # another program has saved meanwhile
+        _check_files(path)
 
 
 def _prepare(nlp: Language, path: Path) -> None:

@@ -153,6 +153,10 @@ class Errors(metaclass=Coded):
         "The knowledge base in {path} is open for writing. Its edits are saved at once. To replace "
         "the pipeline that it is part of, close it first: linker.kb.close()."
     )
+    E061 = (
+        "{path} is not as save_pipeline wrote it: it is damaged, or was edited. Restore it from a "
+        "copy. To keep an edit of yours, load the folder with spacy.load and save_pipeline it."
+    )
     E056 = "{path} can't be read ({problem}). It is damaged or truncated: restore it from a copy."
     E057 = (
         "This version can't read a linker from these bytes: {problem}. They are damaged, or "

@@ -4,6 +4,7 @@
 it, and ``vectors.py`` their vectors.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -19,7 +20,7 @@ from spacy.vocab import Vocab
 
 from ..base.display import SHOWN_ROWS, counted
 from ..base.pages import html_table
-from ..storage.files import pack_arrays
+from ..storage.files import pack_arrays, remove_abandoned
 from ..storage.lines import is_storable
 from .database import Database
 from .entity import Entity
@@ -85,6 +86,7 @@ class ArboKB(KnowledgeBase):
         try:
             kb._use(*open_source(path, held))
             remove_leftovers(path)
+            remove_abandoned(Path(os.path.realpath(path)))
             return kb
         except BaseException:
             kb.close()

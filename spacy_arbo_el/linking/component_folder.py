@@ -30,6 +30,8 @@ from ..storage.folders import (
 FORMAT = "spacy-arbo-el.linker"
 VERSION = 3
 KB = "kb"
+# The checksums of the other files of its pipeline, which ``save_pipeline`` adds.
+CHECKSUMS = "pipeline.json"
 PARTS = ("vocab", "model", "exemplars", "reranker", "corrections", "new_entities")
 # How often a folder is read anew that another program is writing at the same time.
 TRIES = 20
@@ -38,7 +40,7 @@ PATIENCE = 60.0
 
 SAVED = FolderKind(
     "a saved linker",
-    lambda folder: rf"manifest\.json|{KB}|{'|'.join(PARTS)}",
+    lambda folder: rf"manifest\.json|pipeline\.json|{KB}|{'|'.join(PARTS)}",
     nested=True,
 )
 

@@ -256,6 +256,19 @@ def test_verify_names_files_that_do_not_belong_and_a_writer_removes_its_own(kb, 
     assert len(ArboKB.for_reading(kb)) == 9
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_writer_removes_what_a_killed_one_left_beside_the_folder(kb, tmp_path, is_link):
+    path = tmp_path / "link" if is_link else kb
+    if is_link:
+        path.symlink_to(kb)
+    leftover = kb.with_name(f".{kb.name}.{'0' * 32}.tmp")
+    (leftover / "new").mkdir(parents=True)
+    ArboKB.for_reading(path)
+    assert leftover.exists(), "who reads changes nothing"
+    with ArboKB.open(path):
+        assert not leftover.exists()
+
+
 def test_an_encoding_that_fails_leaves_nothing(kb):
     def failing(texts):
         raise RuntimeError("the encoder broke")

@@ -9,22 +9,32 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import spacy
 import srsly
 import torch
 
-from spacy_arbo_el import load_pipeline
+from spacy_arbo_el import load_pipeline, save_pipeline
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.encoders.inputs import SpanInputs, check_inputs
 from spacy_arbo_el.encoders.serialization import TOKENIZER_FILES, load_transformer
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.linking.component_folder import FORMAT, VERSION, ComponentFolder
+from spacy_arbo_el.linking.component_folder import CHECKSUMS, FORMAT, VERSION, ComponentFolder
 from spacy_arbo_el.linking.saving import Serializer
 from spacy_arbo_el.storage.files import Checksum, pack_arrays, unpack_arrays
 
 from ..cases import cases
 from ..linker.world import DEV, annotated, without_links
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
+
+
+# What spaCy reads of a pipeline, beside meta.json.
+SPACY_FILES = [
+    "config.cfg",
+    "tokenizer",
+    *(f"vocab/{name}" for name in ("key2row", "lookups.bin", "strings.json", "vectors")),
+    "vocab/vectors.cfg",
+]
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +101,60 @@ def test_a_knowledge_base_of_another_save_and_no_manifest_are_refused(refused, f
     "name", ["meta.json", "config.cfg", "tokenizer", "vocab/strings.json", "vocab/lookups.bin"]
 )
 def test_unreadable_files_of_spacy_are_named(world, tmp_path, name):
-    path = shutil.copytree(world[0], tmp_path / "model")
+    world[1].to_disk(path := tmp_path / "model")
     (path / name).write_bytes(b"\xff\xfe[" + (path / name).read_bytes()[:10])
     with pytest.raises(ValueError, match=rf"E056.*{name} can't be read"):
         load_pipeline(path)
+
+
+@pytest.mark.parametrize("name", SPACY_FILES)
+def test_flipped_bits_and_cut_files_of_spacy_are_named(world, tmp_path, name):
+    path = shutil.copytree(world[0], tmp_path / "model")
+    data = (path / name).read_bytes()
+    rng = random.Random(0)
+    for _ in range(9):
+        flipped = bytearray(data)
+        flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        (path / name).write_bytes(flipped)
+        with pytest.raises(ValueError, match=f"E061.*{name} is not as save_pipeline wrote it"):
+            load_pipeline(path)
+    (path / name).write_bytes(data[:-1])
+    with pytest.raises(ValueError, match="E061"):
+        load_pipeline(path)
+    (path / name).unlink()
+    with pytest.raises(ValueError, match="E061"):
+        load_pipeline(path)
+
+
+def test_all_files_of_spacy_have_a_checksum(world):
+    path = world[0]
+    files = {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()}
+    assert {file for file in files if not file.startswith(NAME)} == {*SPACY_FILES, "meta.json"}
+
+
+def test_checksums_of_spacys_files_that_are_damaged_are_named(world, tmp_path):
+    path = shutil.copytree(world[0], tmp_path / "model")
+    (path / NAME / CHECKSUMS).write_bytes(b"{}")
+    with pytest.raises(ValueError, match=f"E052.*{CHECKSUMS} is damaged"):
+        load_pipeline(path)
+
+
+def test_an_edited_config_is_kept_by_saving_again(world, tmp_path):
+    path = shutil.copytree(world[0], tmp_path / "model")
+    config = path / "config.cfg"
+    config.write_text(config.read_text("utf8").replace("batch_size = 1000", "batch_size = 7"))
+    with pytest.raises(ValueError, match=r"E061.*config.cfg.*spacy.load"):
+        load_pipeline(path)
+    save_pipeline(spacy.load(path), path)
+    assert load_pipeline(path).batch_size == 7
+
+
+def test_spacy_may_write_over_a_saved_pipeline(world, tmp_path):
+    path = shutil.copytree(world[0], tmp_path / "model")
+    nlp = load_pipeline(path)
+    nlp.config["nlp"]["batch_size"] = 7
+    nlp.to_disk(path)
+    assert load_pipeline(path).batch_size == 7
 
 
 def test_files_outside_are_not_read_through_links(refused, folder, tmp_path):
