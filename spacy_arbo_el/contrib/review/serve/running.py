@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from ....base.errors import ArboError
 from ..errors import ReviewMessages
@@ -33,6 +34,35 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         raise ArboError(ReviewMessages.E924.format(host=host, port=port, problem=error)) from None
     with bound:
         yield bound
+
+
+class _Protocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """A connection that ends where the client does not read its answer, which takes memory.
+
+    seconds: How long it may take to read.
+    """
+
+    seconds: float
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.late = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self.late.cancel()
+        super().resume_writing()
+
+
+def configured(app: Any, rules: Rules) -> uvicorn.Config:
+    """How an application is served: with limits of connections, and of the time to read answers."""
+    protocol: Any = type("Protocol", (_Protocol,), {"seconds": rules.seconds})
+    return uvicorn.Config(
+        app,
+        http=protocol,
+        log_level="warning",
+        limit_concurrency=CONNECTIONS,
+        timeout_graceful_shutdown=int(rules.patience) + GRACE,
+    )
 
 
 class _Server(uvicorn.Server):
@@ -76,6 +106,4 @@ def run(
     say: Called once it listens.
     save: Called as soon as it is to stop; requests that came before are answered meanwhile.
     """
-    settings = uvicorn.Config(app, log_level="warning", limit_concurrency=CONNECTIONS)
-    settings.timeout_graceful_shutdown = int(rules.patience) + GRACE
-    _Server(settings, rules, say, save).run(sockets=[bound])
+    _Server(configured(app, rules), rules, say, save).run(sockets=[bound])

@@ -364,6 +364,30 @@ def test_slow_and_large_bodies_are_answered_and_hold_up_nobody(server, nlp, monk
             assert b"within 600 seconds" in answer
 
 
+@pytest.mark.parametrize("reads", [False, True])
+def test_a_client_that_does_not_read_its_answer_is_left(reads):
+    size = 20_000_000
+
+    async def large(scope, receive, send):
+        head = {"type": "http.response.start", "status": 200, "headers": []}
+        await send(head)
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    rules = Rules(seconds=PATIENCE if reads else 0.2)
+    with running(large, port, rules) as server, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10_000)
+        client.connect(("127.0.0.1", port))
+        client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        if not reads:
+            wait_until(lambda: server.server_state.connections, "the connection")
+            wait_until(lambda: not server.server_state.connections, "its end")
+            return
+        assert len(client.makefile("rb").read()) > size
+
+
 def test_a_stop_answers_what_was_asked(server):
     body = json.dumps({"documents": [PROBE]}).encode()
 

@@ -68,11 +68,15 @@ def serving(make_app):
 
 
 @contextmanager
-def running(app, port):
+def running(app, port, rules=None):
     """The server of an application, by Uvicorn, in a thread."""
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning"))
+    from spacy_arbo_el.contrib.review.serve.running import configured
+
+    config = configured(app, rules or Rules())
+    config.port = port
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
