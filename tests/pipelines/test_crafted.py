@@ -27,7 +27,6 @@ from ..cases import cases
 from ..linker.world import DEV, annotated, without_links
 from .saved import NAME, PARTS, change, contents, load_component, tiny_pipeline
 
-
 # What spaCy reads of a pipeline, beside meta.json.
 SPACY_FILES = [
     "config.cfg",
