@@ -6,23 +6,20 @@ import os
 import re
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import catalogue
 import spacy
-import srsly
 from filelock import FileLock
 from spacy.language import Language
-from spacy.tokenizer import Tokenizer
-from spacy.util import SimpleFrozenList, load_config
-from spacy.vocab import Vocab
+from spacy.util import SimpleFrozenList
 
 from .base.devices import device_of_vectors
 from .base.errors import ArboError, Errors, Warnings, code_of
 from .kb.database import DATABASE
-from .linker import find_linker
+from .linker import ArboLinker, find_linker
 from .linking.component_folder import CHECKSUMS
 from .storage.files import CAN_LOCK, MANIFEST, Checksum, Manifest, remove_abandoned
 from .storage.folders import (
@@ -38,7 +35,6 @@ from .storage.lines import read_start
 
 # Seconds that saving waits for another program which is changing the same pipeline.
 PATIENCE = 60.0
-CONFIG = "config.cfg"
 CHECKSUM_FORMAT = ("spacy-arbo-el.pipeline", 1)
 # Functions of a pipeline that has been loaded and of its folder, by name. Packages register them by
 # the entry points ``spacy_arbo_el_after_load``.
@@ -51,7 +47,7 @@ def _names_in_pipeline(folder: Path) -> str | None:
     """The pattern of names in a pipeline: spaCy's, and the components that meta.json lists."""
     try:
         meta = json.loads(read_start(folder / "meta.json", 1 << 24))
-        components = [*meta["components"], CONFIG, "meta.json", "tokenizer", "vocab"]
+        components = [*meta["components"], "config.cfg", "meta.json", "tokenizer", "vocab"]
         return "|".join(re.escape(name) for name in components)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -96,10 +92,8 @@ def save_pipeline(
     with (
         _changing(target, PATIENCE),
         replacing_folder(path, PIPELINE) as folder,
-        device_of_vectors(nlp.vocab),
     ):
-        nlp.to_disk(folder, exclude=exclude)
-        _write_checksums(folder)
+        _write(nlp, folder, exclude)
 
 
 @contextlib.contextmanager
@@ -143,9 +137,7 @@ class PipelineOwner:
                 raise ArboError(Errors.E044.format(path=self.path))
             _prepare(nlp, self.path)
             with replacing_folder(self.path, PIPELINE) as folder:
-                with device_of_vectors(nlp.vocab):
-                    nlp.to_disk(folder)
-                _write_checksums(folder)
+                _write(nlp, folder)
                 for database in _databases_in(folder) if CAN_LOCK else ():
                     # Whatever thread saves last, or ends the command, gives it back.
                     lock = FileLock(str(database.parent / LOCK), thread_local=False)
@@ -206,7 +198,14 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
 
     settings: For ``spacy.load``.
     """
-    nlp = _load(path, **settings)
+    restore(Path(path))
+    _check_files(Path(path))
+    try:
+        nlp = spacy.load(path, **settings)
+    except Exception as error:  # each file has its own reader, with its own errors
+        if code_of(error) or isinstance(error, (ValueError, OSError, ImportError)):
+            raise
+        raise ArboError(Errors.E056.format(path=path, problem=repr(error))) from error
     hooks = after_load.get_all()
     for name in sorted(hooks):
         hooks[name](nlp, Path(path))
@@ -221,37 +220,23 @@ def journal_path(model: Path) -> Path:
     return model.with_name(f"{model.name}.{REVIEW}.jsonl")
 
 
-def _load(path: str | Path, **settings: Any) -> Language:
-    restore(Path(path))
-    _check_files(Path(path))
-    try:
-        return spacy.load(path, **settings)
-    except Exception as error:  # each file has its own reader, with its own errors
-        if code_of(error):
-            raise
-        for file, problem in _unreadable(Path(path)):
-            raise ArboError(Errors.E056.format(path=file, problem=problem)) from error
-        if isinstance(error, (ValueError, OSError, ImportError)):
-            raise
-        kind = type(error).__name__
-        raise ArboError(Errors.E056.format(path=path, problem=f"{kind}: {error}")) from error
-
-
 def _checksums(folder: Path) -> dict[str, Checksum]:
-    """The checksums of what spaCy wrote. Linkers have their own; meta.json may be edited."""
+    """The checksums of what spaCy wrote. Linkers have their own."""
     linkers = {path.parent for path in folder.glob(f"*/{MANIFEST}")}
     return {
         path.relative_to(folder).as_posix(): Checksum.of(path.read_bytes())
         for path in folder.rglob("*")
-        if path.is_file() and linkers.isdisjoint(path.parents) and path != folder / "meta.json"
+        if path.is_file() and linkers.isdisjoint(path.parents)
     }
 
 
-def _write_checksums(folder: Path) -> None:
-    """Write the checksums of spaCy's files to the folders of linkers.
+def _write(nlp: Language, folder: Path, exclude: Iterable[str] = ()) -> None:
+    """Write a pipeline, and the checksums of spaCy's files to the folders of linkers.
 
     There they are gone once ``nlp.to_disk`` writes over the pipeline.
     """
+    with device_of_vectors(nlp.vocab):
+        nlp.to_disk(folder, exclude=exclude)
     data = Manifest(_checksums(folder), {}).to_bytes(*CHECKSUM_FORMAT)
     for manifest in folder.glob(f"*/{MANIFEST}"):
         (manifest.parent / CHECKSUMS).write_bytes(data)
@@ -281,31 +266,9 @@ def _prepare(nlp: Language, path: Path) -> None:
 
     ValueError where a knowledge base that is open for writing would be replaced.
     """
-    from .linker import ArboLinker
-
     for name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker):
             pipe.cfg.write_to(nlp, name)
             place = pipe.kb.storage.open_folder
             if place is not None and path.resolve() in place.resolve().parents:
                 raise ArboError(Errors.E055.format(path=place))
-
-
-def _unreadable(path: Path) -> Iterator[tuple[Path, Exception]]:
-    """Find spaCy's first unreadable file, and the reason."""
-    readers: list[tuple[str, Callable[[Path], Any]]] = [
-        ("meta.json", srsly.read_json),
-        (CONFIG, load_config),
-        ("vocab/strings.json", srsly.read_json),
-        ("vocab/lookups.bin", srsly.read_msgpack),
-        ("vocab", lambda path: Vocab().from_disk(path)),
-        ("tokenizer", Tokenizer(Vocab()).from_disk),
-    ]
-    for name, read in readers:
-        file = path / name
-        try:
-            if file.exists():
-                read(file)
-        except Exception as error:
-            yield file, error
-            return

@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 from ..base.errors import ArboError, Errors
 from ..storage.files import write_file
 from ..storage.folders import FolderKind, replacing_folder
-from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, throw
+from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, files_in, throw
 
 SUFFIX = ".spacy"
 # Documents per file of a folder.
@@ -21,7 +21,7 @@ PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spac
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield the documents of ``.spacy`` files. Empty ones are skipped."""
     path = check_exists(path, "Convert the corpus first, or correct the path.")
-    files = sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else [path]
+    files = files_in(path, f"*{SUFFIX}")
     if not files:
         hint = "The folder holds no such file: convert the corpus first."
         raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))

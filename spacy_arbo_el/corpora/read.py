@@ -25,6 +25,7 @@ from ..storage.lines import (
     check_exists,
     encoding_name,
     encoding_of,
+    files_in,
     read_lines,
     throw,
     unpacked_start,
@@ -256,12 +257,7 @@ def read_plain_documents(
 def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
     """List the readable files of a folder by name, or the file itself."""
     path = check_exists(path, "Check the path.")
-    given = sorted(path.rglob("*")) if path.is_dir() else [path]
-    files = [
-        file
-        for file in given
-        if not file.is_dir() and (any_suffix or file.suffix.lower() in SUFFIXES)
-    ]
+    files = [file for file in files_in(path) if any_suffix or file.suffix.lower() in SUFFIXES]
     if not files:
         raise ArboError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
     yield from files

@@ -23,6 +23,7 @@ from ..storage.lines import (
     check_exists,
     ignore,
     line_error,
+    plain_name,
     read_cells,
     read_lines,
     throw,
@@ -85,8 +86,7 @@ def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, 
     """
     path = source.path
     start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
-    name = str(path).lower().removesuffix(".gz").removesuffix(".bz2")
-    delimiter = "\t" if name.endswith((".tsv", ".tab")) else max(",;", key=start.count)
+    delimiter = "\t" if plain_name(path).endswith((".tsv", ".tab")) else max(",;", key=start.count)
     header: list[str] | None = None
     for first, row in read_cells(path, delimiter, source.on_error, source.encoding):
         if not any(cell.strip() for cell in row):

@@ -144,8 +144,9 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
         for weights in (state, model.state_dict())
     )
     if saved != built:
-        name = min(saved ^ built)[0]
-        raise ArboError(Errors.E202.format(problem=f"{name} has another shape, or is missing"))
+        raise ArboError(
+            Errors.E202.format(problem=f"{min(saved ^ built)[0]} has another shape, or is missing")
+        )
 
 
 def _read_tokenizer(

@@ -70,7 +70,7 @@ class Entity:
             texts = getattr(self, name)
             if isinstance(texts, (str, Mapping)) or not hasattr(texts, "__iter__"):
                 raise ArboError(Errors.E038.format(id=self.id, name=name, value=texts))
-            object.__setattr__(self, name, tuple(text for text in texts if text != ""))
+            object.__setattr__(self, name, tuple(t for t in texts if str(t).strip()))
         self._check_texts()
         if not isinstance(self.meta, Mapping):
             raise ArboError(Errors.E039.format(id=self.id, problem="it is no dict"))

@@ -143,7 +143,8 @@ def foreign_names(path: Path) -> list[str]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove the files that killed writers have left. Only for who has the right to write."""
+    """Remove what killed writers have left in a folder and beside it. For who may write to it."""
+    remove_abandoned(path.resolve())
     for name in foreign_names(path):
         if is_temporary(name):
             remove_abandoned(path / name[1 : -len(f".{0:032x}.tmp")])

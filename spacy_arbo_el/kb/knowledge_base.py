@@ -4,7 +4,6 @@
 it, and ``vectors.py`` their vectors.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from itertools import islice
@@ -20,7 +19,7 @@ from spacy.vocab import Vocab
 
 from ..base.display import SHOWN_ROWS, counted
 from ..base.pages import html_table
-from ..storage.files import pack_arrays, remove_abandoned
+from ..storage.files import pack_arrays
 from ..storage.lines import is_storable
 from .database import Database
 from .entity import Entity
@@ -86,7 +85,6 @@ class ArboKB(KnowledgeBase):
         try:
             kb._use(*open_source(path, held))
             remove_leftovers(path)
-            remove_abandoned(Path(os.path.realpath(path)))
             return kb
         except BaseException:
             kb.close()

@@ -36,16 +36,21 @@ class DocumentLinker:
     def by_doc(
         self, docs: Sequence[Doc], spans: Sequence[Sequence[Span]], links: Iterable[Link]
     ) -> list[DocLinks]:
-        """Links by the places of their mentions. NIL for mentions that are not to be linked.
+        """Links by the places of their mentions. NIL for discarded ones.
 
         spans: For each document the mentions that were linked.
         links: One link for each of them.
         """
         rest = iter(links)
         reader = self.stages.reader
+        labels = reader.settings.labels
         all_links: list[DocLinks] = []
         for doc, group in zip(docs, spans):
-            of_doc = {place_of(span): Link(NIL, 0.0) for span in reader.all_mentions(doc)}
+            of_doc = {
+                place_of(span): Link(NIL, 0.0)
+                for span in reader.all_mentions(doc)
+                if labels is None or span.label_ in labels
+            }
             of_doc.update((place_of(span), next(rest)) for span in group)
             all_links.append(of_doc)
         return all_links

@@ -36,7 +36,7 @@ class MentionSettings:
     labels_discard: Spans with these labels become NIL without being looked at. null stands for
         CARDINAL, DATE, MONEY, ORDINAL, PERCENT, QUANTITY and TIME, but for those that are the type
         of an entity.
-    labels: If given, spans with other labels become NIL too, and ``labels_discard = null`` leaves
+    labels: If given, spans with other labels stay as they are, and ``labels_discard = null`` leaves
         out none.
     """
 

@@ -15,7 +15,7 @@ from typing import Any, get_origin, get_type_hints
 import catalogue
 
 from ..base.errors import ArboError, Errors
-from .lines import unpacked_start
+from .lines import files_in, plain_name, unpacked_start
 
 # Readers of entities, see ``EntityFormat`` in kb/importers/common.py.
 entity_formats = catalogue.create("spacy_arbo_el", "entity_formats", entry_points=True)
@@ -120,16 +120,12 @@ def _sure(reader: Any, name: str, start: bytes) -> float:
 
 
 def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    files = sorted((file for file in path.rglob("*") if file.is_file()), reverse=True)
-    return list({file.suffix.lower(): file for file in files}.values())
+    return list({file.suffix.lower(): file for file in reversed(files_in(path))}.values())
 
 
 def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:
     """The name in small letters without ".gz" or ".bz2", and the beginning without white space."""
-    start = beginning.removeprefix(codecs.BOM_UTF8).lstrip()
-    return path.name.lower().removesuffix(".gz").removesuffix(".bz2"), start
+    return plain_name(path), beginning.removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 def check_readable(path: Path, reader: Any) -> None:

@@ -33,6 +33,19 @@ def line_error(path: PathLike, line: int, problem: str) -> ValueError:
     return ValueError(Errors.E100.format(path=path, line=line, problem=problem))
 
 
+def plain_name(path: PathLike) -> str:
+    """The name of a file in small letters, without ".gz" and ".bz2"."""
+    return Path(path).name.lower().removesuffix(".gz").removesuffix(".bz2")
+
+
+def files_in(path: Path, pattern: str = "*") -> list[Path]:
+    """The files below a folder by name, without hidden ones, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    files = (file for file in path.rglob(pattern) if not file.is_dir())
+    return sorted(f for f in files if "/." not in f"/{f.relative_to(path).as_posix()}")
+
+
 def check_exists(path: PathLike, hint: str = "Check the path.") -> Path:
     """The path. FileNotFoundError, which advises ``hint``, if there is no such file."""
     path = Path(path)
@@ -137,7 +150,7 @@ def unpacking(path: Path) -> Iterator[io.BufferedReader]:
         with _open(path) as file:
             yield file
     except (EOFError, zlib.error, OSError) as error:
-        if path.suffix not in OPENERS:
+        if path.suffix.lower() not in OPENERS:
             raise
         problem = f"the compressed file is damaged or cut off ({error})."
         raise line_error(path, 1, problem) from None
@@ -170,7 +183,7 @@ def _wide_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def _open(path: Path) -> io.BufferedReader:
-    return cast(io.BufferedReader, OPENERS.get(path.suffix, open)(path, "rb"))
+    return cast(io.BufferedReader, OPENERS.get(path.suffix.lower(), open)(path, "rb"))
 
 
 def _unpacked(file: io.BufferedReader, path: Path, lines: Lines) -> Iterator[tuple[int, bytes]]:
@@ -181,7 +194,7 @@ def _unpacked(file: io.BufferedReader, path: Path, lines: Lines) -> Iterator[tup
         for number, line in enumerate(islice(file, count), lines.start + 1):
             yield number, line
     except (EOFError, zlib.error, OSError) as error:
-        if path.suffix not in OPENERS:
+        if path.suffix.lower() not in OPENERS:
             raise
         problem = f"the compressed file is damaged or cut off here ({error})."
         raise line_error(path, number + 1, problem) from None

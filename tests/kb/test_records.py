@@ -87,6 +87,11 @@ def test_what_is_no_entity_is_an_error_with_its_number(record):
         list(entities_from([APPLE, record]))
 
 
+def test_blank_names_count_as_left_out():
+    assert Entity("a", "x", "", [" ", "y", "\u3000"], ["\t", "T"]).names == ["x", "y"]
+    assert Entity("a", "x", types=["\t", "T"]).types == ("T",)
+
+
 def test_a_knowledge_base_takes_records():
     kb = ArboKB(Vocab(), [{"id": "a", "title": "heart attack"}, Entity("b", "hat")])
     assert kb.add({"id": "c", "title": "heart failure"}) == 1

@@ -29,7 +29,7 @@ def document(nlp):
 
 
 def linked(nlp):
-    return {ent.label_ for ent in nlp(document(nlp)).ents if ent._.arbo.ids}
+    return {ent.label_ for ent in nlp(document(nlp)).ents if ent._.arbo and ent._.arbo.ids}
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,14 @@ def linked(nlp):
 @pytest.mark.filterwarnings("ignore:.*W543")
 def test_which_labels_are_linked(settings, labels):
     assert linked(pipeline(**settings)) == labels
+
+
+@pytest.mark.parametrize("key, kb_id", [("labels", ""), ("labels_discard", "NIL")])
+def test_a_label_that_is_not_meant_gets_no_link_and_a_discarded_one_nil(key, kb_id):
+    nlp = pipeline(**{key: ["ORG"]})
+    ent = next(e for e in nlp(document(nlp)).ents if (e.label_ == "ORG") == (kb_id == "NIL"))
+    assert ent.kb_id_ == kb_id
+    assert (ent._.arbo is None) == (kb_id == "")
 
 
 @pytest.mark.filterwarnings("ignore:.*W543")

@@ -1,5 +1,6 @@
 """Which reader is taken for a file, and the options that a command gives it."""
 
+import bz2
 import gzip
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ import catalogue
 import pytest
 
 from spacy_arbo_el.storage.formats import BY_START, certainty, format_of, parsed_options
+from spacy_arbo_el.storage.lines import files_in, plain_name, read_lines, unpacked_start
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,24 @@ def test_only_readers_of_folders_are_asked_about_them(formats, tmp_path):
     assert format_of(formats, tmp_path) == ""
     Path(folder, "a.lines").write_text(": text")
     assert format_of(formats, tmp_path) == "b-folders"
+
+
+def test_hidden_files_are_not_read(tmp_path):
+    for name in ("b.lines", "a/c.lines", ".b.lines", ".git/c.lines"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert files_in(tmp_path, "*.lines") == [tmp_path / "a" / "c.lines", tmp_path / "b.lines"]
+    assert files_in(tmp_path / ".b.lines") == [tmp_path / ".b.lines"]
+
+
+@pytest.mark.parametrize("end", [".gz", ".GZ", ".Bz2", ""])
+def test_endings_of_packed_files_are_known_in_any_case(tmp_path, end):
+    pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(end.lower(), bytes)
+    path = tmp_path / f"A.JSONL{end}"
+    path.write_bytes(pack(b"first\n"))
+    assert plain_name(path) == "a.jsonl"
+    assert list(read_lines(path)) == [(1, "first")]
+    assert unpacked_start(path, 5) == b"first"
 
 
 def test_options_are_of_the_kinds_that_the_fields_have():

@@ -17,7 +17,7 @@ from ...corpora.id_fields import FoundId, find_id
 from ...corpora.json_documents import Problem, Source, placed_or_reported
 from ...corpora.offsets import Given
 from ...storage.formats import BY_START
-from ...storage.lines import OnBad, PathLike, check_exists, read_lines, read_text, throw
+from ...storage.lines import OnBad, PathLike, check_exists, files_in, read_lines, read_text, throw
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class BratReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
-        files = sorted(path.rglob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+        files = files_in(path, "*.ann") if path.is_dir() else [path.with_suffix(".ann")]
         for file in files:
             text = file.with_suffix(".txt")
             try:

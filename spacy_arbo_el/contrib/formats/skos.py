@@ -10,7 +10,7 @@ from ...base.errors import ArboError
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
 from ...storage.formats import BY_START, certainty
-from ...storage.lines import OPENERS, PathLike, check_exists, line_error
+from ...storage.lines import OPENERS, PathLike, check_exists, line_error, plain_name
 from .errors import FormatMessages
 from .obo import replace_ids
 
@@ -93,12 +93,11 @@ def _graph(path: PathLike) -> Any:
     from rdflib import Graph
 
     path = check_exists(path)
-    packed = path.suffix in OPENERS
-    suffix = Path(path.stem).suffix if packed else path.suffix
     graph = Graph()
     try:
-        with OPENERS.get(path.suffix, open)(path, "rb") as file:
-            graph.parse(file, format=SYNTAXES.get(suffix.lower(), "turtle"))
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            suffix = Path(plain_name(path)).suffix
+            graph.parse(file, format=SYNTAXES.get(suffix, "turtle"))
     except Exception as error:  # of the parsers of rdflib, which share no class
         raise line_error(path, 1, f"no valid SKOS: {error}.") from None
     return graph

@@ -49,9 +49,9 @@ class UmlsReader:
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the concepts. report: Gets the number of concepts left out."""
         folder = check_exists(path)
-        entries = Entries(folder / "MRCONSO.RRF", report)
-        definitions = _OptionalFile(folder / "MRDEF.RRF", MRDEF)
-        types = _OptionalFile(folder / "MRSTY.RRF", MRSTY)
+        entries = Entries(_packed_or_not(folder / "MRCONSO.RRF"), report)
+        definitions = _OptionalFile(_packed_or_not(folder / "MRDEF.RRF"), MRDEF)
+        types = _OptionalFile(_packed_or_not(folder / "MRSTY.RRF"), MRSTY)
         for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
             definition_rows = definitions.of(concept)
             type_rows = types.of(concept)
@@ -88,6 +88,11 @@ class UmlsReader:
         """By which names are sorted: by language, and preferred ones first."""
         language = self.languages.index(row["LAT"])
         return language, row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"
+
+
+def _packed_or_not(path: Path) -> Path:
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.is_file() and not path.exists() else path
 
 
 class _OptionalFile:

@@ -22,7 +22,7 @@ from ...corpora.annotated import AnnotatedText, split_ids
 from ...corpora.json_documents import Source
 from ...corpora.offsets import Given, Misplaced, place
 from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, check_exists, read_lines, throw
+from ...storage.lines import OnBad, PathLike, check_exists, files_in, read_lines, throw
 from .tokens import Growing, LineProblem, Numbered, read_parts
 
 TEXT, LAYERS, IDENTIFIER, VALUE = "#Text=", ("#T_SP=", "#T_CH=", "#T_RL="), "identifier", "value"
@@ -58,7 +58,7 @@ class WebAnnoReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
-        for file in sorted(path.rglob("*.tsv")) if path.is_dir() else [path]:
+        for file in files_in(path, "*.tsv"):
             # INCEpTION has a folder for each document.
             name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
             source = Source(file, bad)

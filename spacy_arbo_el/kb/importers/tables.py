@@ -5,10 +5,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from pathlib import Path
 
 from ...storage.formats import certainty
-from ...storage.lines import OnBad, PathLike, ignore, line_error, read_cells, read_lines, throw
+from ...storage.lines import (
+    OnBad,
+    PathLike,
+    ignore,
+    line_error,
+    plain_name,
+    read_cells,
+    read_lines,
+    throw,
+)
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
 from .common import ImportReport, Record, RecordReader, at_line, entity_of
@@ -155,8 +163,7 @@ class _TableFile:
 
 
 def _delimiter_of(path: PathLike, line: str) -> str:
-    suffix = Path(str(path).removesuffix(".gz")).suffix.lower()
-    if suffix in (".tsv", ".tab"):
+    if plain_name(path).endswith((".tsv", ".tab")):
         return "\t"
     sure = next((one for one in (OF_DICTIONARIES, "\t") if one in line), "")
     return sure or max(DELIMITERS, key=line.count)
