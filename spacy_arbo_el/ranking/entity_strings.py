@@ -20,8 +20,8 @@ from ..mentions.record import MentionRecord
 from ..names.spellings import compared_forms, compatible
 from ..names.string_features import FeatureReader, InterchangedWords, StringTable
 from ..names.words import without_qualifier
-from ..retrieval.datastore import Datastore
 from ..storage.locks import ForkableLock
+from .sources import StringSource
 
 # (e,) int64 entities, each once -> the names of each; may be empty
 ReadNames = Callable[[np.ndarray], list[list[str]]]
@@ -204,7 +204,7 @@ class _Sources:
     owners: np.ndarray
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "_Sources":
+    def of(cls, datastore: StringSource) -> "_Sources":
         entities = datastore.kb.entities
         exemplars = datastore.exemplars
         owners = exemplars.entities(datastore.kb)
@@ -240,7 +240,7 @@ class EntityStrings:
     datastore: The datastore in its present state.
     """
 
-    def __init__(self, datastore: Datastore):
+    def __init__(self, datastore: StringSource):
         self._sources = _Sources.of(datastore)
         self._normalizer = datastore.normalizer
         self._stride = _stride(self._sources.entities)
@@ -256,7 +256,7 @@ class EntityStrings:
         self._read(datastore.exemplars.records, everything)
 
     @classmethod
-    def of(cls, datastore: Datastore) -> "EntityStrings":
+    def of(cls, datastore: StringSource) -> "EntityStrings":
         """Strings of a datastore's present state, cached there."""
         return datastore.derived(
             "strings",
@@ -264,7 +264,7 @@ class EntityStrings:
             lambda strings: strings.updated(datastore),
         )
 
-    def updated(self, datastore: Datastore) -> Optional["EntityStrings"]:
+    def updated(self, datastore: StringSource) -> Optional["EntityStrings"]:
         """The strings of a later state of the datastore. These ones must not be used any more.
 
         None where they are better read anew.

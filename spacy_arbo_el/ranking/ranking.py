@@ -12,8 +12,8 @@ from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.inputs import KeptResults
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.record import MentionBatch
-from ..retrieval.datastore import Datastore
 from ..retrieval.neighbours import Neighbours
+from .sources import SearchedEntities
 
 # The logarithm of how many times as probable as the second the first candidate must be.
 LEAST_LEAD = float(np.log(LEAST_RATIO))
@@ -173,7 +173,7 @@ class RankingContext:
     kept: Keeps vectors and scores that are needed again; None to keep none.
     """
 
-    datastore: Datastore
+    datastore: SearchedEntities
     calibration: Calibration
     n_candidates: int
     kept: KeptResults | None = None
