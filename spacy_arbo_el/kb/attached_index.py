@@ -71,10 +71,10 @@ class AttachedIndex:
         if entry["size"] <= CHECKED and file_checksum(path) != entry["crc"]:
             warn_once(Warnings.W504.format(path=path, problem="its checksum is wrong"))
             return None
-        about = {
+        details = {
             name: value for name, value in entry.items() if name not in ("size", "crc", "keys")
         }
-        return cls(about, path)
+        return cls(details, path)
 
 
 def index_problems(folder: Path) -> Iterator[str]:

@@ -270,8 +270,8 @@ def check_database(database: Database, where: object, most_bytes: int = CHECKED)
     """
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
-        found = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ArboError(Errors.E008.format(where=where, found=found))
+        version = f"{database.get('version')!r:.20} in {DATABASE}"
+        raise ArboError(Errors.E008.format(where=where, found=version))
     problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
     if not problems and database.size() <= most_bytes:
         problems = list(damages_of(database))
@@ -330,9 +330,9 @@ def damages_of(database: Database) -> Iterator[str]:
         "positions": "SELECT coalesce(max(position) + 1, 0) FROM changed",
     }
     for key, statement in counts.items():
-        found = database.value(statement)
-        if found != manifest[key]:
-            yield f"{DATABASE} holds {found} {key} instead of {manifest[key]}"
+        count = database.value(statement)
+        if count != manifest[key]:
+            yield f"{DATABASE} holds {count} {key} instead of {manifest[key]}"
     limits = [(table, "position", manifest["positions"]) for table in _TABLES]
     limits.append(("changed", "generation", manifest["generation"] + 1))
     for table, column, limit in limits:

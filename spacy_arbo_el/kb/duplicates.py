@@ -39,11 +39,11 @@ def duplicate_pairs(entities: Iterable[Entity]) -> list[tuple[int, int]]:
     n_owners = has.getnnz(axis=0)
     has = has[:, (n_owners > 1) & (n_owners <= MOST_OWNERS)]
     common = (has @ has.T).tocoo()
-    one = common.row
-    other = common.col
+    first = common.row
+    second = common.col
     title = np.array(titles, dtype=np.int64)
-    same = (title[one] == title[other]) | (common.data == n_names[one])
-    pairs = np.stack([one, other], axis=1)[same & (one != other)]
+    same = (title[first] == title[second]) | (common.data == n_names[first])
+    pairs = np.stack([first, second], axis=1)[same & (first != second)]
     return [(a, b) for a, b in np.unique(np.sort(pairs, axis=1), axis=0).tolist()]
 
 

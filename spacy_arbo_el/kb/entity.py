@@ -101,15 +101,15 @@ class Entity:
         return list(dict.fromkeys((*title, *self.aliases)))
 
     def __repr__(self) -> str:
-        parts = [repr(self.id), repr(shortened(self.title))]
+        fields = [repr(self.id), repr(shortened(self.title))]
         if self.aliases:
             names = ", ".join(map(repr, self.aliases[:SHOWN_ALIASES]))
-            parts.append(f"aliases=[{shortened(names + self._more_aliases)}]")
+            fields.append(f"aliases=[{shortened(names + self._more_aliases)}]")
         if self.types:
-            parts.append(f"types=[{shortened(', '.join(map(repr, self.types)))}]")
+            fields.append(f"types=[{shortened(', '.join(map(repr, self.types)))}]")
         if self.description:
-            parts.append(f"description={shortened(self.description)!r}")
-        return f"Entity({', '.join(parts)})"
+            fields.append(f"description={shortened(self.description)!r}")
+        return f"Entity({', '.join(fields)})"
 
     def _repr_html_(self) -> str:
         names = ", ".join(self.aliases[:SHOWN_ALIASES]) + self._more_aliases
@@ -125,8 +125,8 @@ class Entity:
 
     @property
     def _more_aliases(self) -> str:
-        rest = len(self.aliases) - SHOWN_ALIASES
-        return f", … and {rest} more" if rest > 0 else ""
+        hidden = len(self.aliases) - SHOWN_ALIASES
+        return f", … and {hidden} more" if hidden > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
         """Merge another entity into this, whose own title, description and ``meta`` count first."""
@@ -182,4 +182,4 @@ def _is_deeper(value: Any, levels: int) -> bool:
     inner = value.values() if isinstance(value, dict) else value
     if not isinstance(value, (dict, list, tuple)):
         return False
-    return not levels or any(_is_deeper(part, levels - 1) for part in inner)
+    return not levels or any(_is_deeper(item, levels - 1) for item in inner)

@@ -66,14 +66,14 @@ def is_derived(path: Path) -> bool:
 def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """A folder to write a knowledge base to, see ``replacing_folder``. Nobody may be editing it."""
     check_new(path, overwrite=overwrite)
-    held = lock(path) if (path / DATABASE).is_file() else None
+    folder_lock = lock(path) if (path / DATABASE).is_file() else None
     try:
         with replacing_folder(path, KB_FOLDER) as folder:
             yield folder
             carry_over(path, folder)
     finally:
-        if held is not None:
-            held.release()
+        if folder_lock is not None:
+            folder_lock.release()
 
 
 def carry_over(path: Path, folder: Path) -> None:
@@ -138,8 +138,8 @@ def check_files(path: Path) -> None:
 
 def foreign_names(path: Path) -> list[str]:
     """Names of files that no knowledge base has, such as leftovers."""
-    known = re.compile(rf"{FILES}|{re.escape(LOCK)}")
-    return sorted(entry.name for entry in os.scandir(path) if not known.fullmatch(entry.name))
+    kb_files = re.compile(rf"{FILES}|{re.escape(LOCK)}")
+    return sorted(entry.name for entry in os.scandir(path) if not kb_files.fullmatch(entry.name))
 
 
 def remove_leftovers(path: Path) -> None:
@@ -241,11 +241,11 @@ def database_of_bytes(data: bytes) -> tuple[Database, dict[str, Any]]:
     """Database and vectors of ``ArboKB.to_bytes``. ValueError where they are damaged."""
     where = "the bytes given"
     try:
-        parts = dict(srsly.msgpack_loads(data))
-        vectors = dict(parts["vectors"])
+        values = dict(srsly.msgpack_loads(data))
+        vectors = dict(values["vectors"])
         if vectors:
             vectors["arrays"] = unpack_arrays(vectors["arrays"])
-        database = Database.from_bytes(parts["database"])
+        database = Database.from_bytes(values["database"])
     except Exception as error:  # whatever reading damaged bytes may raise
         if code_of(error):
             raise

@@ -81,14 +81,14 @@ class ArboKB(KnowledgeBase):
         path = find(Path(path))
         check_complete(path)
         kb = cls(Vocab() if vocab is None else vocab)
-        held = lock(path)
+        folder_lock = lock(path)
         try:
-            kb._use(*open_source(path, held))
+            kb._use(*open_source(path, folder_lock))
             remove_leftovers(path)
             return kb
         except BaseException:
             kb.close()
-            held.release()
+            folder_lock.release()
             raise
 
     @classmethod
@@ -201,8 +201,8 @@ class ArboKB(KnowledgeBase):
             exact = same_name(self.entities, name)[:count]
             similar = similar_names(self.entities, name, count, 0.0)
             places = dict.fromkeys([*exact, *(position for position, _ in similar)])
-            found = self.entities.at_all(places)
-            return [found[position] for position in places][:count]
+            entities = self.entities.at_all(places)
+            return [entities[position] for position in places][:count]
 
     def get(self, entity_id: str) -> Entity:
         """Get an entity by its id, or by one that was merged into it; KeyError if there is none."""

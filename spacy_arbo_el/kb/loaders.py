@@ -74,10 +74,10 @@ def known_format_of(path: Path) -> str:
     return format
 
 
-def parsed_options_of(source: Path, format: str, given: Iterable[str]) -> dict[str, Any]:
+def parsed_options_of(source: Path, format: str, options: Iterable[str]) -> dict[str, Any]:
     """Options of a format, or of that of a file, as a command has them."""
     format = format or known_format_of(source)
-    return parsed_options(entity_formats.get(format), given) if format in entity_formats else {}
+    return parsed_options(entity_formats.get(format), options) if format in entity_formats else {}
 
 
 def build(
@@ -108,9 +108,9 @@ def build(
             with kb.database.bulk_loading():
                 report = import_into(kb, source, format, **options)
             present = kb.entities.redirects()
-            others = {old: merged[old] for old in merged.keys() - present.keys()}
-            report.merged = kb.redirect(kb.entities.usable(others))
-            report.lost = len(others) - report.merged
+            moved = {old: merged[old] for old in merged.keys() - present.keys()}
+            report.merged = kb.redirect(kb.entities.usable(moved))
+            report.lost = len(moved) - report.merged
             if finish is not None:
                 # Texts may be the same as before. Damaged vectors are made again.
                 if not any(vector_problems(path)):

@@ -24,8 +24,8 @@ def trigrams(folded: str) -> set[str]:
 def same_name(entities: EntityStore, string: str) -> list[int]:
     """Positions of entities of a name: in its spelling, else another one, else its letters."""
     (match,) = match_spellings(entities, [string])
-    other = match.positions if match is not None else []
-    return entities.with_name(string) or other or same_letters(entities, string)
+    respelled = match.positions if match is not None else []
+    return entities.with_name(string) or respelled or same_letters(entities, string)
 
 
 def same_letters(entities: EntityStore, string: str) -> list[int]:
@@ -33,17 +33,17 @@ def same_letters(entities: EntityStore, string: str) -> list[int]:
 
     Reads all names of about this length.
     """
-    wanted = letters(string)
-    if not wanted:
+    characters = letters(string)
+    if not characters:
         return []
     # Chinese characters have no accents either.
-    kept = [char for char in wanted if char in PLAIN or char >= "\u3400"]
+    plain = [char for char in characters if char in PLAIN or char >= "\u3400"]
     rows = entities.database.rows(
         "SELECT position, folded FROM name WHERE length(folded) BETWEEN ? AND ? "
         "AND folded LIKE ? ORDER BY position",
-        (len(wanted), 2 * len(wanted) + 2, f"%{'%'.join(kept)}%"),
+        (len(characters), 2 * len(characters) + 2, f"%{'%'.join(plain)}%"),
     )
-    return list(dict.fromkeys(position for position, name in rows if letters(name) == wanted))
+    return list(dict.fromkeys(position for position, name in rows if letters(name) == characters))
 
 
 def letters(string: str) -> str:
@@ -69,21 +69,21 @@ def similar_names(
     min_similarity: The least similarity, 0 to 1.
     RETURNS: (position, similarity) of each.
     """
-    own = folded(string)
+    spelling = folded(string)
     similarity: dict[int, float] = {}
-    for form in dict.fromkeys((own, without_accents(own))):
-        wanted = trigrams(form)
-        for position, name in _names_to_compare(entities, wanted):
-            other = trigrams(name)
-            dice = 2 * len(wanted & other) / (len(wanted) + len(other))
+    for form in dict.fromkeys((spelling, without_accents(spelling))):
+        searched = trigrams(form)
+        for position, name in _names_to_compare(entities, searched):
+            compared = trigrams(name)
+            dice = 2 * len(searched & compared) / (len(searched) + len(compared))
             similarity[position] = max(similarity.get(position, 0.0), dice)
     ranked = sorted(similarity.items(), key=lambda item: (-item[1], item[0]))
     return [(position, dice) for position, dice in ranked if dice >= min_similarity][:count]
 
 
-def _names_to_compare(entities: EntityStore, wanted: set[str]) -> list[tuple[int, str]]:
+def _names_to_compare(entities: EntityStore, searched: set[str]) -> list[tuple[int, str]]:
     shared: dict[int, int] = defaultdict(int)
-    for trigram in _rarest(entities, wanted):
+    for trigram in _rarest(entities, searched):
         for (number,) in entities.database.rows(
             "SELECT rowid FROM trigram WHERE trigram MATCH ?", (_quoted(trigram),)
         ):
@@ -93,10 +93,10 @@ def _names_to_compare(entities: EntityStore, wanted: set[str]) -> list[tuple[int
     return entities.database.rows_among(statement, numbers)
 
 
-def _rarest(entities: EntityStore, wanted: set[str]) -> list[str]:
+def _rarest(entities: EntityStore, searched: set[str]) -> list[str]:
     """The rarest trigrams, few enough to look up quickly."""
     statement = f"SELECT term, doc FROM trigram_count WHERE term {IN} ORDER BY doc, term"
-    counts = entities.database.rows_among(statement, sorted(wanted))
+    counts = entities.database.rows_among(statement, sorted(searched))
     chosen: list[str] = []
     postings = 0
     for term, names in counts:

@@ -25,22 +25,24 @@ def match_spellings(
     others: For each string another one, such as the mention before it was normalized.
     RETURNS: None where either is a name in its own spelling, and for none.
     """
-    own = list(map(folded, strings))
-    written = own if others is None else list(map(folded, others))
-    found = entities.with_spellings((*own, *written))
+    spellings = list(map(folded, strings))
+    written = spellings if others is None else list(map(folded, others))
+    entities_of = entities.with_spellings((*spellings, *written))
     is_open = [
-        not _is_name(found, one) and not _is_name(found, as_written)
-        for one, as_written in zip(own, written)
+        not _is_name(entities_of, spelling) and not _is_name(entities_of, as_written)
+        for spelling, as_written in zip(spellings, written)
     ]
     further = {
-        one: other_spellings(one)
-        for one, unknown in zip(own, is_open)
-        if unknown and one not in found
+        spelling: other_spellings(spelling)
+        for spelling, unknown in zip(spellings, is_open)
+        if unknown and spelling not in entities_of
     }
-    found |= entities.with_spellings(one for group in further.values() for one in group)
+    entities_of |= entities.with_spellings(
+        further_spelling for group in further.values() for further_spelling in group
+    )
     return [
-        next(_matches(found, one, further.get(one, {})), None) if unknown else None
-        for one, unknown in zip(own, is_open)
+        next(_matches(entities_of, spelling, further.get(spelling, {})), None) if unknown else None
+        for spelling, unknown in zip(spellings, is_open)
     ]
 
 
@@ -53,10 +55,10 @@ def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[s
         of names that differ. It gets the compatible form of Unicode, in which names are compared.
     """
     matches = match_spellings(entities, strings, written)
-    positions = {position for one in matches if one is not None for position in one.positions}
+    positions = {position for match in matches if match is not None for position in match.positions}
     names = {position: entity.names for position, entity in entities.at_all(positions).items()}
-    found = ["" if one is None else _common_name(one, names) for one in matches]
-    return [name or _compatible_form(own) for name, own in zip(found, strings)]
+    common = ["" if match is None else _common_name(match, names) for match in matches]
+    return [name or _compatible_form(string) for name, string in zip(common, strings)]
 
 
 def _compatible_form(string: str) -> str:
@@ -65,18 +67,18 @@ def _compatible_form(string: str) -> str:
     return "" if form == string else form
 
 
-def _is_name(found: Found, own: str) -> bool:
-    return any(kind == OWN for _, kind in found.get(own, ()))
+def _is_name(entities_of: Found, spelling: str) -> bool:
+    return any(kind == OWN for _, kind in entities_of.get(spelling, ()))
 
 
-def _matches(found: Found, own: str, further: dict[str, int]) -> Iterator[Match]:
+def _matches(entities_of: Found, string: str, further: dict[str, int]) -> Iterator[Match]:
     """Matches in order. The bare name of a heading is no other heading's."""
-    if own in found:
-        yield Match(own, [position for position, _ in found[own]])
+    if string in entities_of:
+        yield Match(string, [position for position, _ in entities_of[string]])
     for spelling, kind in further.items():
         same = [
             position
-            for position, other_kind in found.get(spelling, ())
+            for position, other_kind in entities_of.get(spelling, ())
             if not (kind == BARE and other_kind == BARE)
         ]
         if same:
@@ -87,10 +89,12 @@ def _common_name(match: Match, names: dict[int, list[str]]) -> str:
     """A name of all entities of a match that has its spelling; "" for none."""
     common: dict[str, str] | None = None
     for position in match.positions:
-        own = {
+        spellings = {
             folded(name): compatible(name)
             for name in names.get(position, ())
             if match.spelling in all_spellings([name])
         }
-        common = own if common is None else {k: v for k, v in common.items() if k in own}
+        common = (
+            spellings if common is None else {k: v for k, v in common.items() if k in spellings}
+        )
     return next(iter((common or {}).values()), "")

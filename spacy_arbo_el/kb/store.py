@@ -76,14 +76,16 @@ class EntityStore:
 
     def positions_of(self, ids: Sequence[str]) -> np.ndarray:
         """(n,) int64, ``position`` of each id."""
-        found = self._found(ids)
-        return np.array([found.get(one, (-1, one))[0] for one in ids], dtype=np.int64)
+        by_id = self._found(ids)
+        return np.array(
+            [by_id.get(entity_id, (-1, entity_id))[0] for entity_id in ids], dtype=np.int64
+        )
 
     def current_ids(self, ids: Iterable[str]) -> dict[str, str]:
         """Current ids: of the entity, or the id itself."""
         distinct = list(dict.fromkeys(ids))
-        found = self._found(distinct)
-        return {one: found.get(one, (-1, one))[1] for one in distinct}
+        by_id = self._found(distinct)
+        return {entity_id: by_id.get(entity_id, (-1, entity_id))[1] for entity_id in distinct}
 
     def _found(self, ids: Iterable[str]) -> dict[str, tuple[int, str]]:
         """Positions and present ids by id, without ids that lead to no entity."""
@@ -94,8 +96,8 @@ class EntityStore:
             distinct,
         )
         # An id that an entity has is not followed.
-        own = among(f"SELECT id, position, id FROM entity WHERE id {IN}", distinct)
-        return {asked: (position, now) for asked, position, now in (*moved, *own)}
+        present = among(f"SELECT id, position, id FROM entity WHERE id {IN}", distinct)
+        return {entity_id: (position, now) for entity_id, position, now in (*moved, *present)}
 
     def require(self, entity_id: str) -> int:
         """The position of an id. KeyError where there is no such entity."""
@@ -110,10 +112,10 @@ class EntityStore:
 
     def at(self, position: int) -> Entity:
         """The entity at a position; KeyError if there is none."""
-        found = self.at_all([position])
-        if not found:
+        entities = self.at_all([position])
+        if not entities:
             raise KeyError(Errors.E003.format(id=f"at position {position}"))
-        return found[position]
+        return entities[position]
 
     def at_all(self, positions: Iterable[int]) -> dict[int, Entity]:
         """Entities by position; positions without an entity are left out."""
@@ -138,12 +140,12 @@ class EntityStore:
 
     def ids_of(self, positions: np.ndarray) -> np.ndarray:
         """Ids of entities, shaped as ``positions``; "" for -1. Ids are remembered."""
-        wanted = np.unique(positions[positions >= 0])
-        missing = [position for position in wanted.tolist() if position not in self._ids]
+        distinct = np.unique(positions[positions >= 0])
+        missing = [position for position in distinct.tolist() if position not in self._ids]
         if missing:
             self._ids.update(self.ids_at(missing))
-        ids = [*(self._ids.get(position, "") for position in wanted.tolist()), ""]
-        places = np.where(positions >= 0, np.searchsorted(wanted, positions), len(wanted))
+        ids = [*(self._ids.get(position, "") for position in distinct.tolist()), ""]
+        places = np.where(positions >= 0, np.searchsorted(distinct, positions), len(distinct))
         return np.array(ids, dtype=object)[places]
 
     def with_name(self, name: str) -> list[int]:
@@ -153,23 +155,23 @@ class EntityStore:
     def with_names(self, names: Iterable[str]) -> dict[str, list[int]]:
         """Positions of the entities of names in their own spelling, whatever the case, if any."""
         spellings = {name: folded(name) for name in names}
-        found = self.with_spellings(spellings.values())
+        entities_of = self.with_spellings(spellings.values())
         positions = {
-            name: [position for position, kind in found.get(own, ()) if kind == OWN]
-            for name, own in spellings.items()
+            name: [position for position, kind in entities_of.get(spelling, ()) if kind == OWN]
+            for name, spelling in spellings.items()
         }
         return {name: places for name, places in positions.items() if places}
 
     def with_spellings(self, spellings: Iterable[str]) -> dict[str, list[tuple[int, int]]]:
         """Entities of folded spellings, as (position, kind of spelling) in order, if any."""
-        found: dict[str, list[tuple[int, int]]] = {}
+        by_spelling: dict[str, list[tuple[int, int]]] = {}
         for name, position, kind in self.database.rows_among(
             f"SELECT folded, position, min(kind) FROM name WHERE folded {IN} "
             "GROUP BY folded, position ORDER BY position",
             dict.fromkeys(spellings),
         ):
-            found.setdefault(name, []).append((position, kind))
-        return found
+            by_spelling.setdefault(name, []).append((position, kind))
+        return by_spelling
 
     def with_prefix(self, prefix: str, count: int) -> list[int]:
         """Positions of entities by prefix of a name in any spelling, short names first.
@@ -246,15 +248,15 @@ class EntityStore:
 
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
-        left = self.get(old)
+        absorbed = self.get(old)
         right = self.get(new)
-        if left.id == right.id:
-            raise ArboError(Errors.E021.format(id=left.id))
-        merged = right.merged_with(left)
-        moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (left.id,))
-        self.remove([left.id])
+        if absorbed.id == right.id:
+            raise ArboError(Errors.E021.format(id=absorbed.id))
+        merged = right.merged_with(absorbed)
+        moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (absorbed.id,))
+        self.remove([absorbed.id])
         self.update([merged])
-        self._redirect((name, right.id) for (name,) in [*moved, (left.id,)])
+        self._redirect((name, right.id) for (name,) in [*moved, (absorbed.id,)])
         return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
@@ -262,15 +264,15 @@ class EntityStore:
         for old, new in redirects.items():
             if not is_storable(old):
                 raise ArboError(Errors.E037.format(id=new, value=old))
-            found = self._found([new])
+            target = self._found([new])
             problem = ""
-            if not found:
+            if not target:
                 problem = "there is no such entity"
             elif self._own([old]):
                 problem = f"{old!r} is an entity itself"
             if problem:
                 raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
-            self._redirect([(old, found[new][1])])
+            self._redirect([(old, target[new][1])])
         return len(redirects)
 
     def usable(self, redirects: Mapping[str, str]) -> dict[str, str]:
@@ -314,35 +316,39 @@ class EntityStore:
     def _update(self, batch: list[Entity]) -> None:
         # Of several entities with the same id the last one counts.
         latest = {entity.id: entity for entity in batch}
-        own = self._own(latest)
+        position_of = self._own(latest)
         for entity_id in latest:
-            if entity_id not in own:
+            if entity_id not in position_of:
                 raise KeyError(Errors.E003.format(id=entity_id))
-        positions = [own[entity_id] for entity_id in latest]
+        positions = [position_of[entity_id] for entity_id in latest]
         self._delete_names(positions)
         self._write(positions, list(latest.values()))
 
     def _upsert(self, first_new: int, batch: list[Entity]) -> None:
         """Update or add a batch. Entities from ``first_new`` on were added by earlier batches."""
-        own = self._own([entity.id for entity in batch])
-        for entity_id, position in own.items():
+        position_of = self._own([entity.id for entity in batch])
+        for entity_id, position in position_of.items():
             if position >= first_new:
                 raise ArboError(Errors.E002.format(id=entity_id))
-        self._add([entity for entity in batch if entity.id not in own])
-        self._update([entity for entity in batch if entity.id in own])
+        self._add([entity for entity in batch if entity.id not in position_of])
+        self._update([entity for entity in batch if entity.id in position_of])
 
     def _remove(self, batch: list[str]) -> None:
-        own = self._own(batch)
-        others = [entity_id for entity_id in dict.fromkeys(batch) if entity_id not in own]
-        for entity_id in others:
+        position_of = self._own(batch)
+        missing = [entity_id for entity_id in dict.fromkeys(batch) if entity_id not in position_of]
+        for entity_id in missing:
             self.require(entity_id)
-        self.database.many("DELETE FROM redirect WHERE old = ?", [(one,) for one in others])
-        positions = list(own.values())
+        self.database.many(
+            "DELETE FROM redirect WHERE old = ?", [(entity_id,) for entity_id in missing]
+        )
+        positions = list(position_of.values())
         self._note(positions)
         self._delete_names(positions)
-        self.database.many("DELETE FROM redirect WHERE new = ?", [(one,) for one in own])
+        self.database.many(
+            "DELETE FROM redirect WHERE new = ?", [(entity_id,) for entity_id in position_of]
+        )
         self.database.many("DELETE FROM entity WHERE position = ?", [(p,) for p in positions])
-        self.database.set(entities=len(self) - len(own))
+        self.database.set(entities=len(self) - len(position_of))
 
     def _note(self, positions: Sequence[int]) -> None:
         self.changes.add(positions)
@@ -383,7 +389,7 @@ class EntityStore:
             for position, entity in zip(positions, entities)
             for spelling in all_spellings(entity.names).items()
         )
-        names = [(number + i, *one) for i, one in enumerate(spelled)]
+        names = [(number + i, *spelling) for i, spelling in enumerate(spelled)]
         many("INSERT INTO name VALUES (?, ?, ?, ?)", names)
         many(
             "INSERT INTO trigram (rowid, folded) VALUES (?, ?)",

@@ -76,12 +76,12 @@ class TextRows:
                 continue
             owners.extend([position] * len(keys))
             new.extend(keys)
-        kept = np.where(np.isin(self.owners, list(before)), -1, self.owners)
+        owners_before = np.where(np.isin(self.owners, list(before)), -1, self.owners)
         return replace(
             self,
             uuid=uuid,
             generation=generation,
-            owners=np.concatenate([kept, np.array(owners, dtype=np.int64)]),
+            owners=np.concatenate([owners_before, np.array(owners, dtype=np.int64)]),
             keys=np.concatenate([self.keys, np.array(new, dtype=np.int64)]),
         )
 
@@ -102,13 +102,13 @@ class TextRows:
             return self
         return replace(self, owners=np.where(self.live & positions[self.owners], self.owners, -1))
 
-    def extends(self, other: "TextRows") -> bool:
+    def extends(self, earlier: "TextRows") -> bool:
         """Return whether the rows of another state have the same texts here."""
-        return np.array_equal(self.keys[: len(other.keys)], other.keys)
+        return np.array_equal(self.keys[: len(earlier.keys)], earlier.keys)
 
     def to_bytes(self) -> bytes:
-        about = [self.uuid, self.generation, self.identity]
-        text = np.frombuffer(json.dumps(about).encode("utf8"), dtype=np.uint8)
+        state = [self.uuid, self.generation, self.identity]
+        text = np.frombuffer(json.dumps(state).encode("utf8"), dtype=np.uint8)
         data = pack_arrays({"about": text, "owners": self.owners, "keys": self.keys})
         return zlib.crc32(data).to_bytes(4, "little") + data
 
@@ -152,15 +152,15 @@ def missing_texts(
     entities: EntityStore, verbalize: Verbalization, rows: TextRows, has: np.ndarray
 ) -> Iterator[dict[int, Text]]:
     """Texts of rows without a vector by their keys, each once, in parts. has: (rows,) bool."""
-    wanted = rows.live & ~has
-    left = set(rows.keys[wanted].tolist())
-    positions = np.unique(rows.owners[wanted]).tolist()
+    lacking = rows.live & ~has
+    missing = set(rows.keys[lacking].tolist())
+    positions = np.unique(rows.owners[lacking]).tolist()
     for start in range(0, len(positions), CHUNK):
         new: dict[int, Text] = {}
         for _, entity in items_at(entities, positions[start : start + CHUNK]):
             texts = verbalize(entity)
-            new.update((key, text) for key, text in zip(keys_of(texts), texts) if key in left)
-        left.difference_update(new)
+            new.update((key, text) for key, text in zip(keys_of(texts), texts) if key in missing)
+        missing.difference_update(new)
         if new:
             yield new
 
@@ -185,8 +185,8 @@ class DistinctTexts:
 
         owners: (rows,) int64, the entity of each row, -1 for none.
         """
-        found, places = np.unique(owners, return_index=True)
-        first = dict(zip(found.tolist(), places.tolist()))
+        entities_with_text, places = np.unique(owners, return_index=True)
+        first = dict(zip(entities_with_text.tolist(), places.tolist()))
         texts: dict[Text, int] = {}
         rows: list[int] = []
         links: list[list[int]] = [[] for _ in range(entities.positions)]

@@ -84,9 +84,12 @@ class VectorCache:
     """
 
     def __init__(
-        self, about: VectorKind, folder: VectorFolder | None = None, most_checked: int = CHECKED
+        self,
+        vector_kind: VectorKind,
+        folder: VectorFolder | None = None,
+        most_checked: int = CHECKED,
     ):
-        self.about = about
+        self.about = vector_kind
         self.folder = folder
         self.most_checked = most_checked
         self._lock = ForkableLock()
@@ -131,8 +134,8 @@ class VectorCache:
         RETURNS: (n,) bool, which of them have a vector here, and (found, width) float32, these.
         """
         vectors, _, rows = self.locate(keys)
-        found = rows >= 0
-        return found, vectors[rows[found]].astype(np.float32)
+        has_row = rows >= 0
+        return has_row, vectors[rows[has_row]].astype(np.float32)
 
     def has(self, keys: np.ndarray) -> np.ndarray:
         """(n,) bool, which texts have a vector here."""
@@ -148,13 +151,13 @@ class VectorCache:
         with self._lock:
             rows = self._find(keys)
             if (rows < 0).any() and self.folder is not None:
-                known = replace(self._state)
+                state = replace(self._state)
                 self._read()
                 again = self._find(keys)
                 if ((rows >= 0) & (again < 0)).any():
                     # The files were replaced by others, or are being replaced. What was mapped
                     # stays readable.
-                    self._state = known
+                    self._state = state
                 else:
                     rows = again
             return self._state.vectors.rows, self._state.readable, rows
@@ -173,10 +176,10 @@ class VectorCache:
                 is_older = os.fstat(file.fileno()).st_size < self._state.end
                 if header != self._state.header or is_older:
                     self._forget()
-                    found = parse_header(header)
-                    if found is None or found[0] != self.about:
+                    parsed = parse_header(header)
+                    if parsed is None or parsed[0] != self.about:
                         raise ValueError("it has another header")
-                    self._state.width = found[1]
+                    self._state.width = parsed[1]
                     self._state.header = header
                 file.seek(self._state.end)
                 data = file.read()
@@ -210,13 +213,13 @@ class VectorCache:
                 last = at + _BLOCK.size + 9 * count
                 if count <= 0 or last > len(data) or end + count > rows:
                     break
-                part = data[at + _BLOCK.size : last]
-                keys.append(np.frombuffer(part, "<i8", count))
-                readable.append(np.frombuffer(part, bool, count, 8 * count))
+                entries = data[at + _BLOCK.size : last]
+                keys.append(np.frombuffer(entries, "<i8", count))
+                readable.append(np.frombuffer(entries, bool, count, 8 * count))
                 is_valid = True
                 if rows * stride <= self.most_checked:
                     file.seek(HEADER + end * stride)
-                    is_valid = crc == zlib.crc32(file.read(count * stride), zlib.crc32(part))
+                    is_valid = crc == zlib.crc32(file.read(count * stride), zlib.crc32(entries))
                 valid.append(np.full(count, is_valid))
                 at = last
                 end = end + count
@@ -267,11 +270,11 @@ class VectorCache:
         if self.folder is None:
             return None
         process = os.getpid()
-        held = self._file_lock
-        if held is None or held[0] != process:
-            held = (process, FileLock(str(self._path(".lock"))))
-            self._file_lock = held
-        return held[1]
+        file_lock = self._file_lock
+        if file_lock is None or file_lock[0] != process:
+            file_lock = (process, FileLock(str(self._path(".lock"))))
+            self._file_lock = file_lock
+        return file_lock[1]
 
     def put(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         """Add vectors of texts. Those that are here already stay.
@@ -304,12 +307,12 @@ class VectorCache:
         keys = np.unique(keys)
         return keys[~self.has(keys)]
 
-    def take_over(self, other: "VectorCache | None", keys: np.ndarray) -> None:
+    def take_over(self, source: "VectorCache | None", keys: np.ndarray) -> None:
         """Copy vectors of texts that another cache of the same kind has."""
-        if other is not None and other is not self and other.about == self.about:
+        if source is not None and source is not self and source.about == self.about:
             missing = self.missing(keys)
-            found, vectors = other.get(missing)
-            self.put(missing[found], vectors)
+            has_row, vectors = source.get(missing)
+            self.put(missing[has_row], vectors)
 
     def _new(self, keys: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first = np.sort(np.unique(keys, return_index=True)[1])
@@ -328,8 +331,8 @@ class VectorCache:
         if self._state.damage or not self._state.header:
             self._create(vectors.shape[1])
         rows = np.ascontiguousarray(vectors).data
-        part = keys.astype("<i8").tobytes() + has_vector(vectors).tobytes()
-        block = _BLOCK.pack(len(keys), zlib.crc32(rows, zlib.crc32(part))) + part
+        entries = keys.astype("<i8").tobytes() + has_vector(vectors).tobytes()
+        block = _BLOCK.pack(len(keys), zlib.crc32(rows, zlib.crc32(entries))) + entries
         _write_at(self._path(".bin"), HEADER + len(self) * vectors[0].nbytes, rows)
         _write_at(self._path(".keys"), self._state.end, block)
         self._read()
@@ -338,8 +341,8 @@ class VectorCache:
         assert self.folder is not None
         self.folder.remove(self.about.name)
         self._forget()
-        about = {**vars(self.about), "width": width, "pair": uuid.uuid4().hex}
-        header = json.dumps(about).encode("utf8").ljust(HEADER - 1) + b"\n"
+        details = {**vars(self.about), "width": width, "pair": uuid.uuid4().hex}
+        header = json.dumps(details).encode("utf8").ljust(HEADER - 1) + b"\n"
         for suffix in (".bin", ".keys"):
             self._path(suffix).write_bytes(header)
         self._state.header = header
@@ -383,24 +386,24 @@ class VectorCaches:
         kind: What the texts are, such as "descriptions": lowercase letters.
         lasting: Whether vectors are kept for others. Those of an encoder in training are not.
         """
-        about = VectorKind(encoder, kind, self.storage.dtype)
+        vector_kind = VectorKind(encoder, kind, self.storage.dtype)
         with self._making:
             # An encoder in training has the vectors of another where its weights are the same.
-            lasting = lasting or (about, True) in self._caches
-            cache = self._caches.get((about, lasting))
+            lasting = lasting or (vector_kind, True) in self._caches
+            cache = self._caches.get((vector_kind, lasting))
             if cache is None:
-                folder = self._place(about) if lasting else None
+                folder = self._place(vector_kind) if lasting else None
                 same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
                 for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
                     del self._caches[old]
-                cache = self._caches[about, lasting] = VectorCache(about, folder)
+                cache = self._caches[vector_kind, lasting] = VectorCache(vector_kind, folder)
                 cache.used()
         return cache
 
-    def _place(self, about: VectorKind) -> VectorFolder | None:
+    def _place(self, vector_kind: VectorKind) -> VectorFolder | None:
         place = self.storage.folder
         folder = None if place is None else VectorFolder(place)
-        if folder is not None and (folder.is_writable or folder.has(about)):
+        if folder is not None and (folder.is_writable or folder.has(vector_kind)):
             return folder
         return user_cache() if self.count > FEW else None
 
@@ -409,9 +412,9 @@ class VectorCaches:
         if cache.folder is not None and not cache.folder.is_writable:
             elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
             if elsewhere is not None:
-                own = cache
+                read_only = cache
                 cache = self.keep(VectorCache(cache.about, elsewhere))
-                cache.take_over(own, keys)
+                cache.take_over(read_only, keys)
         cache.used()
         return cache
 

@@ -70,14 +70,14 @@ class VectorFolder:
         files = self._by_use(f"vectors-{kind}-*")
         headers = [(path, read_header(path)) for path in files]
         # Headers may come from strangers: a kind is part of a path.
-        return [found[0] for path, found in headers if found and found[0].name == path.stem]
+        return [parsed[0] for path, parsed in headers if parsed and parsed[0].name == path.stem]
 
     @property
     def is_writable(self) -> bool:
         return os.access(self.path, os.W_OK)
 
-    def has(self, about: VectorKind) -> bool:
-        return (self.path / f"{about.name}.keys").is_file()
+    def has(self, vector_kind: VectorKind) -> bool:
+        return (self.path / f"{vector_kind.name}.keys").is_file()
 
     def _by_use(self, pattern: str) -> list[Path]:
         times = {}
@@ -89,18 +89,18 @@ class VectorFolder:
     def make_room(self, name: str, size: int) -> None:
         """Remove what was used least, so that ``size`` bytes fit. OSError for too large a file."""
         pattern = "vectors-*" if self.most_bytes else f"{name.rpartition('-')[0]}-*"
-        others = [path for path in self._by_use(pattern) if path.stem != name]
+        candidates = [path for path in self._by_use(pattern) if path.stem != name]
         if not self.most_bytes:
-            for path in others[MOST_ENCODERS - 1 :]:
+            for path in candidates[MOST_ENCODERS - 1 :]:
                 self.remove(path.stem)
             return
-        left = self.most_bytes - size - self._size(name)
-        if left < 0:
+        free = self.most_bytes - size - self._size(name)
+        if free < 0:
             self.remove(name)
             raise OSError(f"more than {self.most_bytes} bytes")
-        for path in others:
-            left -= self._size(path.stem)
-            if left < 0:
+        for path in candidates:
+            free -= self._size(path.stem)
+            if free < 0:
                 self.remove(path.stem)
 
     def _size(self, name: str) -> int:
@@ -134,12 +134,12 @@ def parse_header(header: bytes) -> tuple[VectorKind, int] | None:
     """The kind of vectors, and the length of each. None where they are no vectors of ours."""
     try:
         values: dict[str, Any] = dict(json.loads(header))
-        about = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
+        vector_kind = VectorKind(*(str(values[name]) for name in ("encoder", "kind", "dtype")))
         width = values["width"]
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    is_valid = type(width) is int and 0 < width <= WIDEST and about.dtype in DTYPES
-    return (about, width) if is_valid and len(header) == HEADER else None
+    is_valid = type(width) is int and 0 < width <= WIDEST and vector_kind.dtype in DTYPES
+    return (vector_kind, width) if is_valid and len(header) == HEADER else None
 
 
 def read_header(path: Path) -> tuple[VectorKind, int] | None:

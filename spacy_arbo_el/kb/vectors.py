@@ -212,9 +212,9 @@ class EntityVectors:
         if not len(rows):
             return {}
         outdated = self.storage.entities.changed_since(self._texts.generation)
-        own = np.flatnonzero(np.isin(self._shown.owners, np.setdiff1d(positions, outdated)))
-        found, first = np.unique(self._shown.owners[own], return_index=True)
-        return dict(zip(found.tolist(), rows.take(own[first])))
+        rows_shown = np.flatnonzero(np.isin(self._shown.owners, np.setdiff1d(positions, outdated)))
+        positions_shown, first = np.unique(self._shown.owners[rows_shown], return_index=True)
+        return dict(zip(positions_shown.tolist(), rows.take(rows_shown[first])))
 
     def _look(self) -> None:
         """Use the vectors in the folder that were used last, unless some are in use."""
@@ -259,19 +259,21 @@ class EntityVectors:
         cache = self.caches.of(NAMES, fingerprint, lasting=lasting)
         cache.take_over(self._earlier, keys)
         cache = self.caches.to_fill(cache, keys)
-        wanted = texts.among(among)
+        chosen = texts.among(among)
         # Again where another program has replaced the files meanwhile; in the end in memory.
-        for left in range(PASSES, 0, -1):
-            has = cache.has(wanted.keys)
-            if not (wanted.live & ~has).any():
+        for passes_left in range(PASSES, 0, -1):
+            has = cache.has(chosen.keys)
+            if not (chosen.live & ~has).any():
                 break
-            if left == 1:
+            if passes_left == 1:
                 cache = self.caches.keep(VectorCache(cache.about))
-                has = cache.has(wanted.keys)
-            for new in missing_texts(self.storage.entities, verbalize, wanted, has):
+                has = cache.has(chosen.keys)
+            for new in missing_texts(self.storage.entities, verbalize, chosen, has):
                 with cache.filling():
                     keys = np.array(list(new), dtype=np.int64)
-                    lacking = [key for key, known in zip(new, cache.has(keys)) if not known]
+                    lacking = [
+                        key for key, has_vector in zip(new, cache.has(keys)) if not has_vector
+                    ]
                     if lacking:
                         vectors = encode([new[key] for key in lacking])
                         cache.put(np.array(lacking, dtype=np.int64), vectors)
@@ -317,23 +319,25 @@ class EntityVectors:
                     return texts
         return None
 
-    def _use(self, every: TextRows, cache: VectorCache, among: np.ndarray | None = None) -> None:
+    def _use(
+        self, every_text: TextRows, cache: VectorCache, among: np.ndarray | None = None
+    ) -> None:
         before = self._shown
-        texts = every
+        texts = every_text
         is_same_encoder = self._cache is not None and self._cache.about == cache.about
         is_other = self._cache is not None and not is_same_encoder
         # Without any vector, the width of rows is not known.
-        if is_other or not every.live.any():
-            texts = every = every.compacted()
+        if is_other or not every_text.live.any():
+            texts = every_text = every_text.compacted()
         if among is not None:
-            texts = every.among(among).compacted()
+            texts = every_text.among(among).compacted()
         extends = is_same_encoder and texts.extends(before)
         vectors, readable, places = cache.locate(texts.keys)
         readable = np.append(readable, False)[places]
         owners = np.where(readable, texts.owners, -1)
         is_same = extends and np.array_equal(owners, self._rows.owners)
         self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
-        self._texts = every
+        self._texts = every_text
         self._shown = texts
         self._cache = cache
         self._among = among
@@ -341,8 +345,8 @@ class EntityVectors:
         self.epoch += not extends
         if not extends:
             place = self.storage.folder
-            found = None if place is None else AttachedIndex.read(place, cache.about, texts.keys)
-            self._index = found
+            index = None if place is None else AttachedIndex.read(place, cache.about, texts.keys)
+            self._index = index
 
     # Folders and bytes
 
@@ -384,13 +388,15 @@ class EntityVectors:
         target = VectorCache(cache.about, VectorFolder(path))
         keys = np.unique(texts.keys[texts.live])
         for start in range(0, len(keys), STEP):
-            found, vectors = cache.get(keys[start : start + STEP])
-            target.put(keys[start : start + STEP][found], vectors)
+            readable, vectors = cache.get(keys[start : start + STEP])
+            target.put(keys[start : start + STEP][readable], vectors)
         if is_new:
             lock.unlink(missing_ok=True)
         if texts.identity:
-            own = TextRows(uuid, texts.generation, texts.identity, texts.owners, texts.keys)
-            write_file(path / file_of(texts.identity), own.to_bytes())
+            rows_of_texts = TextRows(
+                uuid, texts.generation, texts.identity, texts.owners, texts.keys
+            )
+            write_file(path / file_of(texts.identity), rows_of_texts.to_bytes())
         if self._index is not None:
             with suppress(FileNotFoundError):  # another program may have replaced it
                 self._index.write(path, cache.about, self._shown.keys)
@@ -403,8 +409,8 @@ class EntityVectors:
         # Edits since then have changed the uuid; the generation tells which texts they changed.
         texts = replace(self._texts, uuid=self.storage.database.get("uuid"))
         keys = np.unique(texts.keys[texts.live])
-        found, vectors = self._cache.get(keys)
-        arrays = {"keys": keys[found], "vectors": vectors}
+        readable, vectors = self._cache.get(keys)
+        arrays = {"keys": keys[readable], "vectors": vectors}
         return {"texts": texts.to_bytes(), "encoder": self.fingerprint, "arrays": arrays}
 
     def from_dict(self, values: dict[str, Any]) -> None:
@@ -416,8 +422,8 @@ class EntityVectors:
         texts = TextRows.from_bytes(values["texts"])
         if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
             raise ValueError("the vectors are of another knowledge base")
-        about = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
-        cache = self.caches.keep(VectorCache(about))
+        vector_kind = VectorKind(str(values["encoder"]), NAMES, self.storage.dtype)
+        cache = self.caches.keep(VectorCache(vector_kind))
         cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
         self._use(texts, cache)
 

@@ -46,12 +46,12 @@ class TitleDescription:
     types: bool = True
 
     def __call__(self, entity: Entity) -> list[Text]:
-        parts = [entity.description] if entity.description else []
+        details = [entity.description] if entity.description else []
         if self.types and entity.types:
-            parts.append(f"({', '.join(entity.types)})")
+            details.append(f"({', '.join(entity.types)})")
         if self.aliases and entity.aliases:
-            parts.append(f"({'; '.join(entity.aliases)})")
-        return _one_text(entity, " ".join(parts))
+            details.append(f"({'; '.join(entity.aliases)})")
+        return _one_text(entity, " ".join(details))
 
 
 @registry.misc("spacy-arbo-el.Names.v1")
@@ -73,12 +73,12 @@ class Names:
     types: bool = False
 
     def __call__(self, entity: Entity) -> list[Text]:
-        rest = entity.description if self.description else ""
+        details = entity.description if self.description else ""
         if self.types and entity.types:
-            rest = f"{rest} ({', '.join(entity.types)})".strip()
+            details = f"{details} ({', '.join(entity.types)})".strip()
         if not entity.names:
-            return _one_text(entity, rest) if self.description else []
-        return [(name, rest) for name in dict.fromkeys(map(compatible, entity.names))]
+            return _one_text(entity, details) if self.description else []
+        return [(name, details) for name in dict.fromkeys(map(compatible, entity.names))]
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")
@@ -113,18 +113,20 @@ class Parts:
         check_count("verbalization.paragraph_limit", self.paragraph_limit)
 
     def __call__(self, entity: Entity) -> list[Text]:
-        parts = []
+        details = []
         if self.description:
-            parts.append(soft_limit(entity.description, self.limit))
+            details.append(soft_limit(entity.description, self.limit))
         if self.types:
-            words = [one for one in entity.types if not _WIKIDATA_ID.fullmatch(one)]
-            parts.append(soft_limit(", ".join(words), self.limit))
+            words = [
+                type_name for type_name in entity.types if not _WIKIDATA_ID.fullmatch(type_name)
+            ]
+            details.append(soft_limit(", ".join(words), self.limit))
         if self.aliases:
-            parts.append(soft_limit(", ".join(entity.aliases), self.limit))
+            details.append(soft_limit(", ".join(entity.aliases), self.limit))
         if self.paragraph:
             text = entity.meta.get("paragraph", "")
-            parts.append(soft_limit(text if isinstance(text, str) else "", self.paragraph_limit))
-        return _one_text(entity, ", ".join(filter(None, parts)))
+            details.append(soft_limit(text if isinstance(text, str) else "", self.paragraph_limit))
+        return _one_text(entity, ", ".join(filter(None, details)))
 
 
 @registry.misc("spacy-arbo-el.NoText.v1")
@@ -142,14 +144,14 @@ class NoText:
         return []
 
 
-def _one_text(entity: Entity, rest: str) -> list[Text]:
+def _one_text(entity: Entity, details: str) -> list[Text]:
     """The title, if it is a name, with the rest of a text.
 
     An unnamed entity without a description has none: all those of a type would have one text.
     """
     if not entity.is_unnamed:
-        return [(compatible(entity.title), rest)]
-    return [("", rest)] if rest and (entity.description or entity.aliases) else []
+        return [(compatible(entity.title), details)]
+    return [("", details)] if details and (entity.description or entity.aliases) else []
 
 
 def verbalization_identity(verbalize: Verbalization) -> str:

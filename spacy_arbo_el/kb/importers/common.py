@@ -51,10 +51,10 @@ class RecordReader:
         self, records: Iterable[tuple[int, T]], read: Callable[[int, T], Record | None]
     ) -> Iterator[tuple[int, Entity]]:
         """The entities of records, with their lines. read: None for a record that is left out."""
-        for number, one in records:
+        for number, content in records:
             try:
                 with at_line(self.path, number):
-                    record = read(number, one)
+                    record = read(number, content)
                     entity = None if record is None else self.entity(record)
             except ValueError as error:
                 self.bad(error)
@@ -74,30 +74,30 @@ class RecordReader:
             fields = self._fields[keys]
         record = values_of(values, fields, self.separator)
         taken = {place for places in fields.values() for place in places}
-        others = {keys[place]: values[place] for place in range(len(keys)) if place not in taken}
+        extra = {keys[place]: values[place] for place in range(len(keys)) if place not in taken}
         if isinstance(record.get("title"), list) and "pattern" in keys:
             record["title"] = _name_of(record["title"])
         if isinstance(record.get("id"), Integral) and not isinstance(record["id"], bool):
             record["id"] = str(record["id"])
-        return record, others
+        return record, extra
 
     def read_dict(self, record: Mapping[Any, Any]) -> Record:
         """The same of a dict without missing values. Ids under "alt_ids" lead to the entity."""
-        given = {str(key): value for key, value in record.items() if not is_missing(value)}
-        fields, others = self.read(tuple(given), list(given.values()))
-        ids = further_ids(others.get(ALT_IDS))
+        present = {str(key): value for key, value in record.items() if not is_missing(value)}
+        fields, extra = self.read(tuple(present), list(present.values()))
+        ids = further_ids(extra.get(ALT_IDS))
         if ids is not None:
-            del others[ALT_IDS]
+            del extra[ALT_IDS]
             self.report.redirect(ids, str(fields.get("id")))
-        return fields, others
+        return fields, extra
 
     def entity(self, record: Record) -> Entity:
         """The entity of a record, which is counted; see ``entity_of``."""
-        entity, (fields, others) = entity_of(record), record
+        entity, (fields, extra) = entity_of(record), record
         self._total += 1
-        if others and not (fields.get("title") or fields.get("aliases") or "unnamed" in others):
+        if extra and not (fields.get("title") or fields.get("aliases") or "unnamed" in extra):
             self._unnamed += 1
-            self._others.update(others)
+            self._others.update(extra)
         return entity
 
     def warn(self) -> None:
@@ -111,10 +111,10 @@ class RecordReader:
 
 def entity_of(record: Record) -> Entity:
     """The entity of a record, whose other keys go to ``meta``. ValueError for other values."""
-    fields, others = record
+    fields, extra = record
     meta = fields.get("meta", {})
-    if others and isinstance(meta, Mapping):
-        meta = {**meta, **others}
+    if extra and isinstance(meta, Mapping):
+        meta = {**meta, **extra}
     entity = Entity(**{"id": None, **fields, "meta": meta})
     if entity.meta:
         entity.meta_json()
@@ -123,7 +123,9 @@ def entity_of(record: Record) -> Entity:
 
 def _name_of(pattern: Sequence[Any]) -> str:
     """The words of a pattern of spaCy. ValueError where its tokens are no words."""
-    words = [one.get(key) for one in pattern for key in ("ORTH", "TEXT", "LOWER") if key in one]
+    words = [
+        token.get(key) for token in pattern for key in ("ORTH", "TEXT", "LOWER") if key in token
+    ]
     if len(words) != len(pattern) or not all(isinstance(word, str) for word in words):
         raise ArboError(Errors.E046.format(pattern=pattern))
     return " ".join(words)
@@ -171,11 +173,11 @@ class ImportReport:
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
         """Let other ids lead to an entity, the first of each. ValueError for unstorable ids."""
-        for other in ids:
-            if other and other != entity_id:
-                if not is_storable(other):
-                    raise ArboError(Errors.E037.format(id=entity_id, value=other))
-                self.redirects.setdefault(other, entity_id)
+        for old_id in ids:
+            if old_id and old_id != entity_id:
+                if not is_storable(old_id):
+                    raise ArboError(Errors.E037.format(id=entity_id, value=old_id))
+                self.redirects.setdefault(old_id, entity_id)
 
 
 class EntityFormat(Protocol):
@@ -242,7 +244,7 @@ class Entries:
         names: Iterable[str],
         description: str = "",
         types: Iterable[str] = (),
-        **others: Any,
+        **fields: Any,
     ) -> Entity:
         """Make an entity; raise ValueError with the line.
 
@@ -253,7 +255,7 @@ class Entries:
         with at_line(self.path, number):
             self.report.redirect(ids[1:], ids[0])
             kinds = tuple(dict.fromkeys(types))
-            return Entity(ids[0], title, description, tuple(aliases), kinds, **others)
+            return Entity(ids[0], title, description, tuple(aliases), kinds, **fields)
 
 
 def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
@@ -275,21 +277,21 @@ def with_known(record: Record, entity: Entity | None) -> Record:
     """
     if entity is None:
         return record
-    fields, others = record
-    given = {name: value for name, value in fields.items() if not is_missing(value)}
-    kept = {name: getattr(entity, name) for name in OPTIONAL if name != "meta"}
+    fields, extra = record
+    new = {name: value for name, value in fields.items() if not is_missing(value)}
+    stored = {name: getattr(entity, name) for name in OPTIONAL if name != "meta"}
     meta = dict(entity.meta)
-    if given.get("title") or given.get("aliases"):
+    if new.get("title") or new.get("aliases"):
         meta.pop("unnamed", None)
-    own = given.get("meta", {})
-    given["meta"] = {**meta, **own} if isinstance(own, Mapping) else own
-    return {**kept, **given}, others
+    new_meta = new.get("meta", {})
+    new["meta"] = {**meta, **new_meta} if isinstance(new_meta, Mapping) else new_meta
+    return {**stored, **new}, extra
 
 
 def entities_from(
     source: Any,
     report: ImportReport | None = None,
-    known: Callable[[str], Entity | None] = lambda entity_id: None,
+    find_entity: Callable[[str], Entity | None] = lambda entity_id: None,
 ) -> Iterator[Entity]:
     """The entities of one record or many.
 
@@ -299,7 +301,7 @@ def entities_from(
         Usual other names of fields, such as "name" and "synonyms", are read too, and several of a
         field are joined. Other keys go to ``meta``; a warning says where names are missing.
     report: Gets the ids under "alt_ids", which lead to an entity.
-    known: Function from an id to the entity whose fields a dict keeps where it does not give them.
+    find_entity: Function from an id to the entity whose fields a dict keeps where it gives none.
 
     ValueError where a record is no entity, with its number from 1.
     """
@@ -316,7 +318,7 @@ def entities_from(
             if not isinstance(record, Mapping):
                 raise ValueError(f"it is a {type(record).__name__}, not an Entity or a dict")
             read = reader.read_dict(record)
-            entity = reader.entity(with_known(read, known(read[0].get("id", ""))))
+            entity = reader.entity(with_known(read, find_entity(read[0].get("id", ""))))
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
             raise ArboError(Errors.E041.format(number=number, problem=problem)) from None

@@ -48,22 +48,22 @@ def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
     ValueError for keys of annotated documents.
     """
     lower = [key.lower() for key in keys]
-    found: dict[str, list[int]] = {}
+    places_of: dict[str, list[int]] = {}
     for field, names in OTHER_NAMES.items():
         places = [place for name in names for place in _places(name, keys, lower)]
         if places:
-            found[field] = places if field in (*LISTS, "title", "description") else places[:1]
-    is_pattern = "pattern" in lower and "title" not in found
+            places_of[field] = places if field in (*LISTS, "title", "description") else places[:1]
+    is_pattern = "pattern" in lower and "title" not in places_of
     if is_pattern:
-        found["title"] = [lower.index("pattern")]
-        found["types"] = [*found.get("types", ()), *_places("label", keys, lower)]
-    elif "title" not in found and not OF_ANNOTATIONS & set(lower):
-        found["title"] = _places("label", keys, lower)
-    if not found.get("title"):
+        places_of["title"] = [lower.index("pattern")]
+        places_of["types"] = [*places_of.get("types", ()), *_places("label", keys, lower)]
+    elif "title" not in places_of and not OF_ANNOTATIONS & set(lower):
+        places_of["title"] = _places("label", keys, lower)
+    if not places_of.get("title"):
         _check_no_document(lower)
-    found[NAMES] = found.get("title", [])[1:]
-    found["title"] = found.get("title", [])[:1]
-    return {field: places for field, places in found.items() if places}
+    places_of[NAMES] = places_of.get("title", [])[1:]
+    places_of["title"] = places_of.get("title", [])[:1]
+    return {field: places for field, places in places_of.items() if places}
 
 
 def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
@@ -72,41 +72,41 @@ def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
 
 
 def _check_no_document(keys: Sequence[str]) -> None:
-    given = sorted(OF_DOCUMENTS & set(keys))
-    if "text" in keys and given:
-        raise ArboError(Errors.E045.format(key=given[0]))
+    document_keys = sorted(OF_DOCUMENTS & set(keys))
+    if "text" in keys and document_keys:
+        raise ArboError(Errors.E045.format(key=document_keys[0]))
 
 
 def values_of(
     values: Sequence[Any], fields: Mapping[str, Sequence[int]], separator: str = "|"
 ) -> dict[str, Any]:
     """The fields of an entity from values by their places. separator: Splits aliases and types."""
-    found: dict[str, Any] = {}
+    record: dict[str, Any] = {}
     for field, places in fields.items():
         here = [values[place] for place in places]
         if field in LISTS:
             is_plain = all(map(_is_plain, here)) and (len(here) > 1 or isinstance(here[0], str))
-            parts = (part for value in here for part in _parts(value, separator))
-            found[field] = list(dict.fromkeys(parts)) if is_plain else _as_list(here[0])
+            items = (item for value in here for item in _parts(value, separator))
+            record[field] = list(dict.fromkeys(items)) if is_plain else _as_list(here[0])
         elif field == "description" and len(here) > 1:
-            found[field] = " ".join(dict.fromkeys(str(value) for value in here if value))
+            record[field] = " ".join(dict.fromkeys(str(value) for value in here if value))
         elif field != NAMES:
-            found[field] = here[0]
-    others = [values[place] for place in fields.get(NAMES, ())]
-    if others:
-        names = [found.get("title", ""), *others]
-        names = [part for name in names for part in _parts(name, "") if part]
+            record[field] = here[0]
+    further_titles = [values[place] for place in fields.get(NAMES, ())]
+    if further_titles:
+        names = [record.get("title", ""), *further_titles]
+        names = [item for name in names for item in _parts(name, "") if item]
         title, *aliases = dict.fromkeys(names) or [""]
-        found["title"] = title
-        aliases = list(dict.fromkeys([*aliases, *found.get("aliases", ())]))
-        found["aliases"] = [alias for alias in aliases if alias != title]
-    return found
+        record["title"] = title
+        aliases = list(dict.fromkeys([*aliases, *record.get("aliases", ())]))
+        record["aliases"] = [alias for alias in aliases if alias != title]
+    return record
 
 
 def further_ids(value: Any) -> list[str] | None:
     """Ids that lead to a record's entity; None where the value is something else."""
     ids = [value] if isinstance(value, str) else value
-    if isinstance(ids, (list, tuple)) and all(isinstance(one, str) for one in ids):
+    if isinstance(ids, (list, tuple)) and all(isinstance(entity_id, str) for entity_id in ids):
         return list(ids)
     return None
 
@@ -121,7 +121,7 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, str):
         return True
     is_list = hasattr(value, "__iter__") and not isinstance(value, Mapping)
-    return is_list and all(isinstance(part, str) for part in value)
+    return is_list and all(isinstance(item, str) for item in value)
 
 
 def _parts(value: Any, separator: str) -> list[Any]:
@@ -130,6 +130,6 @@ def _parts(value: Any, separator: str) -> list[Any]:
         return list(value) if hasattr(value, "__iter__") else [value]
     text = value.strip()
     if separator and text[:1] == "[" and _PRINTED_LIST.fullmatch(text):
-        return [ast.literal_eval(one) for one in re.findall(_QUOTED, text)]
-    parts = (part.strip() for part in (text.split(separator) if separator else [text]))
-    return [part for part in parts if part]
+        return [ast.literal_eval(literal) for literal in re.findall(_QUOTED, text)]
+    pieces = (piece.strip() for piece in (text.split(separator) if separator else [text]))
+    return [piece for piece in pieces if piece]

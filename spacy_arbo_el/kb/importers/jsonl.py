@@ -72,7 +72,7 @@ class EntityJsonReader:
             records = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
             raise line_error(path, 1, f"no valid JSON: {error}.") from None
-        if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             problem = "expected a list of objects. For Wikidata, give --format wikidata."
             raise line_error(path, 1, problem)
         report = report or ImportReport()
@@ -90,7 +90,7 @@ def _entities(
     """The entities of records with their line numbers, see ``EntityJsonlReader``."""
     entries = Entries(path, None)
     reader = RecordReader(path, bad, report=report)
-    for number, entity in reader.entities(records, lambda _, one: reader.read_dict(one)):
+    for number, entity in reader.entities(records, lambda _, record: reader.read_dict(record)):
         try:
             if unique:
                 entries.check_new(entity.id, number)

@@ -107,9 +107,9 @@ def entities_of(kb: InMemoryLookupKB) -> Iterator[Entity]:
                 shared[entity_id].append(prior)
     for entity_id in kb.get_entity_strings():
         names = [alias for _, alias in sorted(aliases[entity_id])]
-        title, rest = (names[0], tuple(names[1:])) if names else ("", ())
+        title, name_aliases = (names[0], tuple(names[1:])) if names else ("", ())
         priors = shared[entity_id] or [-prior for prior, _ in aliases[entity_id]]
         frequency = sum(priors) / len(priors) if priors else 0.0
         count = counts.get(entity_id)
         meta = {"count": count} if count else {}
-        yield Entity(entity_id, title, aliases=rest, frequency=frequency, meta=meta)
+        yield Entity(entity_id, title, aliases=name_aliases, frequency=frequency, meta=meta)

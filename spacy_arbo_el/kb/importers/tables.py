@@ -165,7 +165,7 @@ class _TableFile:
 def _delimiter_of(path: PathLike, line: str) -> str:
     if plain_name(path).endswith((".tsv", ".tab")):
         return "\t"
-    sure = next((one for one in (OF_DICTIONARIES, "\t") if one in line), "")
+    sure = next((delimiter for delimiter in (OF_DICTIONARIES, "\t") if delimiter in line), "")
     return sure or max(DELIMITERS, key=line.count)
 
 
@@ -185,7 +185,7 @@ def _record(
     row: list[str],
     report: ImportReport,
 ) -> Record:
-    fields, others = reader.read(tuple(table.header), list(map(str.strip, row)))
+    fields, extra = reader.read(tuple(table.header), list(map(str.strip, row)))
     if "frequency" in fields:
         column = table.header[places["frequency"][0]]
         fields["frequency"] = _frequency(fields["frequency"], column)
@@ -194,38 +194,40 @@ def _record(
         report.redirect(further, fields["id"])
         title, *names = map(str.strip, fields["title"].split("|"))
         fields.update(title=title, aliases=[*fields.get("aliases", ()), *names])
-    for column in [column for column in others if column.lower() in FURTHER_IDS]:
-        ids = map(str.strip, others.pop(column).split(reader.separator))
+    for column in [column for column in extra if column.lower() in FURTHER_IDS]:
+        ids = map(str.strip, extra.pop(column).split(reader.separator))
         report.redirect(ids, fields["id"])
-    return fields, {column: cell for column, cell in others.items() if cell}
+    return fields, {column: cell for column, cell in extra.items() if cell}
 
 
 def _merge(line: int, first: Record, further: Record) -> None:
     """Add another row of an entity, whose first is in a line. ValueError for two descriptions."""
     if first is further:
         return
-    (known, known_others), (record, others) = first, further
-    about = known.get("description", "")
-    other = record.get("description", "")
-    if about and other and about != other:
+    (merged, merged_extra), (record, extra) = first, further
+    description = merged.get("description", "")
+    further_description = record.get("description", "")
+    if description and further_description and description != further_description:
         raise ValueError(
             f"the entity id {record['id']!r} was used before, in line {line}, with another "
             "description. Merge the two entries, or give one of them another id."
         )
-    known["description"] = about or other
-    names = [known.get("title", ""), *known.get("aliases", ())]
+    merged["description"] = description or further_description
+    names = [merged.get("title", ""), *merged.get("aliases", ())]
     names += [record.get("title", ""), *record.get("aliases", ())]
     title, *aliases = dict.fromkeys(name for name in names if name) or [""]
-    known.update(title=title, aliases=aliases)
-    known["types"] = list(dict.fromkeys([*known.get("types", ()), *record.get("types", ())]))
-    known["frequency"] = max(known.get("frequency", 0.0), record.get("frequency", 0.0))
-    for column, cell in others.items():
-        known_others.setdefault(column, cell)
+    merged.update(title=title, aliases=aliases)
+    merged["types"] = list(dict.fromkeys([*merged.get("types", ()), *record.get("types", ())]))
+    merged["frequency"] = max(merged.get("frequency", 0.0), record.get("frequency", 0.0))
+    for column, cell in extra.items():
+        merged_extra.setdefault(column, cell)
 
 
 def _lists(values: Mapping[str, str | Sequence[str]]) -> dict[str, list[str]]:
     """Values as lists: those of options that may be given once or several times."""
-    return {key: [one] if isinstance(one, str) else list(one) for key, one in values.items()}
+    return {
+        key: [value] if isinstance(value, str) else list(value) for key, value in values.items()
+    }
 
 
 def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, list[int]]:
@@ -238,8 +240,8 @@ def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, li
         raise ValueError(f"{single[0]!r} is one column. Only names, types and texts are joined.")
     _check_columns(columns, header)
     # A column that was given to one field is in no other.
-    given = {name for names in columns.values() for name in names}
-    fields = fields_of(["" if name in given else name for name in header])
+    taken = {name for names in columns.values() for name in names}
+    fields = fields_of(["" if name in taken else name for name in header])
     fields.pop("meta", None)
     for field, names in columns.items():
         places = [header.index(name) for name in names]
@@ -253,8 +255,8 @@ def _fields(header: list[str], columns: Mapping[str, list[str]]) -> dict[str, li
 
 def _check_columns(columns: Mapping[str, Sequence[str]], header: list[str]) -> None:
     """Raise ValueError for a column, of a field or of rows, that does not exist."""
-    wanted = [(field, name) for field, names in columns.items() for name in names]
-    for field, name in wanted:
+    pairs = [(field, name) for field, names in columns.items() for name in names]
+    for field, name in pairs:
         if name not in header:
             problem = (
                 f"there is no column {name!r}. Columns: {', '.join(header)}. Say which it is: "
