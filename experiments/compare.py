@@ -61,7 +61,7 @@ def outcomes_in_one_graph(
     linker, found = find_linker(nlp), defaultdict(list)
     extension, threshold = linker.cfg["extension"], linker.threshold
     parts = [examples[i::folds] for i in range(folds)] or [examples]
-    keeping = linker.keeping_stages()
+    keeping = linker.caching_stages()
     for i, part in enumerate(parts):
         rest = [eg for j, other in enumerate(parts) if j != i for eg in other]
         stages = keeping

@@ -27,7 +27,7 @@ from spacy.tokens import Doc
 from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.base.coverage import estimate_share, shift_between
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.encoders.inputs import KeptResults
+from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.fitting.calibrate import (
     AnnotatedMentions,
@@ -114,7 +114,7 @@ def some_documents(docs: list[Doc], n_mentions: int, seed: int = 0) -> list[Doc]
 def dev_ways(linker: ArboLinker, docs: list[Doc]) -> list[Way]:
     """The mentions of documents with lists that lack more and more of the entities."""
     found = AnnotatedMentions.retrieve(linker.stages, docs)
-    kept = KeptResults()
+    kept = EncodingCache()
     ways = []
     for share in LACKS.values():
         positions = linker.datastore.kb.entities.positions

@@ -56,7 +56,7 @@ def outcomes_of_stages(
     """
     linker = find_linker(nlp)
     results: dict[str, list[Outcome]] = {}
-    keeping = linker.keeping_stages()
+    keeping = linker.caching_stages()
     nothing: list[Example] = []
     parts = [(nothing, list(examples))]
     fits = [keeping]

@@ -171,7 +171,7 @@ def score(args: argparse.Namespace) -> None:
 def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -> dict[str, Any]:
     """First candidates of withheld mentions and of dev. ``both`` adds those of a second ranker."""
     seen = seen_by(linker)
-    keeping = linker.keeping_stages()
+    keeping = linker.caching_stages()
     fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
     judged: dict[str, Any] = {"dev": []}
     for (_, part), one in zip(divided(dev, FOLDS), without):

@@ -18,7 +18,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.base.arrays import unit
-from spacy_arbo_el.encoders.inputs import KeptResults
+from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
@@ -104,7 +104,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     # A document is held out in all ways at once.
     documents = first + alone.batch.documents
     ways = [Way.of(features, alone.gold, documents)]
-    kept = KeptResults()
+    kept = EncodingCache()
     fits = fits_of(records, features, stages.datastore, kept)
     read = features.with_contexts(fits)
     if (fits.described > 0).any():
@@ -131,7 +131,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
 
 
 def in_half_list(
-    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, kept: KeptResults
+    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, kept: EncodingCache
 ) -> Way:
     """Mentions where half of the entities are left out of the list."""
     stages = linker.stages
@@ -141,7 +141,7 @@ def in_half_list(
 
 
 def without(
-    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, kept: KeptResults
+    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, kept: EncodingCache
 ) -> CandidateFeatures:
     """Candidates of mentions, read in context, without some entities.
 
@@ -207,7 +207,7 @@ def briefly_described(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
     fits: ContextFits,
-    kept: KeptResults,
+    kept: EncodingCache,
 ) -> ContextFits:
     """The same, but that descriptions have ``BRIEF`` words."""
     mentions, columns = np.nonzero(fits.described > 0)

@@ -28,7 +28,7 @@ from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
 from .discovery.new_entities import NewEntities
 from .encoders.dual import DualEncoder
-from .encoders.inputs import KeptResults
+from .encoders.inputs import EncodingCache
 from .kb.knowledge_base import ArboKB
 from .linking.corpus import CorpusLinker
 from .linking.corrections import Corrections
@@ -274,13 +274,13 @@ class ArboLinker(TrainablePipe):
         self.cfg["calibration"] = value.to_config()
         self.stages = replace(self.stages, calibration=value)
 
-    def keeping_stages(self) -> LinkingStages:
+    def caching_stages(self) -> LinkingStages:
         """Return the linker's stages with kept results, for linking the same mentions many times.
 
         The weights must stay unchanged meanwhile.
         """
         self.encoder.require_ready(self.name)
-        return replace(self.stages, kept=KeptResults())
+        return replace(self.stages, cache=EncodingCache())
 
     # Knowledge base and feedback
 

@@ -48,12 +48,12 @@ class Acceptance:
         with datastore.editing(), new_entities.lock:
             new_entities.sync(self._encode, datastore.encoder.fingerprint)
             new_entity = new_entities.named(entity)
-            wanted = kb_id or new_entity.id.replace("NEW-", "ENT-")
-            is_new = kb.entities.position(wanted) < 0
+            entity_id = kb_id or new_entity.id.replace("NEW-", "ENT-")
+            is_new = kb.entities.position(entity_id) < 0
             if is_new:
-                added = entity_from(new_entity, wanted, title, description, max_aliases)
+                added = entity_from(new_entity, entity_id, title, description, max_aliases)
                 kb.add(added if types is None else replace(added, types=tuple(types)))
-            accepted = kb.get(wanted)
+            accepted = kb.get(entity_id)
             mentions = new_entities.mentions_of(new_entity)
             records = [replace(record, kb_ids=(accepted.id,)) for record in mentions.records]
             rows = map(datastore.exemplars.row, mentions.keys)

@@ -53,36 +53,36 @@ class DecisionLog:
         entry = next((entry for entry in standing if entry["n"] == number), None)
         if entry is None:
             raise ArboError(Errors.E716)
-        held = holds(entry)
+        things = holds(entry)
         for later in standing:
-            if later["n"] > number and claims(later) & held:
+            if later["n"] > number and claims(later) & things:
                 ids = later.get("names", {}).values() or later.get("changed")
-                names = ", ".join(f"“{one}”" for one in ids or clusters_of(later))
-                about = {"action": later["action"], "later": later["n"], "names": names}
-                raise ArboError(Errors.E714.format(number=number, **about))
+                names = ", ".join(f"“{entity_name}”" for entity_name in ids or clusters_of(later))
+                details = {"action": later["action"], "later": later["n"], "names": names}
+                raise ArboError(Errors.E714.format(number=number, **details))
         return entry
 
     def free(self) -> set[int]:
         """The numbers of the decisions that can be undone now."""
-        found = set[int]()
+        free_numbers = set[int]()
         claimed = set[Any]()
         for entry in reversed(self.standing()):
             if not holds(entry) & claimed:
-                found.add(entry["n"])
+                free_numbers.add(entry["n"])
             claimed |= claims(entry)
-        return found
+        return free_numbers
 
     def undone(self) -> list[Entry]:
         """The decisions that can be made again: they were undone since the last other one."""
-        found: list[int] = []
+        undone_numbers: list[int] = []
         for entry in self.entries:
             if entry["action"] == "undo":
-                found.append(entry["of"])
+                undone_numbers.append(entry["of"])
             elif "redo" in entry:
-                found = [number for number in found if number != entry["redo"]]
+                undone_numbers = [number for number in undone_numbers if number != entry["redo"]]
             else:
-                found = []
-        return [self.entries[number] for number in found]
+                undone_numbers = []
+        return [self.entries[number] for number in undone_numbers]
 
 
 def now() -> str:
@@ -94,9 +94,9 @@ def clusters_of(entry: Entry) -> list[str]:
     """Ids of the new entities that a decision is on."""
     if entry["action"] not in (*ON_CLUSTERS, *NOTES):
         return []
-    one = [entry[name] for name in ("id", "off") if name in entry]
+    named_ids = [entry[name] for name in ("id", "off") if name in entry]
     several = (*entry.get("others", ()), *entry.get("ids", ()), *entry.get("from", {}).values())
-    return [*one, *several]
+    return [*named_ids, *several]
 
 
 def holds(entry: Entry) -> set[Any]:
@@ -104,7 +104,7 @@ def holds(entry: Entry) -> set[Any]:
     if entry["action"] in NOTES:
         return set()
     mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
-    return {*clusters_of(entry), *mention, *(("entity", one) for one in _made(entry))}
+    return {*clusters_of(entry), *mention, *(("entity", entity_id) for entity_id in _made(entry))}
 
 
 def claims(entry: Entry) -> set[Any]:
@@ -114,6 +114,6 @@ def claims(entry: Entry) -> set[Any]:
 
 
 def _made(entry: Entry) -> set[str]:
-    added = [one["id"] for one in entry.get("entities", ())]
+    added = [entity["id"] for entity in entry.get("entities", ())]
     added += [entry["kb_id"]] if entry.get("added") else []
     return {*added, *entry.get("changed", ()), *entry.get("redirects", ())}

@@ -72,7 +72,7 @@ class NewEntity:
 
     def __repr__(self) -> str:
         where = counted(self.documents, "document")
-        parts = [
+        fields = [
             repr(self.id),
             repr(shortened(self.name)),
             f"{counted(len(self.members), 'mention')} in {where}",
@@ -80,8 +80,8 @@ class NewEntity:
         ]
         for entity in self.nearest[:1]:
             name = named(entity.kb_id, entity.title)
-            parts.append(f"nearest {name} {shown_probability(entity.probability)}")
-        return f"NewEntity({', '.join(parts)})"
+            fields.append(f"nearest {name} {shown_probability(entity.probability)}")
+        return f"NewEntity({', '.join(fields)})"
 
     def _repr_html_(self) -> str:
         members = [_member_dict(record) for record in self.members[:SHOWN_ROWS]]
@@ -169,8 +169,8 @@ def describe(
         # The member with the largest mean cosine to all is the one nearest to their sum.
         central = int((units @ units.sum(axis=0)).argmax())
         medoid = order[central]
-        others = np.delete(units @ units[central], central)
-        cohesion = round(float(others.mean()), 4)
+        cosines = np.delete(units @ units[central], central)
+        cohesion = round(float(cosines.mean()), 4)
     reasons = f"below the threshold of {threshold:g}", "refused by the inference procedure"
     refused = tuple(
         RefusedEntity(*entity, reasons[entity.probability >= threshold])

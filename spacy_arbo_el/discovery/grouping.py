@@ -90,8 +90,8 @@ class Discovery:
         edges = self._edges(nodes, similarity, *of_nodes)
         groups = self._cluster(len(nodes), edges, np.array([least]))
         if decided is not None:
-            kept = edges[2] >= least
-            source, target, scores = (part[kept] for part in edges)
+            is_strong = edges[2] >= least
+            source, target, scores = (column[is_strong] for column in edges)
             groups[0] = constrained(groups[0], distinct.take(decided), source, target, -scores)
         spread = self._spread(groups, distinct, nodes, similarity, np.array([least]))[0]
         if decided is None:
@@ -172,11 +172,11 @@ class Discovery:
             if apart is not None:
                 table = np.stack([names, np.unique(apart, return_inverse=True)[1].reshape(-1)])
                 names = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
-        one, other, scores = name_edges(vectors, names, similarity)
+        source, target, scores = name_edges(vectors, names, similarity)
         # In both directions, as arborescences need them.
         return (
-            np.concatenate([edges[0], one, other]),
-            np.concatenate([edges[1], other, one]),
+            np.concatenate([edges[0], source, target]),
+            np.concatenate([edges[1], target, source]),
             np.concatenate([edges[2], scores, scores]),
         )
 
@@ -202,12 +202,12 @@ class Discovery:
         copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
         if not len(copies):
             return spread
-        own = similarity.of_equals(vectors)
-        own = np.where(usable(vectors), own, np.finfo(np.float32).max)[node[copies]]
+        own_scores = similarity.of_equals(vectors)
+        own_scores = np.where(usable(vectors), own_scores, np.finfo(np.float32).max)[node[copies]]
         numbered = np.empty_like(spread)
         for row, threshold in enumerate(least):
             alone = np.bincount(groups[row], minlength=count)[groups[row]] == 1
-            apart = copies[(own < threshold) & alone[node[copies]]]
+            apart = copies[(own_scores < threshold) & alone[node[copies]]]
             spread[row, apart] = count + np.arange(len(apart))
             numbered[row] = number_clusters(spread[row], count + len(apart))
         return numbered
@@ -252,22 +252,24 @@ def group_mentions(
         groups are clusters already, by their numbers.
     """
     place = {record.key: i for i, record in enumerate(records)}
-    both = [(record, i) for i, record in enumerate(records) if record.key not in decided.accepted]
-    both += [
+    ordered_rows = [
+        (record, i) for i, record in enumerate(records) if record.key not in decided.accepted
+    ]
+    ordered_rows += [
         (record, len(records) + i)
         for i, record in enumerate(decided.records)
         if record.key not in place
     ]
-    both.sort(key=lambda pair: pair[0].key)
+    ordered_rows.sort(key=lambda pair: pair[0].key)
     groups = np.full(len(records), -1, dtype=np.int64)
-    if not both:
+    if not ordered_rows:
         return groups, {}
-    ordered = [record for record, _ in both]
-    rows = np.array([row for _, row in both])
+    ordered = [record for record, _ in ordered_rows]
+    rows = np.array([row for _, row in ordered_rows])
     stacked = _stacked(vectors, decided.vectors, rows)
     number_of = dict(zip([record.key for record in decided.records], decided.numbers.tolist()))
     numbers = np.array([number_of.get(record.key, -1) for record in ordered], dtype=np.int64)
-    found = (discovery or Discovery(n_neighbors=0)).group(
+    group_of = (discovery or Discovery(n_neighbors=0)).group(
         stacked,
         similarity,
         calibration,
@@ -277,27 +279,27 @@ def group_mentions(
         number_sets=number_sets(ordered),
     )
     present = rows < len(records)
-    groups[rows[present]] = found[present]
-    known = dict(zip(found[numbers >= 0].tolist(), numbers[numbers >= 0].tolist()))
-    kept = [decided.others.get(record.key, -1) for record in ordered]
-    return groups, {**_inherited(found.tolist(), kept, known), **known}
+    groups[rows[present]] = group_of[present]
+    continued = dict(zip(group_of[numbers >= 0].tolist(), numbers[numbers >= 0].tolist()))
+    former = [decided.others.get(record.key, -1) for record in ordered]
+    return groups, {**_inherited(group_of.tolist(), former, continued), **continued}
 
 
 def _stacked(first: np.ndarray, second: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows of two arrays one after the other. Either may be empty, of any width."""
     if not len(second):
         return first[rows]
-    return np.concatenate([part for part in (first, second) if len(part)])[rows]
+    return np.concatenate([rows_of for rows_of in (first, second) if len(rows_of)])[rows]
 
 
-def _inherited(groups: list[int], kept: list[int], known: dict[int, int]) -> dict[int, int]:
+def _inherited(groups: list[int], former: list[int], continued: dict[int, int]) -> dict[int, int]:
     """The cluster that each group continues. The one that most of its mentions are from.
 
     groups: The group of each mention.
-    kept: The number of its cluster so far, -1 for none.
-    known: Groups whose cluster has been decided on.
+    former: The number of its cluster so far, -1 for none.
+    continued: Groups whose cluster has been decided on.
     """
-    shared = Counter((g, n) for g, n in zip(groups, kept) if n >= 0 and g not in known)
+    shared = Counter((g, n) for g, n in zip(groups, former) if n >= 0 and g not in continued)
     chosen: dict[int, int] = {}
     taken = set()
     for (group, number), _ in sorted(shared.items(), key=lambda item: (-item[1], item[0][::-1])):

@@ -116,17 +116,17 @@ class NewEntities:
 
     @locked
     def _repr_html_(self) -> str:
-        rows = [one.summary().values() for one in self[:SHOWN_ROWS]]
+        rows = [entity.summary().values() for entity in self[:SHOWN_ROWS]]
         more = len(self) - len(rows)
         return html_table(repr(self), SUMMARY, [list(row) for row in rows], more)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """All new entities with their mentions, JSON-serialisable."""
-        return [one.to_dict() for one in self]
+        return [entity.to_dict() for entity in self]
 
     def to_frame(self) -> "pandas.DataFrame":
         """One row per new entity, the largest first. It needs pandas."""
-        return make_frame((one.summary() for one in self), SUMMARY, "new_entities.to_dicts()")
+        return make_frame((entity.summary() for entity in self), SUMMARY, "new_entities.to_dicts()")
 
     # Looking up
 
@@ -169,25 +169,25 @@ class NewEntities:
     # Adding mentions
 
     def put(
-        self, mentions: Unlinked, groups: np.ndarray, known: dict[int, int] | None = None
+        self, mentions: Unlinked, groups: np.ndarray, continued: dict[int, int] | None = None
     ) -> None:
         """Add mentions in groups.
 
         mentions: Mentions that are not stored yet.
         groups: (m,) int64, equal for the mentions of one new entity.
-        known: The numbers of groups that are clusters already.
+        continued: The numbers of groups that are clusters already.
         """
         with self._changing():
-            self.clusters.extend(mentions.keys, groups, known or {})
+            self.clusters.extend(mentions.keys, groups, continued or {})
             self.rows.extend(mentions)
 
     # Deciding
 
     @locked
-    def merge(self, into: EntityOrId, *others: EntityOrId) -> NewEntity:
+    def merge(self, into: EntityOrId, *absorbed: EntityOrId) -> NewEntity:
         """Merge new entities. The ids of the others then lead to ``into``."""
         stays = self._named(into)
-        gone = [number for number in map(self._named, others) if number != stays]
+        gone = [number for number in map(self._named, absorbed) if number != stays]
         if gone:
             with self._changing() as verdicts:
                 verdicts.merge(stays, list(dict.fromkeys(gone)))
@@ -205,12 +205,12 @@ class NewEntities:
         number = self._named(entity)
         rows = self._groups()[number]
         chosen = sorted(set(members))
-        about = {"id": self.clusters.ids[number], "count": len(rows)}
+        details = {"id": self.clusters.ids[number], "count": len(rows)}
         for member in chosen:
             if not 0 <= member < len(rows):
-                raise ArboError(Errors.E704.format(**about, member=member))
+                raise ArboError(Errors.E704.format(**details, member=member))
         if not 0 < len(chosen) < len(rows):
-            raise ArboError(Errors.E705.format(**about))
+            raise ArboError(Errors.E705.format(**details))
         with self._changing() as verdicts:
             new = verdicts.split(number, rows, rows[chosen])
         return self._describe(new)
@@ -236,12 +236,14 @@ class NewEntities:
     def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
         """Undo the last ``leave_out`` of mentions, if any. kb_id: The entity that they were."""
         with self._changing() as verdicts:
-            wanted = {tuple(key) for key in keys}
+            mention_keys = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):
-                if entry.get("kb_id") == kb_id and wanted & set(map(tuple, entry["mentions"])):
+                if entry.get("kb_id") == kb_id and mention_keys & set(
+                    map(tuple, entry["mentions"])
+                ):
                     return verdicts.undo(entry)
 
-    def accept(self, entity: EntityOrId, kb_id: str | None = None, **about: Any) -> Entity:
+    def accept(self, entity: EntityOrId, kb_id: str | None = None, **details: Any) -> Entity:
         """Accept a new entity into the knowledge base. Its mentions become exemplars.
 
         The next document links to it. Either both are added or, on an error, neither. Raises
@@ -250,13 +252,13 @@ class NewEntities:
 
         kb_id: The id to give it; by default that of "NEW-…" is "ENT-…". Where the knowledge base
             has the id, the mentions become exemplars of the existing entity.
-        about: ``title``, by default the new entity's name; ``description``; ``types``, by default
+        details: ``title``, by default the new entity's name; ``description``; ``types``, by default
             the labels of its mentions; ``max_aliases``, how many of the other surface forms of its
             mentions become aliases, the most frequent first, by default 10.
         """
         if self.acceptance is None:
             raise ArboError(Errors.E727)
-        return self.acceptance().accept(self, entity, kb_id, **about)
+        return self.acceptance().accept(self, entity, kb_id, **details)
 
     def undo(self, number: int | None = None) -> Entry:
         """Undo a decision. An acceptance is undone in the linker's knowledge base too.
@@ -280,8 +282,8 @@ class NewEntities:
         with self._changing() as verdicts:
             entry = self.history.decision(number)
             if "kb_id" in entry and not acceptances:
-                about = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
-                raise ArboError(Errors.E717.format(**about))
+                details = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
+                raise ArboError(Errors.E717.format(**details))
             verdicts.undo(entry)
             return entry
 
@@ -355,8 +357,13 @@ class NewEntities:
         number = self._number(entity_id)
         now = self.clusters.ids[number]
         if now != entity_id:
-            one = self._describe(number)
-            settings = {"id": entity_id, "now": now, "name": one.name, "count": len(one.members)}
+            new_entity = self._describe(number)
+            settings = {
+                "id": entity_id,
+                "now": now,
+                "name": new_entity.name,
+                "count": len(new_entity.members),
+            }
             raise ArboError(Errors.E715.format(**settings))
         return number
 

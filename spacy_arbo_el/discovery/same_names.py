@@ -33,7 +33,7 @@ def number_names(records: Sequence[MentionRecord]) -> np.ndarray:
     and their labels are equal.
     """
     numbers: dict[tuple[str, str], int] = {}
-    keys = ((one.label, " ".join(one.normalized.split()).casefold()) for one in records)
+    keys = ((record.label, " ".join(record.normalized.split()).casefold()) for record in records)
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
@@ -82,8 +82,8 @@ class Distinct:
         """
         if names is None:
             names = np.where(usable(vectors), -1, np.arange(len(vectors)))
-        given = [key for key in (digests_of(vectors), names, *keys) if key is not None]
-        columns = [np.unique(key, return_inverse=True)[1].reshape(-1) for key in given]
+        columns_given = [key for key in (digests_of(vectors), names, *keys) if key is not None]
+        columns = [np.unique(key, return_inverse=True)[1].reshape(-1) for key in columns_given]
         table = np.stack(columns, axis=1)
         _, first, node = np.unique(table, axis=0, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -121,12 +121,12 @@ def name_edges(vectors: np.ndarray, names: np.ndarray, similarity: Similarity) -
     sizes = np.diff(bounds)
     small = (sizes > 1) & (sizes <= MAX_PAIRED) & readable[order[bounds[:-1]]]
     source, target = _trees(vectors, order, bounds[:-1][small], sizes[small], similarity)
-    others: list[np.ndarray] = []
+    landmark_pairs: list[np.ndarray] = []
     for start, size in zip(bounds[:-1][sizes > MAX_PAIRED], sizes[sizes > MAX_PAIRED]):
         rows = order[start : start + size]
         if readable[rows[0]]:
-            others.append(_by_landmarks(vectors, rows, similarity))
-    pairs = np.concatenate([np.stack([source, target]), *others], axis=1)
+            landmark_pairs.append(_by_landmarks(vectors, rows, similarity))
+    pairs = np.concatenate([np.stack([source, target]), *landmark_pairs], axis=1)
     unread = order[~readable[order]]
     same = names[unread[1:]] == names[unread[:-1]]
     alone = np.stack([unread[:-1][same], unread[1:][same]])
@@ -139,18 +139,18 @@ def _by_landmarks(vectors: np.ndarray, rows: np.ndarray, similarity: Similarity)
     """Connect many mentions: some by a tree, each other one with the nearest of them."""
     places = np.linspace(0, len(rows) - 1, MAX_PAIRED).astype(np.int64)
     chosen = rows[places]
-    rest = np.delete(rows, places)
-    one = np.zeros(1, dtype=np.int64)
-    tree = np.stack(_trees(vectors, chosen, one, one + len(chosen), similarity))
-    nearest = FlatIndex(vectors[chosen], similarity).search(vectors[rest], 1).ids[:, 0]
-    return np.concatenate([tree, np.stack([chosen[nearest], rest])], axis=1)
+    unchosen = np.delete(rows, places)
+    zero = np.zeros(1, dtype=np.int64)
+    tree = np.stack(_trees(vectors, chosen, zero, zero + len(chosen), similarity))
+    nearest = FlatIndex(vectors[chosen], similarity).search(vectors[unchosen], 1).ids[:, 0]
+    return np.concatenate([tree, np.stack([chosen[nearest], unchosen])], axis=1)
 
 
 def _paired(vectors: np.ndarray, pairs: np.ndarray, similarity: Similarity) -> np.ndarray:
     scores = np.empty(pairs.shape[1], dtype=np.float32)
     for start in range(0, len(scores), BLOCK):
-        one, other = pairs[:, start : start + BLOCK]
-        paired = similarity.paired(vectors[one], vectors[other][:, None])
+        source, target = pairs[:, start : start + BLOCK]
+        paired = similarity.paired(vectors[source], vectors[target][:, None])
         scores[start : start + BLOCK] = paired[:, 0]
     return scores
 
@@ -195,18 +195,18 @@ def _spanning_trees(
         for _ in range(count - 1):
             is_in[last] = True
             following = -1
-            for other in range(count):
-                if is_in[other]:
+            for candidate in range(count):
+                if is_in[candidate]:
                     continue
                 score = np.float32(0.0)
                 for column in range(vectors.shape[1]):
-                    score += vectors[rows[last], column] * vectors[rows[other], column]
-                score = scale * score - squares[rows[last]] - squares[rows[other]]
-                if score > best[other]:
-                    best[other] = score
-                    parent[other] = last
-                if following < 0 or best[other] > best[following]:
-                    following = other
+                    score += vectors[rows[last], column] * vectors[rows[candidate], column]
+                score = scale * score - squares[rows[last]] - squares[rows[candidate]]
+                if score > best[candidate]:
+                    best[candidate] = score
+                    parent[candidate] = last
+                if following < 0 or best[candidate] > best[following]:
+                    following = candidate
             source[edge] = rows[parent[following]]
             target[edge] = rows[following]
             edge += 1

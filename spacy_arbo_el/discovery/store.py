@@ -52,25 +52,25 @@ class Unlinked:
         """Row of a mention, -1 if it is not stored."""
         return self._row_of.get(key, -1)
 
-    def extend(self, others: "Unlinked") -> None:
+    def extend(self, mentions: "Unlinked") -> None:
         """Add mentions, none of which is stored yet."""
-        if not len(others):
+        if not len(mentions):
             return
         # Those of most discoveries are all new, and are not copied.
         if not len(self):
-            self.inputs = others.inputs
-            self.vectors = others.vectors
+            self.inputs = mentions.inputs
+            self.vectors = mentions.vectors
         else:
-            self.inputs = SpanInputs.concat([self.inputs, others.inputs])
-            self.vectors = np.concatenate([self.vectors, others.vectors])
-        self._row_of.update(zip(others.keys, range(len(self), len(self) + len(others))))
+            self.inputs = SpanInputs.concat([self.inputs, mentions.inputs])
+            self.vectors = np.concatenate([self.vectors, mentions.vectors])
+        self._row_of.update(zip(mentions.keys, range(len(self), len(self) + len(mentions))))
         # Those of another run are numbered on.
         last = self.documents[-1] if len(self) else 0
-        first = others.documents[0]
+        first = mentions.documents[0]
         shift = last + 1 - first if first < last else 0
-        self.documents = np.append(self.documents, others.documents + shift)
-        self.records = [*self.records, *others.records]
-        self.nearest = [*self.nearest, *others.nearest]
+        self.documents = np.append(self.documents, mentions.documents + shift)
+        self.records = [*self.records, *mentions.records]
+        self.nearest = [*self.nearest, *mentions.nearest]
 
     def take(self, rows: np.ndarray) -> "Unlinked":
         """The mentions at ``rows``, in that order."""
@@ -173,20 +173,22 @@ class Clusters:
         self._numbers[cluster_id] = len(self.ids)
         self.ids.append(cluster_id)
 
-    def extend(self, keys: Sequence[MentionKey], groups: np.ndarray, known: dict[int, int]) -> None:
+    def extend(
+        self, keys: Sequence[MentionKey], groups: np.ndarray, continued: dict[int, int]
+    ) -> None:
         """Add mentions in groups. A new cluster is named by the first of its keys in their order.
 
         keys: The key of each of m mentions.
         groups: (m,) int64, equal for the mentions of one cluster.
-        known: The numbers of groups that are clusters already.
+        continued: The numbers of groups that are clusters already.
         """
         first: dict[int, MentionKey] = {}
         for group, key in zip(groups.tolist(), keys):
-            if group not in known and not (group in first and first[group] < key):
+            if group not in continued and not (group in first and first[group] < key):
                 first[group] = key
         new = sorted(first, key=first.__getitem__)
         start = len(self.ids)
-        numbers = {**known, **dict(zip(new, range(start, start + len(new))))}
+        numbers = {**continued, **dict(zip(new, range(start, start + len(new))))}
         self.merged_into = np.append(self.merged_into, np.arange(start, start + len(new)))
         self.assign_ids([first[group] for group in new])
         added = np.array([numbers[group] for group in groups.tolist()], dtype=np.int64)
@@ -210,10 +212,10 @@ class Clusters:
         mentions: (k,) int64.
         founded: The ids that are named by these mentions.
         """
-        others = find_all(self.merged_into)
-        self.of_mention[others[self.of_mention] == number] = number
-        for other in np.flatnonzero(others == number).tolist():
-            if other != number:
-                self.merged_into[other] = to if self.ids[other] in founded else number
+        cluster_of = find_all(self.merged_into)
+        self.of_mention[cluster_of[self.of_mention] == number] = number
+        for member in np.flatnonzero(cluster_of == number).tolist():
+            if member != number:
+                self.merged_into[member] = to if self.ids[member] in founded else number
         self.merged_into[to] = to
         self.of_mention[mentions] = to

@@ -21,12 +21,12 @@ class Verdicts:
     clusters: Clusters
     log: DecisionLog
 
-    def merge(self, into: int, others: list[int]) -> None:
+    def merge(self, into: int, absorbed: list[int]) -> None:
         clusters = self.clusters
         numbers = clusters.numbers
-        mentions = [self._keys(np.flatnonzero(numbers == number)) for number in others]
-        clusters.merged_into[others] = into
-        ids = [clusters.ids[number] for number in others]
+        mentions = [self._keys(np.flatnonzero(numbers == number)) for number in absorbed]
+        clusters.merged_into[absorbed] = into
+        ids = [clusters.ids[number] for number in absorbed]
         self.log.add("merge", id=clusters.ids[into], others=ids, mentions=mentions)
 
     def split(self, number: int, rows: np.ndarray, chosen: np.ndarray) -> int:
@@ -45,9 +45,9 @@ class Verdicts:
         former = self._former(number, chosen)
         if not former and clusters.ids[number] in self._founded(chosen):
             # The chosen ones are what the cluster was before others were merged into it.
-            rest = np.setdiff1d(rows, chosen)
-            former = self._former(number, rest)
-            moves = rest if former else chosen
+            remaining = np.setdiff1d(rows, chosen)
+            former = self._former(number, remaining)
+            moves = remaining if former else chosen
         off = former[0] if former else clusters.add(min(self.rows.keys_of(moves)))
         clusters.move(number, moves, off, self._founded(moves))
         ids = clusters.ids
@@ -71,8 +71,8 @@ class Verdicts:
         clusters = self.clusters
         rows = {row for row in map(self.rows.row, keys) if row >= 0}
         ids = []
-        parts = {}
-        left = []
+        split_from = {}
+        mentions_left_out = []
         for number, members in clusters.by_size(with_rejected=True).items():
             taken = np.array([row for row in members.tolist() if row in rows], dtype=np.int64)
             if not len(taken):
@@ -80,13 +80,19 @@ class Verdicts:
             if len(taken) < len(members) or number in clusters.rejected:
                 off = clusters.add(min(self.rows.keys_of(taken)))
                 clusters.move(number, taken, off, set())
-                parts[clusters.ids[off]] = clusters.ids[number]
+                split_from[clusters.ids[off]] = clusters.ids[number]
                 number = off
             clusters.accepted[number] = kb_id
             ids.append(clusters.ids[number])
-            left += self._keys(taken)
+            mentions_left_out += self._keys(taken)
         if ids:
-            self.log.add("leave_out", ids=ids, kb_id=kb_id, mentions=left, **{"from": parts})
+            self.log.add(
+                "leave_out",
+                ids=ids,
+                kb_id=kb_id,
+                mentions=mentions_left_out,
+                **{"from": split_from},
+            )
 
     # Taking back
 
@@ -119,13 +125,13 @@ class Verdicts:
 
     def _restore(self, entry: Entry) -> None:
         clusters = self.clusters
-        parts = entry.get("from", {})
+        split_from = entry.get("from", {})
         for name in reversed(entry.get("ids") or [entry["id"]]):
             number = clusters.number_of(name)
             clusters.accepted.pop(number, None)
             clusters.rejected.pop(number, None)
-            if name in parts:
-                source = clusters.current(clusters.number_of(parts[name]))
+            if name in split_from:
+                source = clusters.current(clusters.number_of(split_from[name]))
                 clusters.merged_into[number] = source
 
     # The next discovery
@@ -146,9 +152,9 @@ class Verdicts:
         rows = np.flatnonzero(chosen[numbers])
         places = [(record.key, n) for record, n in zip(self.rows.records, numbers.tolist())]
         accepted = frozenset(key for key, number in places if number in clusters.accepted)
-        others = {key: n for key, n in places if not chosen[n] and key not in accepted}
+        undecided = {key: n for key, n in places if not chosen[n] and key not in accepted}
         mentions = self.rows.take(rows)
-        return Decided(mentions.records, mentions.vectors, numbers[rows], accepted, others)
+        return Decided(mentions.records, mentions.vectors, numbers[rows], accepted, undecided)
 
     def carry_to(self, later: "Verdicts") -> None:
         """Bring what only these have to a later discovery's entities.
@@ -156,16 +162,18 @@ class Verdicts:
         Raises ValueError where the later discovery did not know of all decisions.
         """
         mine = _binding(self.log)
-        others = _binding(later.log)
-        if others[: len(mine)] != mine:
+        later_decisions = _binding(later.log)
+        if later_decisions[: len(mine)] != mine:
             raise ArboError(Errors.E718)
         clusters = later.clusters
         before = self.clusters.numbers
         there = self._numbers_in(clusters)
         self._carry_acceptances(later)
-        left = [i for i, record in enumerate(self.rows.records) if later.rows.row(record.key) < 0]
-        if left:
-            rows = np.array(left, dtype=np.int64)
+        missing = [
+            i for i, record in enumerate(self.rows.records) if later.rows.row(record.key) < 0
+        ]
+        if missing:
+            rows = np.array(missing, dtype=np.int64)
             moved = [clusters.current(int(there[number])) for number in before[rows].tolist()]
             later.rows.extend(self.rows.take(rows))
             clusters.of_mention = np.append(clusters.of_mention, np.array(moved, dtype=np.int64))
@@ -179,10 +187,10 @@ class Verdicts:
                 there.add_id(name)
         there.merged_into = np.append(there.merged_into, np.arange(count, len(there.ids)))
         numbers = np.array([there.number_of(name) for name in here.ids], dtype=np.int64)
-        for number, own in enumerate(numbers.tolist()):
+        for number, number_there in enumerate(numbers.tolist()):
             # What the others knew is as they say. Ids that came later lead where they led here.
-            if own >= count:
-                there.merged_into[own] = there.current(int(numbers[here.current(number)]))
+            if number_there >= count:
+                there.merged_into[number_there] = there.current(int(numbers[here.current(number)]))
         return numbers
 
     def _carry_acceptances(self, later: "Verdicts") -> None:
@@ -197,8 +205,8 @@ class Verdicts:
         for kb_id, of_entity in keys.items():
             later.leave_out(of_entity, kb_id)
         for number, kb_id in accepted.items():
-            own = there.current(there.number_of(self.clusters.ids[number]))
-            there.accepted.setdefault(own, kb_id)
+            number_there = there.current(there.number_of(self.clusters.ids[number]))
+            there.accepted.setdefault(number_there, kb_id)
 
     # Ids and keys
 

@@ -223,7 +223,7 @@ def check_inputs(inputs: SpanInputs) -> SpanInputs:
     return inputs
 
 
-class KeptResults:
+class EncodingCache:
     """Vectors and scores by what they were computed from, for unchanged weights.
 
     ``LinkingStages`` with such an object link the same mentions with many thresholds, curves and

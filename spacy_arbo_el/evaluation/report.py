@@ -173,5 +173,5 @@ def inference_outcomes(nlp: Language, examples: Sequence[Example]) -> dict[str, 
     linker = find_linker(nlp)
     return {
         name: linked_outcomes(linker, stages, examples, linker.threshold)
-        for name, stages in inferences(linker.keeping_stages()).items()
+        for name, stages in inferences(linker.caching_stages()).items()
     }

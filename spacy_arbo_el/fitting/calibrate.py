@@ -98,9 +98,9 @@ def divided(items: Sequence[T], folds: int) -> Iterator[tuple[list[T], list[T]]]
 
     RETURNS: Pairs of the items to fit on, part by part, and of those that are held out.
     """
-    parts = [list(items[i::folds]) for i in range(folds)]
-    for i, part in enumerate(parts):
-        yield [item for j, other in enumerate(parts) if j != i for item in other], part
+    fold_items = [list(items[i::folds]) for i in range(folds)]
+    for i, held_out in enumerate(fold_items):
+        yield [item for j, fold in enumerate(fold_items) if j != i for item in fold], held_out
 
 
 def fit_calibration(
@@ -121,12 +121,12 @@ def fit_calibration(
 
     docs: Annotated documents that the linker was not trained on. Mentions without annotation are
         left out.
-    stages: The stages to fit; by default ``linker.keeping_stages()``.
+    stages: The stages to fit; by default ``linker.caching_stages()``.
     from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
         Otherwise it stays as it is.
     """
     # The same candidates are ranked once more, after the fit.
-    stages = stages or linker.keeping_stages()
+    stages = stages or linker.caching_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
     with stages.datastore.reading():
@@ -158,28 +158,38 @@ def fit_in_parts(
     done: Called after the search, and after the fit.
     RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
     """
-    stages = stages or linker.keeping_stages()
+    stages = stages or linker.caching_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
     annotated = set(map(id, annotated_docs(linker, docs)))
     numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
     with stages.datastore.reading():
         log.info("Searching for the mentions of %d annotated documents", len(numbers))
-        found = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
+        annotated_mentions = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
         done()
-        if found is None:
+        if annotated_mentions is None:
             done()
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds
-        part_of = numbers[found.batch.documents] % folds
+        part_of = numbers[annotated_mentions.batch.documents] % folds
         # What rerankers look at beside the mentions is fitted on all of them.
-        context = _with_evidence(stages, found).context
-        log.info("Fitting on %d mentions, and without each of %d parts", len(found.batch), folds)
-        rerankers = stages.reranker.cross_fit(*found[:3], context, part_of, folds)
-        parts = [found, *(found.take(np.flatnonzero(part_of != part)) for part in range(folds))]
+        context = _with_evidence(stages, annotated_mentions).context
+        log.info(
+            "Fitting on %d mentions, and without each of %d parts",
+            len(annotated_mentions.batch),
+            folds,
+        )
+        rerankers = stages.reranker.cross_fit(*annotated_mentions[:3], context, part_of, folds)
+        fold_mentions = [
+            annotated_mentions,
+            *(annotated_mentions.take(np.flatnonzero(part_of != fold)) for fold in range(folds)),
+        ]
         fits = [
-            _fit_edges(replace(_with_evidence(stages, part), reranker=reranker), part)
-            for part, reranker in zip(parts, rerankers)
+            _fit_edges(
+                replace(_with_evidence(stages, fold_of_mentions), reranker=reranker),
+                fold_of_mentions,
+            )
+            for fold_of_mentions, reranker in zip(fold_mentions, rerankers)
         ]
         done()
         return fits[0], fits[1:]

@@ -119,7 +119,7 @@ def fit_and_score(
         present threshold and no scores.
     """
     docs = annotated_docs(linker, docs)
-    stages = linker.keeping_stages()
+    stages = linker.caching_stages()
     # The curves that a linker begins with are those of an encoder without training.
     folds = HALVES if rough else FOLDS
     thresholds = THRESHOLDS[::EVERY] if rough else THRESHOLDS
@@ -129,8 +129,10 @@ def fit_and_score(
     if not fit.without:
         return *fit.whole, {}
     results = []
-    for (_, part), one in zip(divided(docs, len(fit.without)), fit.without):
-        own = one.fitted.within(stages)
-        results += linked_outcomes(linker, own, unlinked_examples(part), fit.whole.threshold)
+    for (_, held_out), fold_fit in zip(divided(docs, len(fit.without)), fit.without):
+        fold_stages = fold_fit.fitted.within(stages)
+        results += linked_outcomes(
+            linker, fold_stages, unlinked_examples(held_out), fit.whole.threshold
+        )
     errors = standard_errors(results, seen_by(linker))
     return *fit.whole, {**scores_of(linker, results), ERRORS: errors}

@@ -28,17 +28,17 @@ def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFi
     reranker = linker.reranker
     if not fit.without or not isinstance(reranker, FitsBesideExemplars):
         return fit
-    parts = []
-    for others, part in divided(docs, len(fit.without)):
+    labelled = []
+    for training_docs, held_out in divided(docs, len(fit.without)):
         with restored(linker, docs):
-            linker.feedback.add_exemplars(others, linker.stages.kept)
+            linker.feedback.add_exemplars(training_docs, linker.stages.cache)
             linker.refresh()
-            found = AnnotatedMentions.retrieve(linker.stages, part)
+            mentions = AnnotatedMentions.retrieve(linker.stages, held_out)
             context = linker.stages.context
-            parts.append(None if found is None else reranker.labelled(*found[:3], context))
-    whole, *without = reranker.cross_fit_parts(parts, linker.stages.context)
+            labelled.append(None if mentions is None else reranker.labelled(*mentions[:3], context))
+    for_all, *without = reranker.cross_fit_parts(labelled, linker.stages.context)
     return HeldOutFit(
-        _with_reranker(fit.whole, whole), list(map(_with_reranker, fit.without, without))
+        _with_reranker(fit.whole, for_all), list(map(_with_reranker, fit.without, without))
     )
 
 
@@ -51,7 +51,7 @@ def keeping(linker: ArboLinker) -> Iterator[None]:
     """Encode each mention once within the block."""
     linker.refresh()
     stages = linker.stages
-    linker.stages = linker.keeping_stages()
+    linker.stages = linker.caching_stages()
     try:
         yield
     finally:
@@ -65,10 +65,10 @@ def restored(linker: ArboLinker, docs: Sequence[Doc]) -> Iterator[None]:
     store = linker.exemplars
     cfg = dict(linker.cfg)
     datastore = linker.datastore
-    own = ExemplarStore().from_bytes(store.to_bytes())
-    own.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
+    remaining = ExemplarStore().from_bytes(store.to_bytes())
+    remaining.remove(key for doc in docs for key in keys_of(linker.reader.all_mentions(doc)))
     with datastore.editing():
-        datastore.exemplars = own
+        datastore.exemplars = remaining
         datastore.changed()
     linker.stages = replace(stages, corrections=deepcopy(stages.corrections))
     try:

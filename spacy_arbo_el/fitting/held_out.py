@@ -64,7 +64,7 @@ def fit_held_out(
     done: Called after the search, the fit, and the links of each part.
     from_scratch: As in ``fit_calibration``.
     """
-    stages = stages or linker.keeping_stages()
+    stages = stages or linker.caching_stages()
     if len(docs) < 2:
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=from_scratch)
         return HeldOutFit(Fit(fitted, linker.threshold), [])
@@ -73,16 +73,18 @@ def fit_held_out(
         linker, docs, folds, stages=stages, from_scratch=from_scratch, done=done
     )
     if not score or isinstance(linker.threshold, LabelThresholds):
-        kept = linker.threshold
-        return HeldOutFit(Fit(fitted, kept), [Fit(one, kept) for one in without])
+        threshold = linker.threshold
+        return HeldOutFit(
+            Fit(fitted, threshold), [Fit(fold_fit, threshold) for fold_fit in without]
+        )
     sweeps = []
-    for (_, part), one in zip(divided(docs, folds), without):
-        sweeps.append(sweep_linking(linker, part, thresholds, one.within(stages)))
+    for (_, held_out), fold_fit in zip(divided(docs, folds), without):
+        sweeps.append(sweep_linking(linker, held_out, thresholds, fold_fit.within(stages)))
         done()
-    rest = [[sweep for sweep in sweeps if sweep is not own] for own in sweeps]
-    chosen = [_threshold(some, score, linker.threshold) for some in rest]
-    whole = Fit(fitted, _threshold(sweeps, score, linker.threshold))
-    return HeldOutFit(whole, [Fit(*pair) for pair in zip(without, chosen)])
+    sweeps_without = [[sweep for sweep in sweeps if sweep is not left_out] for left_out in sweeps]
+    chosen = [_threshold(fold_sweeps, score, linker.threshold) for fold_sweeps in sweeps_without]
+    for_all = Fit(fitted, _threshold(sweeps, score, linker.threshold))
+    return HeldOutFit(for_all, [Fit(*pair) for pair in zip(without, chosen)])
 
 
 def _threshold(sweeps: Sequence[ThresholdSweep], score: str, prior: float) -> float:

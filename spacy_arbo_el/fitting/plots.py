@@ -51,20 +51,22 @@ def plot_thresholds(rows: Sequence[SweepRow], best: int) -> "Figure":
     return figure
 
 
-def plot_reliability(parts: Mapping[str, Reliability]) -> "Figure":
+def plot_reliability(reliabilities: Mapping[str, Reliability]) -> "Figure":
     """Plot how often links are right, by probability. On the diagonal, probabilities are true.
 
     The area of a point is the share of the mentions in its bin.
 
-    parts: The reliability of each method, by its name.
+    reliabilities: The reliability of each method, by its name.
     """
     figure, axes = new_figure("probability of the link", "share of the links that are right")
     axes.plot([0, 1], [0, 1], color="0.6", linewidth=1)
-    for name, part in parts.items():
-        label = f"{name} (ECE {part.error:.3f})"
-        (line,) = axes.plot(part.probability, part.accuracy, label=label, linewidth=1)
-        area = 400 * part.count / max(part.count.sum(), 1)
-        axes.scatter(part.probability, part.accuracy, s=area, color=line.get_color(), alpha=0.6)
+    for name, reliability in reliabilities.items():
+        label = f"{name} (ECE {reliability.error:.3f})"
+        (line,) = axes.plot(reliability.probability, reliability.accuracy, label=label, linewidth=1)
+        area = 400 * reliability.count / max(reliability.count.sum(), 1)
+        axes.scatter(
+            reliability.probability, reliability.accuracy, s=area, color=line.get_color(), alpha=0.6
+        )
     axes.set(ylim=(0, 1.02), xlim=(0, 1.02))
     axes.legend(fontsize="small")
     return figure

@@ -64,8 +64,8 @@ class FitStrategy:
     @property
     def judged(self) -> np.ndarray:
         """(2, m) bool, whether each mention is linked, and whether to its entity."""
-        linked = [one.predicted not in (None, NIL) for one in self.outcomes]
-        right = [bool(one.gold) and one.is_correct for one in self.outcomes]
+        linked = [outcome.predicted not in (None, NIL) for outcome in self.outcomes]
+        right = [bool(outcome.gold) and outcome.is_correct for outcome in self.outcomes]
         return np.array([linked, right], dtype=bool)
 
 
@@ -96,7 +96,7 @@ class FitComparison:
 
     def _scored(self, by: str, weights: np.ndarray) -> np.ndarray:
         linked, right = np.stack([strategy.judged for strategy in self.strategies], axis=1)
-        has_gold = np.array([bool(one.gold) for one in self.strategies[0].outcomes])
+        has_gold = np.array([bool(outcome.gold) for outcome in self.strategies[0].outcomes])
         return scores_of_links(linked, right, has_gold, weights)[CRITERIA[by]]
 
     @property
@@ -110,8 +110,8 @@ class FitComparison:
         samples = self.samples()
         first = int(scores.argmax())
         errors = (samples[first] - samples).std(axis=1)
-        near = scores[first] - scores <= np.maximum(errors, 1e-12)
-        return self.strategies[int(near.argmax())]
+        is_close = scores[first] - scores <= np.maximum(errors, 1e-12)
+        return self.strategies[int(is_close.argmax())]
 
     @property
     def advice(self) -> str:
@@ -176,29 +176,35 @@ def compare_strategies(
     """
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
-    found: dict[str, list[Outcome]] = {name: [] for name in STRATEGIES}
+    outcomes_of: dict[str, list[Outcome]] = {name: [] for name in STRATEGIES}
     bar = progress(2 * folds + 3, "Comparing strategies", "step")
     with bar, keeping(linker), restored(linker, docs):
         fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
         beside = fit_beside_exemplars(linker, docs, fit)
         bar.update()
-        for (others, part), *fits in zip(divided(docs, folds), fit.without, beside.without):
+        for (training_docs, held_out), *fits in zip(
+            divided(docs, folds), fit.without, beside.without
+        ):
             with restored(linker, docs):
-                for name, outcomes in _linked_in_ways(linker, others, part, *fits).items():
-                    found[name] += outcomes
+                for name, outcomes in _linked_in_ways(
+                    linker, training_docs, held_out, *fits
+                ).items():
+                    outcomes_of[name] += outcomes
             bar.update()
     if train is not None:
         with progress(folds * SHARES, "Training", "step") as bar:
-            for others, part in divided(docs, folds):
-                nlp = trained_on(others, by, lambda some: train(some, bar.update))
+            for training_docs, held_out in divided(docs, folds):
+                nlp = trained_on(training_docs, by, lambda fold_docs: train(fold_docs, bar.update))
                 trained = find_linker(nlp)
-                found[TRAINED] += _held_out(trained, trained.stages, part, trained.threshold)
+                outcomes_of[TRAINED] += _held_out(
+                    trained, trained.stages, held_out, trained.threshold
+                )
     fitted = fit.whole.threshold
-    kept = linker.threshold
-    thresholds = {UNCHANGED: kept, CALIBRATED: fitted, EXEMPLARS: kept, BOTH: fitted}
+    present = linker.threshold
+    thresholds = {UNCHANGED: present, CALIBRATED: fitted, EXEMPLARS: present, BOTH: fitted}
     strategies = [
         FitStrategy(name, outcomes, thresholds.get(name))
-        for name, outcomes in found.items()
+        for name, outcomes in outcomes_of.items()
         if outcomes
     ]
     return FitComparison(strategies, by, folds, {CALIBRATED: fit, BOTH: beside})
@@ -220,7 +226,7 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
 
 
 def _linked_in_ways(
-    linker: ArboLinker, others: Sequence[Doc], part: Sequence[Doc], fit: Fit, beside: Fit
+    linker: ArboLinker, training_docs: Sequence[Doc], held_out: Sequence[Doc], fit: Fit, beside: Fit
 ) -> dict[str, list[Outcome]]:
     """Link a part by each strategy but training, after using the others. The linker gets exemplars.
 
@@ -228,14 +234,16 @@ def _linked_in_ways(
     """
     unchanged = linker.stages
     calibrated = fit.fitted.within(unchanged)
-    found = {
-        UNCHANGED: _held_out(linker, unchanged, part, linker.threshold),
-        CALIBRATED: _held_out(linker, calibrated, part, fit.threshold),
+    outcomes_of = {
+        UNCHANGED: _held_out(linker, unchanged, held_out, linker.threshold),
+        CALIBRATED: _held_out(linker, calibrated, held_out, fit.threshold),
     }
-    linker.feedback.add_exemplars(others, unchanged.kept)
-    found[EXEMPLARS] = _held_out(linker, unchanged, part, linker.threshold)
-    found[BOTH] = _held_out(linker, beside.fitted.within(unchanged), part, beside.threshold)
-    return found
+    linker.feedback.add_exemplars(training_docs, unchanged.cache)
+    outcomes_of[EXEMPLARS] = _held_out(linker, unchanged, held_out, linker.threshold)
+    outcomes_of[BOTH] = _held_out(
+        linker, beside.fitted.within(unchanged), held_out, beside.threshold
+    )
+    return outcomes_of
 
 
 def _held_out(
@@ -265,10 +273,12 @@ def trained_on(
 
     docs: At least two.
     """
-    kept = list(docs[::CALIBRATED_SHARE])
-    rest = [doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE]
-    nlp = train(rest)
+    calibration_docs = list(docs[::CALIBRATED_SHARE])
+    training_docs = [doc for number, doc in enumerate(docs) if number % CALIBRATED_SHARE]
+    nlp = train(training_docs)
     linker = find_linker(nlp)
-    fit_held_out(linker, kept, FOLDS, criterion(by), from_scratch=True).whole.install(linker)
-    linker.feedback.add_exemplars(kept)
+    fit_held_out(linker, calibration_docs, FOLDS, criterion(by), from_scratch=True).whole.install(
+        linker
+    )
+    linker.feedback.add_exemplars(calibration_docs)
     return nlp

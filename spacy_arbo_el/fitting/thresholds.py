@@ -261,8 +261,8 @@ def _rates(
     }
 
 
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return part / np.where(whole > 0, whole, 1)
+def _ratio(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    return counts / np.where(totals > 0, totals, 1)
 
 
 def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float, float]:

@@ -81,7 +81,7 @@ def tune(
     """
     check_choice("score", score, LINKING_SCORES)
     fitted = None
-    stages = linker.keeping_stages()
+    stages = linker.caching_stages()
     if drop:
         remove_entities(linker, docs, drop, seed)
         docs = with_removed_as_nil(docs, linker.kb)

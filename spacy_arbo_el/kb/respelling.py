@@ -18,19 +18,19 @@ class Match:
 
 
 def match_spellings(
-    entities: EntityStore, strings: Sequence[str], others: Sequence[str] | None = None
+    entities: EntityStore, strings: Sequence[str], as_written: Sequence[str] | None = None
 ) -> list[Match | None]:
     """Find the names that strings are in another spelling, the first of ``other_spellings``.
 
-    others: For each string another one, such as the mention before it was normalized.
+    as_written: For each string another one, such as the mention before it was normalized.
     RETURNS: None where either is a name in its own spelling, and for none.
     """
     spellings = list(map(folded, strings))
-    written = spellings if others is None else list(map(folded, others))
+    written = spellings if as_written is None else list(map(folded, as_written))
     entities_of = entities.with_spellings((*spellings, *written))
     is_open = [
-        not _is_name(entities_of, spelling) and not _is_name(entities_of, as_written)
-        for spelling, as_written in zip(spellings, written)
+        not _is_name(entities_of, spelling) and not _is_name(entities_of, other)
+        for spelling, other in zip(spellings, written)
     ]
     further = {
         spelling: other_spellings(spelling)

@@ -53,10 +53,10 @@ class ComponentFolder:
 
     # Writing
 
-    def write(self, parts: Mapping[str, Callable[[], bytes]], kb: ArboKB | None) -> None:
+    def write(self, dumps: Mapping[str, Callable[[], bytes]], kb: ArboKB | None) -> None:
         """Save in one step. Parts that are not given stay as saved before.
 
-        parts: For each part a function that gives its bytes.
+        dumps: For each part a function that gives its bytes.
         """
         target = check_replaceable(self.path, SAVED)
         with contextlib.ExitStack() as stack:
@@ -72,10 +72,10 @@ class ComponentFolder:
             folder = stack.enter_context(replacing_folder(self.path, SAVED))
             before = self._manifest_or_none()
             files = {k: v for k, v in before.files.items() if k in PARTS} if before else {}
-            for name in set(files) - set(parts):
+            for name in set(files) - set(dumps):
                 if (target / name).is_file():
                     link(target / name, folder / name)
-            for name, dump in parts.items():
+            for name, dump in dumps.items():
                 data = dump()
                 files[name] = Checksum.of(data)
                 (folder / name).write_bytes(data)
@@ -87,8 +87,8 @@ class ComponentFolder:
                 kb.to_disk(folder / KB)
             if kb is not None:
                 identity = state_of(folder / KB)
-            about = {"save": uuid.uuid4().hex, "kb": identity}
-            (folder / MANIFEST).write_bytes(Manifest(files, about).to_bytes(FORMAT, VERSION))
+            details = {"save": uuid.uuid4().hex, "kb": identity}
+            (folder / MANIFEST).write_bytes(Manifest(files, details).to_bytes(FORMAT, VERSION))
 
     # Reading
 
@@ -104,10 +104,10 @@ class ComponentFolder:
         manifest = self._read_manifest()
         for tries_left in reversed(range(TRIES)):
             try:
-                parts = {name: self._read_part(name, manifest) for name in names}
+                data_of = {name: self._read_part(name, manifest) for name in names}
                 if open_kb is not None:
                     self._open_kb(manifest, open_kb)
-                return parts
+                return data_of
             except (ValueError, OSError):
                 # Another program may have saved in the meantime.
                 before = manifest
@@ -151,8 +151,10 @@ class ComponentFolder:
         if saved is None:
             raise ArboError(Errors.E053.format(path=self.path, name=KB))
         _check_identity(path, state_of(path), saved)
-        found = open_kb(path).database.manifest()
-        _check_identity(path, (found.get("uuid"), found.get("generation", 0)), saved)
+        manifest_of_kb = open_kb(path).database.manifest()
+        _check_identity(
+            path, (manifest_of_kb.get("uuid"), manifest_of_kb.get("generation", 0)), saved
+        )
 
 
 def _is_open_in(kb: ArboKB, path: Path) -> bool:
@@ -161,19 +163,19 @@ def _is_open_in(kb: ArboKB, path: Path) -> bool:
     return place is not None and path.exists() and path.samefile(place)
 
 
-def _check(about: Mapping[str, Any]) -> None:
+def _check(details: Mapping[str, Any]) -> None:
     """ValueError where a manifest of another program lacks something."""
-    kb = about.get("kb")
-    if not re.fullmatch("[0-9a-f]{32}", str(about.get("save"))):
+    kb = details.get("kb")
+    if not re.fullmatch("[0-9a-f]{32}", str(details.get("save"))):
         raise ValueError("it has no number")
     if kb is not None and not (isinstance(kb, list) and list(map(type, kb)) == [str, int]):
         raise ValueError(f"kb is {kb!r:.60}")
 
 
-def _check_identity(path: Path, found: tuple[Any, int] | None, saved: Sequence[Any]) -> None:
+def _check_identity(path: Path, identity: tuple[Any, int] | None, saved: Sequence[Any]) -> None:
     """Raise ValueError for another KB than the saved one. An older state of it is refused too.
 
-    found: Its identity; None where it can't be read, of which opening it tells more.
+    identity: Its identity; None where it can't be read, of which opening it tells more.
     """
-    if found is not None and (found[0] != saved[0] or found[1] < saved[1]):
+    if identity is not None and (identity[0] != saved[0] or identity[1] < saved[1]):
         raise ArboError(Errors.E054.format(path=path))

@@ -74,12 +74,12 @@ class CorpusLinker:
     """Links many documents in one graph.
 
     documents: Writes links onto Docs.
-    kept: New entities; what was decided on them holds.
+    stored: New entities; what was decided on them holds.
     """
 
     stages: LinkingStages
     documents: DocumentLinker
-    kept: NewEntities
+    stored: NewEntities
 
     def link(self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None) -> list[Doc]:
         """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
@@ -181,8 +181,8 @@ class CorpusLinker:
         plain = replace(self, stages=replace(self.stages, coverage=None))
         with self.stages.datastore.reading():
             fitted = self.stages.fitted_coverage
-            parts = [plain.gather_part(some) for some in minibatch(docs, BATCH)]
-            mentions = CorpusMentions.joined(parts or [plain.gather_part([])])
+            batches = [plain.gather_part(batch) for batch in minibatch(docs, BATCH)]
+            mentions = CorpusMentions.joined(batches or [plain.gather_part([])])
             ranked = mentions.ranked
         before = self.stages.coverage
         return estimate_coverage(ranked, fitted, self.documents.threshold, before)
@@ -225,10 +225,10 @@ class CorpusLinker:
         """
         stages = self.stages
         batch = mentions.ranked.batch
-        with self.kept.lock:
-            self.kept.sync(stages.encode_inputs, stages.encoder.fingerprint)
-            new_entities = self.kept.continued()
-            decided = self.kept.decided()
+        with self.stored.lock:
+            self.stored.sync(stages.encode_inputs, stages.encoder.fingerprint)
+            new_entities = self.stored.continued()
+            decided = self.stored.decided()
         new_entities.threshold = float(threshold)
         new_entities.documents = len(mentions.places)
         unlinked = np.flatnonzero(decisions.entities < 0).tolist()
@@ -237,32 +237,34 @@ class CorpusLinker:
         # In the order in which the documents were read.
         taken = taken[np.argsort(mentions.documents[taken], kind="stable")]
         settings = stages.datastore.settings
-        left = batch.take(taken)
-        groups, known = group_mentions(
-            left.records,
-            left.encoded,
+        new_mentions = batch.take(taken)
+        groups, continued = group_mentions(
+            new_mentions.records,
+            new_mentions.encoded,
             decided,
             stages.discovery,
             settings.similarity,
             stages.calibration,
             settings.match_types,
         )
-        stored = np.array([new_entities.rows.row(key) >= 0 for key in left.keys], dtype=bool)
+        stored = np.array(
+            [new_entities.rows.row(key) >= 0 for key in new_mentions.keys], dtype=bool
+        )
         added = np.flatnonzero((groups >= 0) & ~stored)
         if len(added):
             shown = self._shown(mentions, taken[added], coverage)
             nearest = nearest_entities(shown.candidates, stages.datastore.kb)
             documents = mentions.documents[taken[added]]
             # Those of most discoveries are all new: their vectors need not be copied.
-            new = left if len(added) == len(left) else left.take(added)
+            new = new_mentions if len(added) == len(new_mentions) else new_mentions.take(added)
             put = Unlinked(new.records, documents, nearest, new.inputs, new.encoded)
-            new_entities.put(put, groups[added], known)
+            new_entities.put(put, groups[added], continued)
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:
         """The first pass: the mentions of a corpus with their candidates and neighbours."""
-        parts = [self.gather_part(docs) for docs in minibatch(read(), BATCH)]
-        mentions = CorpusMentions.joined(parts or [self.gather_part([])])
+        batches = [self.gather_part(docs) for docs in minibatch(read(), BATCH)]
+        mentions = CorpusMentions.joined(batches or [self.gather_part([])])
         search = self.search(mentions)
         if search is None:
             return mentions

@@ -44,12 +44,12 @@ class CorpusPart:
         return cls(ranked, candidates, counts)
 
     @classmethod
-    def concat(cls, parts: Sequence["CorpusPart"]) -> "CorpusPart":
+    def concat(cls, batches: Sequence["CorpusPart"]) -> "CorpusPart":
         """The documents of one or more parts, one after the other."""
         return cls(
-            RankedMentions.concat([part.ranked for part in parts]),
-            TopK.concat([part.candidates for part in parts]),
-            [count for part in parts for count in part.counts],
+            RankedMentions.concat([batch.ranked for batch in batches]),
+            TopK.concat([batch.candidates for batch in batches]),
+            [count for batch in batches for count in batch.counts],
         )
 
 
@@ -72,15 +72,20 @@ class CorpusMentions:
     candidates: TopK
 
     @classmethod
-    def joined(cls, parts: Sequence[CorpusPart]) -> "CorpusMentions":
+    def joined(cls, batches: Sequence[CorpusPart]) -> "CorpusMentions":
         """Join all parts' mentions, without mutual neighbours.
 
-        parts: In the order in which their documents were read; at least one.
+        batches: In the order in which their documents were read; at least one.
         """
-        part = CorpusPart.concat(parts)
-        rows, places = canonical_order(part.ranked.batch.records, part.counts)
-        documents = part.ranked.batch.documents[rows]
-        return cls(places, documents, _reordered(part.ranked, rows), part.candidates.take(rows))
+        documents_read = CorpusPart.concat(batches)
+        rows, places = canonical_order(documents_read.ranked.batch.records, documents_read.counts)
+        documents = documents_read.ranked.batch.documents[rows]
+        return cls(
+            places,
+            documents,
+            _reordered(documents_read.ranked, rows),
+            documents_read.candidates.take(rows),
+        )
 
 
 def canonical_order(
@@ -97,8 +102,8 @@ def canonical_order(
     starts = offsets_of(lengths)
 
     def mentions(number: int) -> list[tuple[object, ...]]:
-        own = records[int(starts[number]) : int(starts[number + 1])]
-        return [(record.key, record.label, record.doc_id) for record in own]
+        of_document = records[int(starts[number]) : int(starts[number + 1])]
+        return [(record.key, record.label, record.doc_id) for record in of_document]
 
     texts = [records[first].key[0] if n else "" for first, n in zip(starts.tolist(), counts)]
     by_text = sorted(range(len(texts)), key=texts.__getitem__)

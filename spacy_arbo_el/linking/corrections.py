@@ -9,13 +9,20 @@ import srsly
 
 from ..base.arrays import TopK, resized_table
 from ..base.calibration import log_odds
-from ..encoders.inputs import KeptResults
+from ..encoders.inputs import EncodingCache
 from ..mentions.record import MentionBatch, MentionKey, MentionRecord, are_texts, check_key
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 from ..retrieval.exemplars import ExemplarStore
 from ..retrieval.neighbours import Neighbours
-from .reach import NO_ENTITY, CorrectionKey, Held, Reach, Said, form_of
+from .reach import (
+    NO_ENTITY,
+    CorrectedMention,
+    CorrectionKey,
+    CorrectionMatch,
+    CorrectionMatcher,
+    form_of,
+)
 
 # Log-odds of what a person has said; a probability of 1 in double precision.
 CERTAIN_LOGIT = 40.0
@@ -54,7 +61,7 @@ class Corrections:
     """Corrections by the key of their mention, an exemplar, and its label.
 
     A correction holds for the mention itself, and for mentions of the same string and label in its
-    document and in passages that say the same, see ``Reach``.
+    document and in passages that say the same, see ``CorrectionMatcher``.
     """
 
     def __init__(self) -> None:
@@ -62,7 +69,7 @@ class Corrections:
         # The strings of corrected mentions. Those of a text and its offsets never change.
         self._forms: dict[MentionKey, str] = {}
         # The vectors of corrected passages, and the encoder that they are of.
-        self._passages = KeptResults()
+        self._passages = EncodingCache()
         self._fingerprint = ""
 
     def __len__(self) -> int:
@@ -94,7 +101,7 @@ class Corrections:
 
     def is_learned(self, key: MentionKey, kb_id: str) -> bool:
         """Return whether a person linked a mention to an entity."""
-        return any(self.items[one].kb_id == kb_id for one in self._at([key]))
+        return any(self.items[corrected_key].kb_id == kb_id for corrected_key in self._at([key]))
 
     def forget_at(self, keys: Iterable[MentionKey]) -> None:
         """Forget the corrections of mentions."""
@@ -103,7 +110,11 @@ class Corrections:
 
     def others_at(self, key: CorrectionKey) -> list[Correction]:
         """Corrections of the same place by other labels."""
-        return [self.items[one] for one in self._at([key[:3]]) if one != key]
+        return [
+            self.items[corrected_key]
+            for corrected_key in self._at([key[:3]])
+            if corrected_key != key
+        ]
 
     def _at(self, keys: Iterable[MentionKey]) -> list[CorrectionKey]:
         places = set(keys)
@@ -132,28 +143,28 @@ class Corrections:
         neighbours: Neighbours,
         ranking: Ranking,
         datastore: Datastore,
-        kept: KeptResults | None = None,
+        cache: EncodingCache | None = None,
     ) -> tuple[Neighbours, Ranking, np.ndarray]:
         """Neighbours and ranking that leave corrected mentions no other choice.
 
         A mention whose entity was given has this one candidate and this one exemplar. Rejected
         entities are no candidates.
 
-        kept: Keeps vectors of contexts; None to keep none.
+        cache: Keeps vectors of contexts; None to keep none.
         RETURNS: Also (m,) bool, the mentions that a correction holds for. No other mention may
             influence them: they have no mentions as neighbours.
         """
         corrected = np.zeros(len(batch), dtype=bool)
-        matches = self.matches(batch, datastore, kept)
+        matches = self.matches(batch, datastore, cache)
         if not matches:
             return neighbours, ranking, corrected
         corrected[list(matches)] = True
         keep = np.ones(ranking.candidates.ids.shape, dtype=bool)
         keep_exemplars = np.ones(neighbours.exemplars.ids.shape, dtype=bool)
         keep_texts = np.ones(neighbours.entities.ids.shape, dtype=bool)
-        given: list[_GivenEntity] = []
-        for mention, (said, is_certain) in matches.items():
-            correction = self.items[said.key]
+        linked_mentions: list[_GivenEntity] = []
+        for mention, (corrected_mention, is_certain) in matches.items():
+            correction = self.items[corrected_mention.key]
             positions = datastore.kb.entities.positions_of(
                 [correction.kb_id or "", *correction.rejected]
             )
@@ -162,42 +173,48 @@ class Corrections:
             if correction.kb_id == "" or position >= 0:
                 keep[mention] = keep_exemplars[mention] = keep_texts[mention] = False
                 if position >= 0:
-                    own = ranking.candidates.scores[mention]
-                    own = own[ranking.candidates.ids[mention] == position]
-                    logit = float(own.max(initial=LIKELY_LOGIT))
+                    scores = ranking.candidates.scores[mention]
+                    scores = scores[ranking.candidates.ids[mention] == position]
+                    logit = float(scores.max(initial=LIKELY_LOGIT))
                     logit = CERTAIN_LOGIT if is_certain else logit
-                    given.append(_GivenEntity(mention, said.row, position, logit))
+                    linked_mentions.append(
+                        _GivenEntity(mention, corrected_mention.row, position, logit)
+                    )
             else:
                 keep[mention] = ~np.isin(ranking.candidates.ids[mention], rejected)
                 keep_texts[mention] = ~np.isin(neighbours.entities.ids[mention], rejected)
                 owners = neighbours.exemplar_entities[mention]
                 keep_exemplars[mention] = ~np.isin(owners, rejected)
         mentions = neighbours.mentions.where(~corrected[:, None])
-        neighbours = _with_given_exemplars(neighbours, keep_exemplars, given)
+        neighbours = _with_given_exemplars(neighbours, keep_exemplars, linked_mentions)
         neighbours = replace(neighbours, entities=neighbours.entities.where(keep_texts))
-        ranking = _with_given_candidates(ranking.where(keep), given)
+        ranking = _with_given_candidates(ranking.where(keep), linked_mentions)
         return neighbours.with_mentions(mentions), ranking, corrected
 
     def matches(
-        self, batch: MentionBatch, datastore: Datastore, kept: KeptResults | None = None
-    ) -> dict[int, Held]:
+        self, batch: MentionBatch, datastore: Datastore, cache: EncodingCache | None = None
+    ) -> dict[int, CorrectionMatch]:
         """The correction that holds for each mention that one holds for."""
         if not self.items:
             return {}
         store = datastore.exemplars
-        wanted = {form_of(record) for record in batch.records}
-        keys = [key for key in self.items if self._form_of(key, store) in wanted]
+        forms = {form_of(record) for record in batch.records}
+        keys = [key for key in self.items if self._form_of(key, store) in forms]
         rows = [store.row(key[:3]) for key in keys]
         ids = [self.items[key].kb_id or "" for key in keys]
         entities = datastore.kb.entities.positions_of(ids).tolist()
-        said = [
-            Said(replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY, row)
+        corrected_mentions = [
+            CorrectedMention(
+                replace(store.records[row], label=key[3]), entity if kb_id else NO_ENTITY, row
+            )
             for key, row, kb_id, entity in zip(keys, rows, ids, entities)
         ]
         if self._fingerprint != datastore.encoder.fingerprint:
-            self._passages = KeptResults()
+            self._passages = EncodingCache()
             self._fingerprint = datastore.encoder.fingerprint
-        return Reach(said, datastore, self._passages, kept).over(batch.records)
+        return CorrectionMatcher(corrected_mentions, datastore, self._passages, cache).match(
+            batch.records
+        )
 
     def _form_of(self, key: CorrectionKey, store: ExemplarStore) -> str | None:
         """The string of a corrected mention, None where it is not stored any more."""
@@ -211,7 +228,7 @@ class Corrections:
 
 
 def _with_given_exemplars(
-    neighbours: Neighbours, keep: np.ndarray, given: list[_GivenEntity]
+    neighbours: Neighbours, keep: np.ndarray, linked_mentions: list[_GivenEntity]
 ) -> Neighbours:
     owners = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores).where(keep)
     exemplars = neighbours.exemplars.where(keep)
@@ -219,20 +236,20 @@ def _with_given_exemplars(
     ids = exemplars.resized(width).ids.copy()
     scores = exemplars.resized(width).scores.copy()
     entities = owners.resized(width).ids.copy()
-    for mention, row, position, _ in given:
+    for mention, row, position, _ in linked_mentions:
         ids[mention, 0] = row
         scores[mention, 0] = np.inf
         entities[mention, 0] = position
     return neighbours.with_exemplars(TopK(ids, scores), entities)
 
 
-def _with_given_candidates(ranking: Ranking, given: list[_GivenEntity]) -> Ranking:
+def _with_given_candidates(ranking: Ranking, linked_mentions: list[_GivenEntity]) -> Ranking:
     width = max(ranking.candidates.width, 1)
     exemplars = resized_table(ranking.exemplars, width, -1)
     ids = ranking.candidates.resized(width).ids.copy()
     scores = ranking.candidates.resized(width).scores.copy()
     presence = ranking.presence.copy()
-    for mention, row, position, logit in given:
+    for mention, row, position, logit in linked_mentions:
         ids[mention, 0] = position
         scores[mention, 0] = logit
         exemplars[mention, 0] = row

@@ -70,8 +70,8 @@ def with_coverage(
         return ranking
     if isinstance(shares, Mapping):
         default = shares.get(OTHER_LABELS, fitted)
-        wanted = [shares.get(record.label, default) for record in records]
-        shift = np.array([shift_between(fitted, share) for share in wanted])
+        share_of = [shares.get(record.label, default) for record in records]
+        shift = np.array([shift_between(fitted, share) for share in share_of])
     else:
         shift = np.full(len(records), shift_between(fitted, shares))
     return ranking.shifted(np.where(corrected, 0.0, shift))
@@ -114,7 +114,10 @@ def setting_of(
     """Estimates as a setting. Other labels have that of all mentions."""
     if not by_label:
         return share.share
-    return {**{label: one.share for label, one in by_label.items()}, OTHER_LABELS: share.share}
+    return {
+        **{label: estimate.share for label, estimate in by_label.items()},
+        OTHER_LABELS: share.share,
+    }
 
 
 def _shown(estimate: ShareEstimate) -> str:
@@ -143,9 +146,9 @@ def estimate_coverage(
     by_label = {}
     if len(counts) > 1:
         for label in sorted(label for label, count in counts.items() if count >= MIN_MENTIONS):
-            own = labels == label
-            by_label[label] = estimate_share(presence[own], fitted, documents[own])
-    whole = estimate_share(presence, fitted, documents)
+            has_label = labels == label
+            by_label[label] = estimate_share(presence[has_label], fitted, documents[has_label])
+    overall = estimate_share(presence, fitted, documents)
     ranking = ranked.ranking.take(rows)
     none = np.zeros(len(rows), dtype=bool)
     needed = np.array([threshold_for(threshold, record.label) for record in records])
@@ -155,8 +158,8 @@ def estimate_coverage(
         best = probability(shifted.candidates.resized(1).scores[:, 0])
         return float((best < needed).mean())
 
-    setting = setting_of(whole, by_label)
-    return CoverageEstimate(whole, len(rows), by_label, unlinked(before), unlinked(setting))
+    setting = setting_of(overall, by_label)
+    return CoverageEstimate(overall, len(rows), by_label, unlinked(before), unlinked(setting))
 
 
 def documents_with_mentions(
@@ -187,8 +190,8 @@ def documents_with_mentions(
     nlp = _known(nlp, component)
     components = list(nlp.pipeline)
     before = list(takewhile(lambda named: named[1] is not component, components))
-    others = [name for name, _ in components[len(before) :]]
-    yield from nlp.pipe(bare, disable=others)
+    later_components = [name for name, _ in components[len(before) :]]
+    yield from nlp.pipe(bare, disable=later_components)
 
 
 def _known(nlp: Language | None, component: Any) -> Language:

@@ -8,14 +8,14 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..base.errors import ArboError, Errors
-from ..encoders.inputs import KeptResults
+from ..encoders.inputs import EncodingCache
 from ..kb.entity import NIL
 from ..mentions.getters import find_mentions
 from ..mentions.reader import MentionReader
 from ..mentions.record import MentionKey, keys_of
 from ..retrieval.datastore import Datastore
 from .corrections import Correction, Corrections
-from .reach import NO_ENTITY, CorrectionKey, Reach, Said
+from .reach import NO_ENTITY, CorrectedMention, CorrectionKey, CorrectionMatcher
 
 # Documents that are read at a time.
 BATCH = 64
@@ -60,7 +60,7 @@ class Feedback:
             self._correct(span, Correction(None, rejected), self._other_labels(span, rejected))
 
     def covered(
-        self, span: Span, docs: Iterable[Doc], kb_id: str = NIL, kept: KeptResults | None = None
+        self, span: Span, docs: Iterable[Doc], kb_id: str = NIL, cache: EncodingCache | None = None
     ) -> list[Span]:
         """Find the mentions that a correction of a mention would hold for.
 
@@ -69,35 +69,37 @@ class Feedback:
         docs: Documents with their mentions, such as those of your corpus.
         kb_id: The entity that would be learned; "NIL" for ``learn(span, "NIL")`` and
             ``reject_link``, which hold for as many.
-        kept: Keeps the vectors of contexts for the next call; None to keep none.
+        cache: Keeps the vectors of contexts for the next call; None to keep none.
         RETURNS: Their spans, that of the mention itself among them where it is in ``docs``.
         """
         getter = self.reader.settings.getter
         (record,) = self.reader.read([[span]]).records
-        found: list[Span] = []
+        covered_spans: list[Span] = []
         with self.datastore.reading():
             entity = NO_ENTITY
             if kb_id != NIL:
                 self._require_entity(span, kb_id)
                 entity = self.datastore.kb.entities.position(kb_id)
-            reach = Reach([Said(record, entity)], self.datastore, kept=kept)
+            matcher = CorrectionMatcher(
+                [CorrectedMention(record, entity)], self.datastore, cache=cache
+            )
             for batch in minibatch(docs, BATCH):
                 spans = [find_mentions(doc, getter) for doc in batch]
                 flat = list(chain.from_iterable(spans))
-                held = reach.over(self.reader.read(spans).records)
-                found += [flat[number] for number in sorted(held)]
-        return found
+                matched = matcher.match(self.reader.read(spans).records)
+                covered_spans += [flat[number] for number in sorted(matched)]
+        return covered_spans
 
     def forget(self, span: Span) -> bool:
         """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
         key = key_of(span)
         with self.datastore.editing():
-            others = self.corrections.others_at(correction_key(span))
+            others_here = self.corrections.others_at(correction_key(span))
             correction = self.corrections.items.pop(correction_key(span), None)
             if correction is None:
                 return False
-            if correction.before is None and others:
-                self.datastore.exemplars.relabel(key, self._labels(span, others[-1].kb_id))
+            if correction.before is None and others_here:
+                self.datastore.exemplars.relabel(key, self._labels(span, others_here[-1].kb_id))
             elif correction.before is None:
                 self.datastore.exemplars.remove([key])
             else:
@@ -105,20 +107,20 @@ class Feedback:
             self.datastore.changed()
             return True
 
-    def add_exemplars(self, docs: Iterable[Doc], kept: KeptResults | None = None) -> int:
+    def add_exemplars(self, docs: Iterable[Doc], cache: EncodingCache | None = None) -> int:
         """Store each annotated mention of ``docs`` as an exemplar of its ``span.kb_id_``.
 
         An annotation takes the place of an earlier correction that says something else.
 
-        kept: Has vectors of mentions, and gets the others; None to encode them at the next
+        cache: Has vectors of mentions, and gets the others; None to encode them at the next
             ``refresh``.
         RETURNS: How many are new.
         """
         reader = self.reader
         batch = reader.read([[s for s in reader.all_mentions(doc) if s.kb_id_] for doc in docs])
         vectors = None
-        if kept is not None:
-            vectors = kept.mentions(batch.inputs, self.datastore.encoder.encode_mentions)
+        if cache is not None:
+            vectors = cache.mentions(batch.inputs, self.datastore.encoder.encode_mentions)
         with self.datastore.editing():
             before = len(self.datastore.exemplars)
             self.datastore.add_exemplars(batch.records, batch.inputs, vectors)
@@ -146,8 +148,8 @@ class Feedback:
             return ()
         entities = self.datastore.kb.entities
         owners = entities.with_name(self.reader.read([[span]]).normalized[0])
-        own = entities.position(kb_id)
-        return (kb_id,) if all(position == own for position in owners) else ()
+        corrected_entity = entities.position(kb_id)
+        return (kb_id,) if all(position == corrected_entity for position in owners) else ()
 
     def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
         store = self.datastore.exemplars
@@ -168,8 +170,8 @@ class Feedback:
         existing = self.corrections.items.get(key)
         before = existing.before if existing is not None else None
         if row >= 0 and existing is None:
-            others = self.corrections.others_at(key)
-            before = others[-1].before if others else store.records[row].kb_ids
+            others_here = self.corrections.others_at(key)
+            before = others_here[-1].before if others_here else store.records[row].kb_ids
         batch = self.reader.read([[span]])
         (record,) = batch.records
         self.datastore.add_exemplars([replace(record, kb_ids=kb_ids)], batch.inputs)

@@ -32,7 +32,11 @@ class Only:
         """
         chosen = None if ids is None else frozenset([ids] if isinstance(ids, str) else ids)
         kinds = None if types is None else frozenset([types] if isinstance(types, str) else types)
-        unknown = [one for one in sorted(chosen or ()) if datastore.kb.entities.position(one) < 0]
+        unknown = [
+            entity_id
+            for entity_id in sorted(chosen or ())
+            if datastore.kb.entities.position(entity_id) < 0
+        ]
         if unknown:
             raise ArboError(Errors.E408.format(id=unknown[0]))
         return cls(chosen, kinds)

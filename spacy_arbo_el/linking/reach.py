@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..encoders.dual import DualEncoder
-from ..encoders.inputs import KeptResults
+from ..encoders.inputs import EncodingCache
 from ..mentions.record import MentionRecord
 from ..ranking.contexts import Descriptions, encode_contexts
 from ..retrieval.datastore import Datastore
@@ -27,7 +27,7 @@ NO_ENTITY = -1
 CorrectionKey = tuple[str, int, int, str]
 
 
-class Said(NamedTuple):
+class CorrectedMention(NamedTuple):
     """What somebody has said about one mention.
 
     record: The mention. Its label is that of the correction.
@@ -44,80 +44,82 @@ class Said(NamedTuple):
         return (*self.record.key, self.record.label)
 
 
-class Held(NamedTuple):
+class CorrectionMatch(NamedTuple):
     """A correction that holds for a mention.
 
     is_certain: Whether the mention is the corrected one, or its passage is the same.
     """
 
-    said: Said
+    mention: CorrectedMention
     is_certain: bool
 
 
 @dataclass(frozen=True)
-class Reach:
+class CorrectionMatcher:
     """Finds the mentions that corrections hold for.
 
     A correction holds for its own mention, and for mentions of the same string and label in its
     document and in passages that say the same. An entity that was given doesn't hold where another
     one of the name fits the text better.
 
-    said: The corrections, the last of equal ones counts.
+    corrected: The corrected mentions, the last of equal ones counts.
     datastore: The datastore in its present state.
     passages: Keeps the vectors of the corrected passages.
-    kept: Keeps those of the others for the next call; None to keep none.
+    cache: Keeps those of the others for the next call; None to keep none.
     """
 
-    said: Sequence[Said]
+    corrected: Sequence[CorrectedMention]
     datastore: Datastore
-    passages: KeptResults = field(default_factory=KeptResults)
-    kept: KeptResults | None = None
+    passages: EncodingCache = field(default_factory=EncodingCache)
+    cache: EncodingCache | None = None
 
-    def over(self, records: Sequence[MentionRecord]) -> dict[int, Held]:
+    def match(self, records: Sequence[MentionRecord]) -> dict[int, CorrectionMatch]:
         """The correction that holds for each of some mentions, by the number of the mention."""
         by_form: dict[str, list[int]] = {}
-        for number, said in enumerate(self.said):
-            by_form.setdefault(form_of(said.record), []).append(number)
-        found: dict[int, Held] = {}
+        for number, corrected in enumerate(self.corrected):
+            by_form.setdefault(form_of(corrected.record), []).append(number)
+        match_of: dict[int, CorrectionMatch] = {}
         pairs: list[tuple[int, int]] = []
         for mention, record in enumerate(records):
             same = [n for n in by_form.get(form_of(record), ()) if self._agree(n, record)]
-            certain = [n for n in same if self.said[n].record.key == record.key]
-            certain = certain or [n for n in same if _words(self.said[n].record) == _words(record)]
+            certain = [n for n in same if self.corrected[n].record.key == record.key]
+            certain = certain or [
+                n for n in same if _words(self.corrected[n].record) == _words(record)
+            ]
             if certain:
-                found[mention] = Held(self.said[certain[-1]], True)
+                match_of[mention] = CorrectionMatch(self.corrected[certain[-1]], True)
             else:
                 pairs += [(mention, number) for number in same]
         if pairs:
-            self._compare(records, pairs, found)
-        return found
+            self._compare(records, pairs, match_of)
+        return match_of
 
     def _agree(self, number: int, record: MentionRecord) -> bool:
         """Whether labels are the same. One without a label is of any, unless types must match."""
-        own = self.said[number].record.label
-        is_open = not self.datastore.settings.match_types and not (own and record.label)
-        return own == record.label or is_open
+        label = self.corrected[number].record.label
+        is_open = not self.datastore.settings.match_types and not (label and record.label)
+        return label == record.label or is_open
 
     def _compare(
         self,
         records: Sequence[MentionRecord],
         pairs: Sequence[tuple[int, int]],
-        found: dict[int, Held],
+        match_of: dict[int, CorrectionMatch],
     ) -> None:
         """Compare passages: (mention, number of a correction), in order of mentions."""
         best: dict[int, tuple[float, int]] = {}
         contexts = self._contexts(records, pairs)
         for mention, number in pairs:
-            said = self.said[number]
+            corrected = self.corrected[number]
             record = records[mention]
-            cosine = contexts.cosine(said.record, record)
-            if said.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
+            cosine = contexts.cosine(corrected.record, record)
+            if corrected.record.key[0] != record.key[0] and cosine < SAME_PASSAGE:
                 continue
-            if said.entity != NO_ENTITY and contexts.is_better_for_others(said, record):
+            if corrected.entity != NO_ENTITY and contexts.is_better_for_others(corrected, record):
                 continue
             best[mention] = max(best.get(mention, (-np.inf, number)), (cosine, number))
         for mention, (_, number) in best.items():
-            found[mention] = Held(self.said[number], False)
+            match_of[mention] = CorrectionMatch(self.corrected[number], False)
 
     def _contexts(
         self, records: Sequence[MentionRecord], pairs: Sequence[tuple[int, int]]
@@ -126,18 +128,18 @@ class Reach:
         encoder = self.datastore.encoder
         vectors: dict[str, np.ndarray] = {}
         if encoder.reads_passages:
-            corrected = [self.said[number].record for number in dict.fromkeys(numbers)]
-            some = [records[mention] for mention in dict.fromkeys(mentions)]
-            vectors |= _encoded(some, encoder, self.kept)
+            corrected = [self.corrected[number].record for number in dict.fromkeys(numbers)]
+            compared = [records[mention] for mention in dict.fromkeys(mentions)]
+            vectors |= _encoded(compared, encoder, self.cache)
             vectors |= _encoded(corrected, encoder, self.passages)
         return _Contexts(vectors, self.datastore)
 
 
 def _encoded(
-    records: Sequence[MentionRecord], encoder: DualEncoder, kept: KeptResults | None
+    records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
 ) -> dict[str, np.ndarray]:
     passages = list(dict.fromkeys(record.passage for record in records))
-    return dict(zip(passages, encode_contexts(encoder, passages, kept)))
+    return dict(zip(passages, encode_contexts(encoder, passages, cache)))
 
 
 @dataclass(frozen=True)
@@ -156,29 +158,29 @@ class _Contexts:
             return _cosine_of_words(first.passage, second.passage)
         return float(self.vectors[first.passage] @ self.vectors[second.passage])
 
-    def is_better_for_others(self, said: Said, record: MentionRecord) -> bool:
+    def is_better_for_others(self, corrected: CorrectedMention, record: MentionRecord) -> bool:
         """Return whether another entity of a mention's name fits its text better.
 
         It does where it fits better than the given entity, and by more than in the corrected
         passage, where the given one is right.
         """
         owners = self.datastore.kb.entities.with_name(record.normalized or record.text)
-        others = [position for position in owners if position != said.entity][:MOST_OTHERS]
-        if not self.vectors or not others:
+        namesakes = [position for position in owners if position != corrected.entity][:MOST_OTHERS]
+        if not self.vectors or not namesakes:
             return False
-        entities = np.array([said.entity, *others], dtype=np.int64)
+        entities = np.array([corrected.entity, *namesakes], dtype=np.int64)
         rows, texts = Descriptions.of(self.datastore).of_entities(entities)
         texts = texts[rows[:, 0]]
         here = texts @ self.vectors[record.passage]
-        gain = here - texts @ self.vectors[said.record.passage]
+        gain = here - texts @ self.vectors[corrected.record.passage]
         is_better = (here[1:] > here[0]) & (gain[1:] > gain[0] + FITS_BETTER)
         return bool(is_better.any())
 
 
 def _cosine_of_words(first: str, second: str) -> float:
-    own = set(first.casefold().split())
-    other = set(second.casefold().split())
-    return len(own & other) / max((len(own) * len(other)) ** 0.5, 1.0)
+    first_words = set(first.casefold().split())
+    second_words = set(second.casefold().split())
+    return len(first_words & second_words) / max((len(first_words) * len(second_words)) ** 0.5, 1.0)
 
 
 def form_of(record: MentionRecord) -> str:

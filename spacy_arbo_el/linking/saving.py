@@ -70,13 +70,13 @@ class Serializer:
     def to_bytes(self, exclude: Iterable[str]) -> bytes:
         """Serialize all parts but the excluded, with checksums."""
         kb = self.linker.stages.datastore.kb
-        parts = {part.name: part.dump() for part in self._parts(exclude)}
+        data_of = {state_part.name: state_part.dump() for state_part in self._parts(exclude)}
         if KB not in exclude:
-            parts[KB] = kb.to_bytes()
+            data_of[KB] = kb.to_bytes()
         content = {
             "format": VERSION,
-            "checksums": {name: Checksum.of(data).hash for name, data in parts.items()},
-            "parts": parts,
+            "checksums": {name: Checksum.of(data).hash for name, data in data_of.items()},
+            "parts": data_of,
         }
         return srsly.msgpack_dumps(content)
 
@@ -86,32 +86,32 @@ class Serializer:
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != VERSION:
                 raise ArboError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
-            sums = {name: Checksum.of(part).hash for name, part in content["parts"].items()}
+            sums = {name: Checksum.of(data).hash for name, data in content["parts"].items()}
             if sums != content["checksums"]:
                 raise ArboError(Errors.E057.format(problem="a checksum is wrong"))
-            parts = content["parts"]
-        if KB in parts and KB not in exclude:
-            self.linker.stages.datastore.kb.from_bytes(parts[KB])
-        self._load(parts, exclude)
+            data_of = content["parts"]
+        if KB in data_of and KB not in exclude:
+            self.linker.stages.datastore.kb.from_bytes(data_of[KB])
+        self._load(data_of, exclude)
 
     def to_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Write a folder in one step. It is the old one or the new one at any moment."""
         kb = None if KB in exclude else self.linker.stages.datastore.kb
-        parts = {part.name: part.dump for part in self._parts(exclude)}
-        ComponentFolder(path).write(parts, kb)
+        dumps = {state_part.name: state_part.dump for state_part in self._parts(exclude)}
+        ComponentFolder(path).write(dumps, kb)
 
     def from_disk(self, path: Path, exclude: Iterable[str]) -> None:
         """Load a folder of ``to_disk`` after checking each file."""
         open_kb = None if KB in exclude else self.linker.stages.datastore.kb.from_disk
-        names = [part.name for part in self._parts(exclude)]
+        names = [state_part.name for state_part in self._parts(exclude)]
         self._load(ComponentFolder(path).read(names, open_kb), exclude)
 
-    def _load(self, parts: Mapping[str, bytes], exclude: Iterable[str]) -> None:
+    def _load(self, data_of: Mapping[str, bytes], exclude: Iterable[str]) -> None:
         """Load the parts that were read, after the knowledge base."""
-        for part in self._parts(exclude):
-            if part.name in parts:
-                with reading_part(self.linker.name, part.name):
-                    part.load(parts[part.name])
+        for state_part in self._parts(exclude):
+            if state_part.name in data_of:
+                with reading_part(self.linker.name, state_part.name):
+                    state_part.load(data_of[state_part.name])
         stages = self.linker.stages
         drop_orphans(stages.corrections, stages.datastore.exemplars, self.linker.name)
         self.linker.encoder.weights_changed()
@@ -122,7 +122,7 @@ class Serializer:
         stages = linker.stages
         exemplars = stages.datastore.exemplars
         load_vocab = partial(linker.vocab.from_bytes, exclude=exclude)
-        parts = [
+        state_parts = [
             _Part("vocab", partial(_dump_vocab, linker.vocab, exclude), load_vocab),
             _Part("model", linker.model.to_bytes, self._load_model),
             _Part("exemplars", exemplars.to_bytes, self._load_exemplars),
@@ -130,7 +130,7 @@ class Serializer:
             _Part("corrections", stages.corrections.to_bytes, self._load_corrections),
             _Part("new_entities", linker.new_entities.to_bytes, self._load_new),
         ]
-        return [part for part in parts if part.name not in exclude]
+        return [state_part for state_part in state_parts if state_part.name not in exclude]
 
     def _load_model(self, data: bytes) -> None:
         """Load weights from bytes, but settings from the config."""
@@ -141,8 +141,8 @@ class Serializer:
             for layer in model.walk()
         ]
         model.from_bytes(data)
-        for layer, kept in zip(model.walk(), settings):
-            layer.attrs.update(kept)
+        for layer, present_settings in zip(model.walk(), settings):
+            layer.attrs.update(present_settings)
         check_towers(model, refs)
 
     def _load_exemplars(self, data: bytes) -> None:
@@ -158,13 +158,13 @@ class Serializer:
     def _load_reranker(self, data: bytes) -> None:
         """Load the reranker's weights, unless the config has another one."""
         present = self.linker.stages.reranker
-        own = type(present).__name__
-        saved: Any = srsly.msgpack_loads(data) if data else {"kind": own, "data": b""}
+        present_kind = type(present).__name__
+        saved: Any = srsly.msgpack_loads(data) if data else {"kind": present_kind, "data": b""}
         learned = saved["data"]
         kind = saved["kind"]
-        if kind != own:
-            about = {"name": self.linker.name, "saved": f"{kind:.80}", "present": own}
-            warnings.warn(Warnings.W503.format(**about))
+        if kind != present_kind:
+            details = {"name": self.linker.name, "saved": f"{kind:.80}", "present": present_kind}
+            warnings.warn(Warnings.W503.format(**details))
             learned = b""
         reranker = present.from_bytes(learned)
         self.linker.stages = replace(self.linker.stages, reranker=reranker)
@@ -202,7 +202,7 @@ def rebuild(
 
 
 @contextmanager
-def reading_part(name: str, part: str) -> Iterator[None]:
+def reading_part(name: str, piece: str) -> Iterator[None]:
     """Convert errors of damaged bytes to one ValueError."""
     collects_garbage = gc.isenabled()
     try:
@@ -212,7 +212,7 @@ def reading_part(name: str, part: str) -> Iterator[None]:
         if isinstance(error, ValueError) and code_of(error):
             raise
         problem = f"{type(error).__name__}: {error}"
-        raise ArboError(Errors.E058.format(part=part, name=name, problem=problem)) from error
+        raise ArboError(Errors.E058.format(part=piece, name=name, problem=problem)) from error
     finally:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:
@@ -232,9 +232,9 @@ def check_towers(model: Model, refs: Any) -> None:
             from ..encoders.pooling import pooled_width
 
             width = layer.get_dim("nO") if layer.has_dim("nO") else None
-            found = pooled_width(layer.attrs.get("pooling"), shim.width)
-            if width not in (None, found):
-                raise ValueError(f"{tower} has vectors {found} wide and not {width}")
+            model_width = pooled_width(layer.attrs.get("pooling"), shim.width)
+            if width not in (None, model_width):
+                raise ValueError(f"{tower} has vectors {model_width} wide and not {width}")
 
 
 def check_word_pieces(inputs: SpanInputs, model: Model) -> None:

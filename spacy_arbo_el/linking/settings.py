@@ -36,9 +36,9 @@ class LiveSettings(dict[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         super().__setitem__(name, value)
         nlp = self.nlp
-        own = None if nlp is None else name_in_pipeline(self._component(), nlp)
-        if nlp is not None and own is not None:
-            nlp.get_pipe_config(own)[name] = copy.deepcopy(value)
+        present_name = None if nlp is None else name_in_pipeline(self._component(), nlp)
+        if nlp is not None and present_name is not None:
+            nlp.get_pipe_config(present_name)[name] = copy.deepcopy(value)
 
     def update(self, *values: Any, **named: Any) -> None:
         for name, value in dict(*values, **named).items():
@@ -54,4 +54,4 @@ class LiveSettings(dict[str, Any]):
 
 def name_in_pipeline(component: Any, nlp: Language) -> str | None:
     """Name of a component in a pipeline, which may have renamed it; None where it is not there."""
-    return next((name for name, other in nlp.components if other is component), None)
+    return next((name for name, pipe in nlp.components if pipe is component), None)

@@ -13,7 +13,7 @@ from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
 from ..discovery.same_names import number_names, number_sets
 from ..encoders.dual import DualEncoder
-from ..encoders.inputs import KeptResults, SpanInputs
+from ..encoders.inputs import EncodingCache, SpanInputs
 from ..kb.entity import NIL
 from ..mentions.annotations import Evidence, Link
 from ..mentions.reader import MentionReader
@@ -58,7 +58,7 @@ class LinkingStages:
     calibration: Similarities -> log-odds.
     coverage: The share of mentions whose entity the knowledge base has, see ``coverage.py``.
     only: The entities that mentions may be linked to; None for all.
-    kept: Keeps vectors and scores, for stages that link the same mentions again; None to keep none.
+    cache: Keeps vectors and scores for stages that link the same mentions again; None for none.
     """
 
     reader: MentionReader
@@ -71,13 +71,13 @@ class LinkingStages:
     calibration: Calibration
     coverage: CoverageSetting = None
     only: Only | None = None
-    kept: KeptResults | None = None
+    cache: EncodingCache | None = None
 
     @property
     def context(self) -> RankingContext:
         """Context of the reranker."""
         n_candidates = self.datastore.settings.n_candidates
-        return RankingContext(self.datastore, self.calibration, n_candidates, self.kept)
+        return RankingContext(self.datastore, self.calibration, n_candidates, self.cache)
 
     # The stages
 
@@ -91,10 +91,10 @@ class LinkingStages:
 
     def encode_inputs(self, inputs: SpanInputs) -> np.ndarray:
         """Spans of mentions -> (n, width) float32, prepared for comparing."""
-        if self.kept is None:
+        if self.cache is None:
             vectors = self.encoder.encode_mentions(inputs)
         else:
-            vectors = self.kept.mentions(inputs, self.encoder.encode_mentions)
+            vectors = self.cache.mentions(inputs, self.encoder.encode_mentions)
         return self.datastore.settings.similarity.prepare(vectors)
 
     def retrieve(
@@ -112,8 +112,8 @@ class LinkingStages:
         with self.datastore.reading() as retriever:
             allowed = allowed or self.datastore.allowed_entities(batch)
             if self.only is not None:
-                others = ~self.only.mask(self.datastore)
-                allowed = AllowedEntities.all_but(others, len(batch), allowed)
+                excluded = ~self.only.mask(self.datastore)
+                allowed = AllowedEntities.all_but(excluded, len(batch), allowed)
             neighbours = retriever.neighbours(
                 batch,
                 self.datastore.settings.n_candidates,
@@ -131,7 +131,7 @@ class LinkingStages:
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
             neighbours, ranking, corrected = self.corrections.apply(
-                batch, neighbours, ranking, self.datastore, self.kept
+                batch, neighbours, ranking, self.datastore, self.cache
             )
             if self.only is not None:
                 ranking = self.only.restrict(ranking, self.datastore)
@@ -213,8 +213,8 @@ class LinkingStages:
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
         on_paths = [ref for kind, ref in steps if kind == "entity"]
         named = np.array([*on_paths, *candidates.first(N_TITLED).ids.flat], dtype=np.int64)
-        known = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
-        positions = np.unique(known)
+        shown = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
+        positions = np.unique(shown)
         ids = dict(zip(positions.tolist(), entities.ids_of(positions).tolist()))
         records = self.datastore.exemplars.records
         exemplars = {row: records[row] for kind, row in steps if kind == "exemplar"}
@@ -320,16 +320,16 @@ def make_links(
     decisions: Of all m mentions.
     cluster_ids: For each of the m mentions the id of its new entity, "" for linked ones.
     """
-    part = slice(mentions.start, mentions.stop)
+    of_mentions = slice(mentions.start, mentions.stop)
     entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
     ranked_ids = [[texts.ids.get(p, "") for p in row] for row in entities.tolist()]
-    linked_ids = [texts.ids.get(p, "") for p in decisions.entities[part].tolist()]
+    linked_ids = [texts.ids.get(p, "") for p in decisions.entities[of_mentions].tolist()]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
     probabilities = probability(ranking.candidates.scores).astype(np.float64)
     ranked_scores = np.round(probabilities, 4).tolist()
     presence = np.round(probability(ranking.presence.astype(np.float64)), 4).tolist()
-    link_scores = probability(decisions.logits[part]).tolist()
+    link_scores = probability(decisions.logits[of_mentions]).tolist()
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):
         ids = ranked_ids[row][:count]
@@ -338,8 +338,8 @@ def make_links(
         titles = [texts.titles.get(position, "") for position in first]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
-            own = cluster_ids[mention], titles, presence[row]
-            links.append(Link(NIL, best, ids, scores, (), *own))
+            grouping = cluster_ids[mention], titles, presence[row]
+            links.append(Link(NIL, best, ids, scores, (), *grouping))
             continue
         evidence = [
             _evidence(step, records[mention], records, texts) for step in decisions.paths[mention]
@@ -374,6 +374,8 @@ def numbers_within(documents: np.ndarray, clusters: np.ndarray) -> list[str]:
     numbers: dict[int, dict[int, int]] = {}
     names = []
     for document, cluster in zip(documents.tolist(), clusters.tolist()):
-        own = numbers.setdefault(document, {})
-        names.append(f"new-{own.setdefault(cluster, len(own) + 1)}" if cluster >= 0 else "")
+        numbers_here = numbers.setdefault(document, {})
+        names.append(
+            f"new-{numbers_here.setdefault(cluster, len(numbers_here) + 1)}" if cluster >= 0 else ""
+        )
     return names

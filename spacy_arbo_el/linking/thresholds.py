@@ -25,7 +25,9 @@ class LabelThresholds(float):
     def of(cls, table: Mapping[str, float]) -> "LabelThresholds":
         """Thresholds of a valid table."""
         thresholds = cls(table[OTHER_LABELS])
-        thresholds.by_label = {key: one for key, one in table.items() if key != OTHER_LABELS}
+        thresholds.by_label = {
+            key: threshold for key, threshold in table.items() if key != OTHER_LABELS
+        }
         return thresholds
 
     def __reduce__(self) -> Any:
@@ -38,7 +40,7 @@ def check_threshold(value: Any) -> ThresholdSetting:
         return _probability(value)
     if OTHER_LABELS not in value:
         raise ArboError(Errors.E407.format(value=dict(value)))
-    return {str(label): _probability(one) for label, one in value.items()}
+    return {str(label): _probability(threshold) for label, threshold in value.items()}
 
 
 def threshold_of(setting: ThresholdSetting) -> float:
@@ -55,14 +57,19 @@ def threshold_for(threshold: float, label: str) -> float:
 
 def least_threshold(threshold: float) -> float:
     """The lowest threshold of all labels."""
-    own = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
-    return min(float(threshold), *own) if own else float(threshold)
+    thresholds = threshold.by_label.values() if isinstance(threshold, LabelThresholds) else ()
+    return min(float(threshold), *thresholds) if thresholds else float(threshold)
 
 
 def shown_threshold(threshold: float) -> str:
     """A threshold to read, such as "0.3" or "0.3, Disease 0.5"."""
-    own = threshold.by_label.items() if isinstance(threshold, LabelThresholds) else ()
-    return ", ".join([f"{float(threshold):g}", *(f"{label} {one:g}" for label, one in own)])
+    thresholds = threshold.by_label.items() if isinstance(threshold, LabelThresholds) else ()
+    return ", ".join(
+        [
+            f"{float(threshold):g}",
+            *(f"{label} {label_threshold:g}" for label, label_threshold in thresholds),
+        ]
+    )
 
 
 def _probability(value: Any) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.arrays import AppendOnly, unit
 from ..encoders.dual import DualEncoder
-from ..encoders.inputs import KeptResults
+from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
 from ..storage.locks import ForkableLock
@@ -131,14 +131,14 @@ def fits_of(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
     datastore: DescriptionSource,
-    kept: KeptResults | None = None,
+    cache: EncodingCache | None = None,
 ) -> ContextFits:
     """How well the texts of candidates fit the contexts of mentions.
 
     Only the candidates that are worth it are looked at, and of a mention only if one of these has a
     description.
 
-    kept: Keeps the vectors of contexts for the next call; None to keep none.
+    cache: Keeps the vectors of contexts for the next call; None to keep none.
     """
     found = ContextFits.none(candidates.entities.shape)
     mentions, columns = np.nonzero(candidates.worth_describing())
@@ -150,7 +150,7 @@ def fits_of(
     is_compared = np.isin(mentions, compared)
     if len(compared):
         some = [records[row] for row in compared.tolist()]
-        contexts = encode_contexts(datastore.encoder, [one.passage for one in some], kept)
+        contexts = encode_contexts(datastore.encoder, [one.passage for one in some], cache)
         place = np.searchsorted(compared, mentions[is_compared])
         texts, titles = vectors[rows[is_compared].T]
         cell = mentions[is_compared], columns[is_compared]
@@ -177,7 +177,7 @@ def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> n
 
 
 def encode_contexts(
-    encoder: DualEncoder, texts: Sequence[str], kept: KeptResults | None = None
+    encoder: DualEncoder, texts: Sequence[str], cache: EncodingCache | None = None
 ) -> np.ndarray:
     """The vectors of mentions' passages: (n, width) float32 of length 1. Equal ones are encoded
     once.
@@ -187,4 +187,4 @@ def encode_contexts(
         passages = [texts[place] for place in places]
         return unit(encoder.encode_passages("mention", passages, CONTEXT_PIECES))
 
-    return (kept or KeptResults()).of("contexts", texts, encode)
+    return (cache or EncodingCache()).of("contexts", texts, encode)

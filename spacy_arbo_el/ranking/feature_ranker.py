@@ -202,7 +202,7 @@ class FeatureRanker:
             return candidates, by_name
         some = [records[row] for row in open_mentions.tolist()]
         part = candidates.take(open_mentions)
-        read = part.with_contexts(fits_of(some, part, context.datastore, context.kept))
+        read = part.with_contexts(fits_of(some, part, context.datastore, context.cache))
         assessment = by_name.replaced(open_mentions, weights.assess(read))
         return candidates.replaced(open_mentions, read), assessment
 
@@ -373,7 +373,7 @@ class FeatureRanker:
         if self.context and context.datastore.encoder.reads_passages:
             # Half of the weight of a mention is on its names alone: most are ranked by these.
             records = [batch.records[row] for row in rows.tolist()]
-            fits = fits_of(records, candidates, context.datastore, context.kept)
+            fits = fits_of(records, candidates, context.datastore, context.cache)
             read = candidates.with_contexts(fits)
             described = np.flatnonzero(read.column("described").any(axis=1))
             candidates = CandidateFeatures.concat([candidates, read.take(described)])

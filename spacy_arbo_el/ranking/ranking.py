@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from ..base.arrays import TopK, concat_tables, first_of_each, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
-from ..encoders.inputs import KeptResults
+from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
 from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
@@ -170,13 +170,13 @@ class RankingContext:
     datastore: The knowledge base and the exemplars.
     calibration: Curves from similarity to log-odds.
     n_candidates: How many candidates a ranking has at most.
-    kept: Keeps vectors and scores that are needed again; None to keep none.
+    cache: Keeps vectors and scores that are needed again; None to keep none.
     """
 
     datastore: SearchedEntities
     calibration: Calibration
     n_candidates: int
-    kept: KeptResults | None = None
+    cache: EncodingCache | None = None
 
 
 @runtime_checkable

@@ -135,8 +135,8 @@ class Explainer:
         held = corrections.matches(batch, datastore).get(0)
         if held is None:
             return ""
-        record = held.said.record
-        correction = corrections.items[held.said.key]
+        record = held.mention.record
+        correction = corrections.items[held.mention.key]
         ids = [correction.kb_id or "", *correction.rejected]
         given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
         if correction.kb_id != "" and given < 0 and position not in rejected:

@@ -85,8 +85,8 @@ class EmbeddingCache:
         keep: Whether vectors are taken over too.
         """
         self.refreshes = earlier.refreshes
-        kept = earlier.kept.items()
-        self.kept = {name: one.renumbered(mentions, texts) for name, one in kept}
+        states = earlier.kept.items()
+        self.kept = {name: state.renumbered(mentions, texts) for name, state in states}
         if keep:
             self.texts[texts >= 0] = earlier.texts[texts[texts >= 0]]
             self.mentions[mentions >= 0] = earlier.mentions[mentions[mentions >= 0]]

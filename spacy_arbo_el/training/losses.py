@@ -150,11 +150,11 @@ def softmax_positive_negative(
 def _log_one_minus(log_p: np.ndarray) -> np.ndarray:
     """Convert log p to log(1 - p): (b, n). It is the log of the sum over the other targets."""
     size = log_p.shape[1]
-    others = np.where(np.eye(size, dtype=bool), -np.inf, log_p[:, None, :])
-    top = others.max(axis=2, initial=-np.inf)
+    targets = np.where(np.eye(size, dtype=bool), -np.inf, log_p[:, None, :])
+    top = targets.max(axis=2, initial=-np.inf)
     safe = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        return safe + np.log(np.exp(others - safe[:, :, None]).sum(axis=2))
+        return safe + np.log(np.exp(targets - safe[:, :, None]).sum(axis=2))
 
 
 def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -> LossAndGradient:
@@ -167,8 +167,12 @@ def cross_entropy(logits: np.ndarray, positive: np.ndarray, valid: np.ndarray) -
     positive_scores = np.where(positive & valid, scores, -np.inf)
     log_total, p = softmax(scores)
     log_positive, p_positive = softmax(positive_scores)
-    some = valid.any(axis=1)
-    losses = np.where(some, np.where(some, log_total, 0.0) - np.where(some, log_positive, 0.0), 0.0)
+    is_trained = valid.any(axis=1)
+    losses = np.where(
+        is_trained,
+        np.where(is_trained, log_total, 0.0) - np.where(is_trained, log_positive, 0.0),
+        0.0,
+    )
     return losses, p - p_positive
 
 

@@ -48,18 +48,18 @@ class HardNegatives:
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         n_mentions = int(round(self.k * self.mention_share))
         entities = self._entities(queries, table, cache, self.k - n_mentions)
-        others = self._mentions(queries, table, cache, n_mentions)
-        return np.concatenate([entities, others], axis=1)
+        mentions = self._mentions(queries, table, cache, n_mentions)
+        return np.concatenate([entities, mentions], axis=1)
 
     def _entities(
         self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache, count: int
     ) -> np.ndarray:
         """Nearest text of each nearest wrong entity: (b, count)."""
-        own = forbid_pairs(*table.text_pairs(queries))
+        forbidden = forbid_pairs(*table.text_pairs(queries))
         vectors = cache.vectors(queries)
         metric = cache.similarity.metric
         k = count * TEXTS_PER_ENTITY
-        texts = nearest(vectors, cache.device_texts, k, metric, own)
+        texts = nearest(vectors, cache.device_texts, k, metric, forbidden)
         flat = texts.ids[texts.valid]
         row = np.nonzero(texts.valid)[0]
         places = first_of_each(row, table.text_entity[flat], len(texts), count)
@@ -75,9 +75,9 @@ class HardNegatives:
         )
         vectors = cache.vectors(queries)
         metric = cache.similarity.metric
-        others = nearest(vectors, cache.device_mentions, count, metric, forbidden)
-        others = others.resized(count)
-        return np.where(others.valid, others.ids + table.n_texts, -1)
+        wrong_mentions = nearest(vectors, cache.device_mentions, count, metric, forbidden)
+        wrong_mentions = wrong_mentions.resized(count)
+        return np.where(wrong_mentions.valid, wrong_mentions.ids + table.n_texts, -1)
 
 
 def _both(first: Forbid, second: Forbid) -> Forbid:

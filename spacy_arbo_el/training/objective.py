@@ -152,7 +152,7 @@ def objective_sum(
     *objectives: The objectives.
     refresh: When texts and mentions are encoded again; None for the defaults.
     """
-    if any(one.refresh is not None for one in objectives):
+    if any(objective.refresh is not None for objective in objectives):
         raise ArboError(Errors.E620)
-    terms = tuple(term for one in objectives for term in one.terms)
+    terms = tuple(term for objective in objectives for term in objective.terms)
     return ObjectiveSum(terms, refresh)

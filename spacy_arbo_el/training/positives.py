@@ -173,11 +173,13 @@ def nearest_gold_texts(
     for start, end in zip(offsets[:-1], offsets[1:]):
         if start == end:
             continue
-        own = table.texts_of(mentions[start])
-        if not len(own):
+        rows_of_gold = table.texts_of(mentions[start])
+        if not len(rows_of_gold):
             continue
-        scores = cache.similarity.blocks(cache.mentions[mentions[start:end]], cache.texts[own])
+        scores = cache.similarity.blocks(
+            cache.mentions[mentions[start:end]], cache.texts[rows_of_gold]
+        )
         best = scores.argmax(axis=1)
-        text[start:end] = own[best]
+        text[start:end] = rows_of_gold[best]
         similarity[start:end] = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
     return text, similarity

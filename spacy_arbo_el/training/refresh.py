@@ -69,40 +69,40 @@ def refresh_texts(
     RETURNS: The number of texts encoded.
     """
     labelled = np.flatnonzero(table.cluster >= 0)
-    near = _nearest_texts(cache, labelled, NEAREST)
+    nearest_texts = _nearest_texts(cache, labelled, NEAREST)
     gold = np.unique(table.mention_texts.indices)
     drawn = rng.choice(table.n_texts, int(np.ceil(SAMPLE * table.n_texts)), replace=False)
     # Others are as many as would be encoded in any case.
-    chosen = np.union1d(np.union1d(near, gold), drawn)
+    chosen = np.union1d(np.union1d(nearest_texts, gold), drawn)
     cache.update_mentions(np.arange(len(mentions)), mentions)
     cache.update_texts(chosen, encode(chosen))
-    others = np.setdiff1d(np.arange(table.n_texts), chosen)
-    by_chance = np.setdiff1d(drawn, np.union1d(near, gold))
-    if not len(others) or not _misses_many(cache, labelled, others, by_chance):
+    unchosen = np.setdiff1d(np.arange(table.n_texts), chosen)
+    by_chance = np.setdiff1d(drawn, np.union1d(nearest_texts, gold))
+    if not len(unchosen) or not _misses_many(cache, labelled, unchosen, by_chance):
         return len(chosen)
-    cache.update_texts(others, encode(others))
+    cache.update_texts(unchosen, encode(unchosen))
     return table.n_texts
 
 
 def _nearest_texts(cache: EmbeddingCache, mentions: np.ndarray, count: int) -> np.ndarray:
     """The texts that are among the nearest of any mention, ascending."""
     vectors = cache.mentions[mentions]
-    found = nearest(vectors, cache.device_texts, count, cache.similarity.metric)
-    return np.unique(found.ids[found.valid])
+    neighbours = nearest(vectors, cache.device_texts, count, cache.similarity.metric)
+    return np.unique(neighbours.ids[neighbours.valid])
 
 
 def _misses_many(
-    cache: EmbeddingCache, mentions: np.ndarray, others: np.ndarray, by_chance: np.ndarray
+    cache: EmbeddingCache, mentions: np.ndarray, unchosen: np.ndarray, by_chance: np.ndarray
 ) -> bool:
     """Return whether too many of the nearest texts have older vectors, or were not looked for.
 
-    others: Texts with older vectors.
+    unchosen: Texts with older vectors.
     by_chance: Texts with new ones that were drawn at random alone. For each of them near a mention
         there are as many others that would be near one with new vectors.
     """
     vectors = cache.mentions[mentions]
-    found = nearest(vectors, cache.device_texts, CLOSE, cache.similarity.metric)
-    ids = found.ids[found.valid]
-    older = np.isin(ids, others).sum()
-    drawn = np.isin(ids, by_chance).sum() * len(others) / max(len(by_chance), 1)
+    neighbours = nearest(vectors, cache.device_texts, CLOSE, cache.similarity.metric)
+    ids = neighbours.ids[neighbours.valid]
+    older = np.isin(ids, unchosen).sum()
+    drawn = np.isin(ids, by_chance).sum() * len(unchosen) / max(len(by_chance), 1)
     return bool(older + drawn > MOST_MISSED * len(ids))

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.encoders.inputs import KeptResults, SpanInputs, assemble, length_batches
+from spacy_arbo_el.encoders.inputs import EncodingCache, SpanInputs, assemble, length_batches
 
 from .strategies import passages_of, passages_of_ids, span_inputs, spans_of, windows_of
 
@@ -110,7 +110,7 @@ CALLS = st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.integers(0, 4), ma
 
 @given(CALLS)
 def test_each_key_is_computed_once_for_each_kind(calls):
-    kept, computed = KeptResults(), []
+    kept, computed = EncodingCache(), []
     for kind, keys in calls:
 
         def compute(places, kind=kind, keys=keys):

@@ -68,7 +68,7 @@ def test_a_pipeline_that_was_saved_before_it_linked_can_be_calibrated_and_scored
 
 
 def compare(linker, docs):
-    linked_outcomes(linker, linker.keeping_stages(), [Example(unlinked(d), d) for d in docs], 0.0)
+    linked_outcomes(linker, linker.caching_stages(), [Example(unlinked(d), d) for d in docs], 0.0)
 
 
 pytestmark = pytest.mark.bundled

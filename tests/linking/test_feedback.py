@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.util import load_model_from_config
 
-from spacy_arbo_el.encoders.inputs import KeptResults
+from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.linking.feedback import key_of
 
@@ -54,7 +54,7 @@ def test_exemplars_with_kept_vectors_are_those_that_are_encoded(nlp, fingerprint
         linker.refresh()
     if fingerprint:
         kept.exemplars.fingerprint = fingerprint
-    results = KeptResults()
+    results = EncodingCache()
     for some in ([], docs):
         plain.feedback.add_exemplars(some)
         kept.feedback.add_exemplars(some, results)

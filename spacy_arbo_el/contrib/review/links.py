@@ -12,7 +12,7 @@ from spacy.util import filter_spans, minibatch
 from ...corpora.annotated import LABEL
 from ...corpora.docs import unlinked
 from ...discovery.decision_log import Entry
-from ...encoders.inputs import KeptResults
+from ...encoders.inputs import EncodingCache
 from ...kb.entity import NIL
 from ...linker import ArboLinker
 from ...linking.corrections import CorrectionKey
@@ -65,7 +65,7 @@ class LinkReview:
         self.docs = list(docs)
         self._doc_of = {text_fingerprint(doc.text): doc for doc in self.docs}
         self.texts = {fingerprint: doc.text for fingerprint, doc in self._doc_of.items()}
-        self._kept = KeptResults()
+        self._kept = EncodingCache()
         found: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.predict([doc for _, doc in batch])

@@ -112,7 +112,7 @@ class CrossEncoder:
             assert self.scorer is not None
             self._warn_of_other_retriever(context)
             pairs = self.pairs(batch, np.where(valid, first, -1), context)
-            scores[valid] = self.scorer(pairs, context.kept)
+            scores[valid] = self.scorer(pairs, context.cache)
             if self.vector_curves is not None:
                 scores += log_odds_by_vectors(neighbours, self.vector_curves).scores_or_least(first)
         return Scored(batch, neighbours, before, first, scores)

@@ -12,7 +12,7 @@ from thinc.types import Floats2d
 from ....base.arrays import TopK
 from ....base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
 from ....base.errors import ArboError
-from ....encoders.inputs import KeptResults, SpanInputs
+from ....encoders.inputs import EncodingCache, SpanInputs
 from ....encoders.pooling import ClsPooling
 from ....encoders.serialization import load_transformer
 from ....encoders.shim import EncoderShim, attention_kind, loaded_shim, shim_of
@@ -80,7 +80,7 @@ class PairScorer:
         """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
-    def __call__(self, pairs: SpanInputs, kept: KeptResults | None = None) -> np.ndarray:
+    def __call__(self, pairs: SpanInputs, kept: EncodingCache | None = None) -> np.ndarray:
         """Return scores, (p,) float32, comparable among the candidates of a mention.
 
         kept: Keeps the scores for the next call; None to keep none.
