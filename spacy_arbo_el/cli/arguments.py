@@ -52,9 +52,9 @@ def check_model(path: Path) -> None:
     if path.suffix.lower() in DATA_SUFFIXES and path.is_file():
         raise ArboError(Errors.E785.format(path=path, found=f"a {path.suffix} file"))
     if path.is_dir() and not is_pipeline(path):
-        for name, found in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
+        for name, kind in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
             if any(path.glob(name)):
-                raise ArboError(Errors.E785.format(path=path, found=found))
+                raise ArboError(Errors.E785.format(path=path, found=kind))
 
 
 def is_list(path: Path) -> bool:
@@ -119,11 +119,11 @@ def load_linker(model: Path) -> "ArboLinker":
     return find_linker(load_pipeline(model))
 
 
-def check_needs(given: Mapping[str, bool], other: str, why: str) -> None:
+def check_needs(options: Mapping[str, bool], needed: str, why: str) -> None:
     """Raise ValueError for an option that would have no effect.
 
-    given: Whether each option has another value than its default.
+    options: Whether each option has another value than its default.
     """
-    for option, is_given in given.items():
+    for option, is_given in options.items():
         if is_given:
-            raise ArboError(Errors.E896.format(option=option, other=other, why=why))
+            raise ArboError(Errors.E896.format(option=option, other=needed, why=why))

@@ -78,10 +78,10 @@ def convert_command(
             id_key=id_key,
             bad=keep if skip_bad else throw,
         )
-    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    pieces = [f"{count} {name}" for name, count in counts.items() if count]
     if problems:
-        parts.append(f"{len(problems)} bad lines left out")
-    msg.good(f"{output}: {', '.join(parts)}")
+        pieces.append(f"{len(problems)} bad lines left out")
+    msg.good(f"{output}: {', '.join(pieces)}")
 
 
 def _concept_map(kb: Path) -> dict[str, str]:

@@ -166,10 +166,10 @@ def discover_command(
     with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
         check_data(data)
         written = NewFiles(output, min_mentions)
-        found = discover_at_once(open_model(model, config=overrides), data, how, replace)
-        written.write(found)
-        keep_new(model, found, owner, replace)
-    written.say(found)
+        new_entities = discover_at_once(open_model(model, config=overrides), data, how, replace)
+        written.write(new_entities)
+        keep_new(model, new_entities, owner, replace)
+    written.say(new_entities)
 
 
 @dataclass(frozen=True)
@@ -191,29 +191,29 @@ class NewFiles:
     def page(self) -> Path:
         return self.output.with_suffix(".html")
 
-    def chosen(self, found: "NewEntities") -> "list[NewEntity]":
-        return [one for one in found if len(one.members) >= self.least]
+    def chosen(self, new_entities: "NewEntities") -> "list[NewEntity]":
+        return [entity for entity in new_entities if len(entity.members) >= self.least]
 
-    def write(self, found: "NewEntities") -> None:
+    def write(self, new_entities: "NewEntities") -> None:
         from ..discovery.entities import to_html
         from ..storage.files import write_file
 
-        written = self.chosen(found)
-        lines = (json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in written)
+        written = self.chosen(new_entities)
+        lines = (json.dumps(entity.to_dict(), ensure_ascii=False) + "\n" for entity in written)
         write_file(self.output, "".join(lines).encode("utf8"))
         write_file(self.page, to_html(written).encode("utf8"))
 
-    def say(self, found: "NewEntities") -> None:
-        written = self.chosen(found)
-        mentions = sum(len(one.members) for one in written)
+    def say(self, new_entities: "NewEntities") -> None:
+        written = self.chosen(new_entities)
+        mentions = sum(len(entity.members) for entity in written)
         msg.good(f"{self.output}, {self.page}: {len(written)} new entities, {mentions} mentions")
-        if len(written) < len(found):
-            smaller = len(found) - len(written)
+        if len(written) < len(new_entities):
+            smaller = len(new_entities) - len(written)
             msg.info(f"Left out: {smaller} new entities with fewer than {self.least} mentions")
 
 
 def keep_new(
-    model: Path, found: "NewEntities", owner: "PipelineOwner | None", replace: bool
+    model: Path, new_entities: "NewEntities", owner: "PipelineOwner | None", replace: bool
 ) -> None:
     """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
     from ..discovery.new_entities import NewEntities
@@ -225,7 +225,7 @@ def keep_new(
     linker = find_linker(nlp)
     if replace:
         linker.new_entities = NewEntities()
-    linker.new_entities.update(found)
+    linker.new_entities.update(new_entities)
     owner.save(nlp)
 
 

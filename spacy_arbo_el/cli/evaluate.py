@@ -137,7 +137,7 @@ def _add(
     reliability = results.reliabilities[label] = reliability_of_links(configured)
     results.rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = reliability.error
     wrong = wrong_links(linker, configured)
-    total = sum(one.gold is not None for one in configured)
+    total = sum(outcome.gold is not None for outcome in configured)
     results.notes += [
         f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}",
         f"{label}: {CONFIGURED}, {summary(wrong, total)}",

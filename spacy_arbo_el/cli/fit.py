@@ -100,8 +100,8 @@ def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) 
     if thresholds and no_labels:
         raise ArboError(Errors.E831)
     if not thresholds:
-        given = {"--cost, --drop, --curve or --plot": tunes}
-        check_needs(given, "--thresholds", "only there are all thresholds tried")
+        options = {"--cost, --drop, --curve or --plot": tunes}
+        check_needs(options, "--thresholds", "only there are all thresholds tried")
     if not no_labels:
         check_needs({"--find": finds}, "--no-labels", "labelled documents have their mentions")
 
@@ -154,8 +154,8 @@ def _fit(
         linker = find_linker(nlp)
         docs = check_documents(linker, _annotated(nlp, path), by)
 
-        def train(some: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
-            return train_copy(nlp, some, SHARES, watch)
+        def train(train_docs: Sequence["Doc"], watch: Callable[[], None]) -> "Language":
+            return train_copy(nlp, train_docs, SHARES, watch)
 
         compared = train if is_trained else None
         chosen = choose_strategy(linker, docs, strategy, by, folds, compared)
@@ -164,7 +164,7 @@ def _fit(
         if output is None:
             return
         if chosen.strategy == TRAINED:
-            nlp = trained_on(docs, by, lambda some: train_copy(nlp, some))
+            nlp = trained_on(docs, by, lambda train_docs: train_copy(nlp, train_docs))
         else:
             apply(linker, docs, chosen.strategy, chosen.fit)
         msg.good(f"{chosen.strategy}, with all {len(docs)} documents")

@@ -38,7 +38,9 @@ def build_command(
     columns: list[str] = COLUMNS,
     header: str = HEADER,
     skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
-    others: list[str] = Opt([], "--option", help="Another of the format's: encoding=cp1252"),
+    further_options: list[str] = Opt(
+        [], "--option", help="Another of the format's: encoding=cp1252"
+    ),
     model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
     dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
     replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
@@ -65,7 +67,7 @@ def build_command(
     if skip_bad:
         options["skip_bad"] = True
     with user_errors():
-        options.update(parsed_options_of(source, format, others))
+        options.update(parsed_options_of(source, format, further_options))
         finish = _encode_with(model) if model else None
         report = build(
             output,
@@ -106,10 +108,10 @@ def table_options(columns: list[str], header: str) -> dict[str, Any]:
 
 def pairs(options: Iterable[str]) -> dict[str, list[str]]:
     """Options of the form name=value. Those of one name are joined."""
-    found: dict[str, list[str]] = {}
+    values_of: dict[str, list[str]] = {}
     for name, _, value in (option.partition("=") for option in options):
-        found.setdefault(name, []).append(value)
-    return found
+        values_of.setdefault(name, []).append(value)
+    return values_of
 
 
 def progress(entities: "Iterable[Entity]") -> "Iterable[Entity]":
@@ -204,8 +206,8 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
     types = [(name or "none", n) for name, n in kb.entities.type_counts().items()]
     manifest = kb.database.manifest()
     count = kb.database.value
-    about = kb.vectors.index.about if kb.vectors.index else None
-    index = f"{about['kind']} over {about['rows']} vectors" if about else "none: exact search"
+    details = kb.vectors.index.about if kb.vectors.index else None
+    index = f"{details['kind']} over {details['rows']} vectors" if details else "none: exact search"
     return {
         "Entities": len(kb),
         "Names": kb.get_size_aliases(),
@@ -257,8 +259,8 @@ def search_command(
         if position not in shown and (not types or set(types) & set(entity.types)):
             shown.add(position)
             names = ", ".join(entity.types)
-            about = entity.description[:80]
-            rows.append((kind, f"{score:.2f}", entity.id, entity.title, names, about))
+            summary = entity.description[:80]
+            rows.append((kind, f"{score:.2f}", entity.id, entity.title, names, summary))
     print_table(("By", "Score", "Id", "Title", "Types", "Description"), rows)
 
 

@@ -50,8 +50,8 @@ def show_command(
     with user_errors():
         options = {"--mention": mention, "--label": label, "--kb-id": kb_id, "--page": page}
         if not text:
-            given = {option: bool(value) for option, value in options.items()}
-            check_needs(given, "--text", "documents are shown without it")
+            is_given = {option: bool(value) for option, value in options.items()}
+            check_needs(is_given, "--text", "documents are shown without it")
         if (data is None) != bool(text):
             raise ArboError(Errors.E836)
         nlp = open_model(model, data)
@@ -159,7 +159,7 @@ def _link_cells(link: "Link", linker: "ArboLinker") -> list[str]:
     if link.is_nil:
         best = f"best candidate: {link.candidates[0].kb_id}" if link.candidates else "no candidates"
         if link.undecided:
-            best = f"undecided between: {' '.join(one.kb_id for one in link.undecided)}"
+            best = f"undecided between: {' '.join(candidate.kb_id for candidate in link.undecided)}"
         return [link.cluster or "NIL", "", *numbers, best]
     steps = (f"{step.kind} “{step.text}” ({step.weight:.2f})" for step in link.evidence[1:])
     return [link.kb_id, linker.kb.get(link.kb_id).title, *numbers, " ← ".join(steps)]

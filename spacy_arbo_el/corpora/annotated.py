@@ -122,7 +122,7 @@ def split_ids(value: str, separators: str = JOINER) -> tuple[str, ...]:
     """
     for separator in separators:
         value = value.replace(separator, JOINER)
-    return unique(part.strip() for part in value.split(JOINER))
+    return unique(piece.strip() for piece in value.split(JOINER))
 
 
 def unique(ids: Iterable[str]) -> tuple[str, ...]:

@@ -95,7 +95,7 @@ def select(
     """Select documents by id and mentions by label. Ids are mapped to concepts."""
     # A string is one label, not a sequence of its characters.
     labels = [labels] if isinstance(labels, str) else labels
-    kept = None if labels is None else frozenset(labels)
+    selected = None if labels is None else frozenset(labels)
     excluded = frozenset(exclude_ids or ())
     for text in texts:
         if text.id in excluded:
@@ -105,7 +105,7 @@ def select(
         mentions = tuple(
             replace(mention, kb_ids=normalise_ids(mention.kb_ids, concept_map))
             for mention in text.mentions
-            if kept is None or mention.label in kept
+            if selected is None or mention.label in selected
         )
         yield replace(text, mentions=mentions)
 
@@ -148,10 +148,10 @@ def concept_map_of(entities: Iterable[Entity]) -> dict[str, str]:
     If several entities have an id, the entity whose own id it is gets it, otherwise the first.
     """
     mapping: dict[str, str] = {}
-    own = set()
+    entity_ids = set()
     for entity in entities:
-        own.add(entity.id)
+        entity_ids.add(entity.id)
         for id_ in entity.meta.get("ids", ()):
             mapping.setdefault(id_, entity.id)
-    mapping.update((id_, id_) for id_ in own)
+    mapping.update((id_, id_) for id_ in entity_ids)
     return mapping

@@ -58,11 +58,11 @@ def numbered_docs(
 
 def _only(docbin: DocBin, number: int) -> DocBin:
     """A DocBin with one of the documents. Their strings must be in the vocabulary."""
-    one = DocBin()
-    one.attrs = docbin.attrs
-    for part in ("tokens", "spaces", "cats", "flags", "span_groups", "user_data"):
-        setattr(one, part, getattr(docbin, part)[number : number + 1])
-    return one
+    single = DocBin()
+    single.attrs = docbin.attrs
+    for field in ("tokens", "spaces", "cats", "flags", "span_groups", "user_data"):
+        setattr(single, field, getattr(docbin, field)[number : number + 1])
+    return single
 
 
 def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
@@ -79,7 +79,7 @@ def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
     return len(docbin)
 
 
-def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
+def write_parts(docs: Iterable[Doc], path: Path, part_size: int = PART) -> int:
     """Write documents with their user data. ``read_docs`` reads them in the same order.
 
     If writing fails, the previous files stay. Raises ValueError if the folder exists and contains
@@ -87,7 +87,7 @@ def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
 
     docs: The documents; there may be none.
     path: A file if it ends in ".spacy", otherwise a folder, for corpora that don't fit into memory.
-    part: The number of documents per file in a folder.
+    part_size: The number of documents per file in a folder.
     RETURNS: The number of documents.
     """
     if path.suffix == SUFFIX:
@@ -96,7 +96,7 @@ def write_parts(docs: Iterable[Doc], path: Path, part: int = PART) -> int:
         return len(docbin)
     count = 0
     with replacing_folder(path, PARTS) as folder:
-        for number, batch in enumerate(minibatch(docs, part)):
+        for number, batch in enumerate(minibatch(docs, part_size)):
             (folder / f"part-{number:06d}.spacy").write_bytes(
                 DocBin(docs=batch, store_user_data=True).to_bytes()
             )

@@ -55,12 +55,12 @@ def find_id(fields: Mapping[str, Any], id_key: str = "") -> FoundId:
     if id_key:
         name = plain.get(plain_name(id_key))
         return FoundId("" if name is None else written(fields[name]))
-    known = [plain[name] for name in KNOWN if name in plain]
-    filled = [name for name in known if written(fields[name])]
-    if known:
+    named_ids = [plain[name] for name in KNOWN if name in plain]
+    filled = [name for name in named_ids if written(fields[name])]
+    if named_ids:
         return FoundId(written(fields[filled[0]]) if filled else "")
-    others = [name for name in plain if name and name not in OTHER]
-    unread = (plain[name] for name in others if written(fields[plain[name]]))
+    unnamed = [name for name in plain if name and name not in OTHER]
+    unread = (plain[name] for name in unnamed if written(fields[plain[name]]))
     return FoundId("", tuple(name[:LONGEST] for name in unread))
 
 

@@ -117,7 +117,7 @@ def json_values(source: Source) -> Iterator[tuple[int, Any]]:
     """
     content = read_text(source.path)
     try:
-        whole = json.loads(content)
+        content_value = json.loads(content)
     except (ValueError, RecursionError):
         for number, line in enumerate(content.split("\n"), 1):
             if line.strip():
@@ -128,8 +128,14 @@ def json_values(source: Source) -> Iterator[tuple[int, Any]]:
                     continue
                 yield number, value
         return
-    is_pair = isinstance(whole, list) and len(whole) == 2 and isinstance(whole[0], str)
-    yield from enumerate([whole] if is_pair or not isinstance(whole, list) else whole, 1)
+    is_pair = (
+        isinstance(content_value, list)
+        and len(content_value) == 2
+        and isinstance(content_value[0], str)
+    )
+    yield from enumerate(
+        [content_value] if is_pair or not isinstance(content_value, list) else content_value, 1
+    )
 
 
 # How files of this project's format begin.
@@ -210,17 +216,17 @@ def mentions_in(
     """
     if values is None and not strict:
         return ()
-    given = []
-    about = []
+    mentions = []
+    annotations = []
     for position, value in enumerate(items(values, key), 1):
         try:
-            one, said = _mention(value, names, strict)
+            mention, annotation = _mention(value, names, strict)
         except Problem as problem:
             raise Problem(f"mention {position}: {problem}") from None
-        given.append(one)
-        about.append(said)
+        mentions.append(mention)
+        annotations.append(annotation)
     try:
-        return placed(text, given, about, offsets)
+        return placed(text, mentions, annotations, offsets)
     except Misplaced as problem:
         raise Problem(f"mention {problem.position + 1}: {problem}") from None
 
@@ -230,13 +236,13 @@ About = tuple[str, tuple[str, ...], str]
 
 
 def placed(
-    text: str, given: Sequence[Given], about: Sequence[About], offsets: str = ""
+    text: str, mentions: Sequence[Given], annotations: Sequence[About], offsets: str = ""
 ) -> tuple[AnnotatedMention, ...]:
     """The mentions of a document at their places. Raises Misplaced where one is elsewhere."""
-    places, reading = place(text, given, offsets)
+    places, reading = place(text, mentions, offsets)
     return tuple(
-        AnnotatedMention(start, end, label, ids, cluster, reading if one.words else "")
-        for (start, end), (label, ids, cluster), one in zip(places, about, given)
+        AnnotatedMention(start, end, label, ids, cluster, reading if mention.words else "")
+        for (start, end), (label, ids, cluster), mention in zip(places, annotations, mentions)
     )
 
 
@@ -247,15 +253,15 @@ def placed_or_reported(
 
     rows: The line of each, its place, and its label and ids.
     """
-    left = list(range(len(rows)))
+    remaining = list(range(len(rows)))
     while True:
-        given = [rows[i][1] for i in left]
-        about = [rows[i][2] for i in left]
+        mentions = [rows[i][1] for i in remaining]
+        annotations = [rows[i][2] for i in remaining]
         try:
-            places = dict(zip(left, placed(text, given, about, source.offsets)))
+            places = dict(zip(remaining, placed(text, mentions, annotations, source.offsets)))
             return [places.get(i) for i in range(len(rows))]
         except Misplaced as problem:
-            source.report(rows[left.pop(problem.position)][0], problem)
+            source.report(rows[remaining.pop(problem.position)][0], problem)
 
 
 def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, About]:
@@ -268,8 +274,8 @@ def _mention(value: Any, names: tuple[str, str], strict: bool) -> tuple[Given, A
         get(value, "kb_id")
     label, kb_id, cluster = (_optional(value, name) for name in ("label", "kb_id", "cluster"))
     words = value.get("text")
-    given = Given(start, end, words if isinstance(words, str) else "")
-    return given, (label or LABEL, split_ids(kb_id), cluster)
+    mention = Given(start, end, words if isinstance(words, str) else "")
+    return mention, (label or LABEL, split_ids(kb_id), cluster)
 
 
 def check_object(value: Any) -> None:

@@ -51,8 +51,8 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
             for mention in record["mentions"]:
-                about = {"document": record["id"], "new_entity": mention.get("cluster", "")}
-                cells = {**mention, **about}
+                details = {"document": record["id"], "new_entity": mention.get("cluster", "")}
+                cells = {**mention, **details}
                 rows.writerow([cell(cells.get(column, "")) for column in LINK])
             count += 1
         text.detach()
@@ -68,7 +68,7 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> di
     """
     mentions = []
     spans = find_mentions(doc, get_spans)
-    for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
+    for span, link in zip(spans, links_of(doc, spans, extension, with_annotated=True)):
         record = {"start": span.start_char, "end": span.end_char, "text": span.text}
         record.update(label=span.label_, kb_id=None)
         if link is not None:

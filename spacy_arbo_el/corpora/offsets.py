@@ -45,68 +45,70 @@ class Misplaced(Exception):
         self.position = position
 
 
-def place(text: str, given: Sequence[Given], offsets: str = "") -> tuple[list[Place], str]:
+def place(text: str, mentions: Sequence[Given], offsets: str = "") -> tuple[list[Place], str]:
     """The places of a document's mentions in characters, and the reading that gave them.
 
     Raises Misplaced for a mention outside the text, or one with other words.
 
     offsets: The reading, one of ``READINGS``; "" tries all of them.
     """
-    has_words = any(one.words for one in given)
+    has_words = any(mention.words for mention in mentions)
     readings = (offsets,) if offsets else READINGS if has_words else (CHARACTERS,)
-    found = {reading: places_in(text, given, reading) for reading in readings[:1]}
+    places_by_reading = {reading: places_in(text, mentions, reading) for reading in readings[:1]}
     for same in _COMPARISONS if has_words else (_exactly,):
         for reading in readings:
-            if reading not in found:
-                found[reading] = places_in(text, given, reading)
-            places = found[reading]
-            if all(_fits(text, one, at, same) for one, at in zip(given, places)):
+            if reading not in places_by_reading:
+                places_by_reading[reading] = places_in(text, mentions, reading)
+            places = places_by_reading[reading]
+            if all(_fits(text, mention, at, same) for mention, at in zip(mentions, places)):
                 return [at for at in places if at is not None], reading
-    raise _misplaced(text, given, found)
+    raise _misplaced(text, mentions, places_by_reading)
 
 
-def _fits(text: str, one: Given, at: Place | None, same: Callable[[str, str], bool]) -> bool:
-    return at is not None and (not one.words or same(text[at[0] : at[1]], one.words))
+def _fits(text: str, mention: Given, at: Place | None, same: Callable[[str, str], bool]) -> bool:
+    return at is not None and (not mention.words or same(text[at[0] : at[1]], mention.words))
 
 
 def _misplaced(
-    text: str, given: Sequence[Given], found: dict[str, list[Place | None]]
+    text: str, mentions: Sequence[Given], places_by_reading: dict[str, list[Place | None]]
 ) -> Misplaced:
     """The error of a mention, in the reading in which most others fit."""
     wrong = {
         reading: [
             number
-            for number, (one, at) in enumerate(zip(given, places))
-            if not any(_fits(text, one, at, same) for same in _COMPARISONS)
+            for number, (mention, at) in enumerate(zip(mentions, places))
+            if not any(_fits(text, mention, at, same) for same in _COMPARISONS)
         ]
-        for reading, places in found.items()
+        for reading, places in places_by_reading.items()
     }
     reading = min(wrong, key=lambda reading: len(wrong[reading]))
     number = wrong[reading][0]
-    one = given[number]
-    at = found[reading][number]
+    mention = mentions[number]
+    at = places_by_reading[reading][number]
     if at is None:
-        end = one.start + len(one.words) if one.end is None else one.end
-        return Misplaced(number, offsets_problem(one.start, end, len(text)))
-    others = "; no other way to count fits either" if len(found) > 1 else ""
+        end = mention.start + len(mention.words) if mention.end is None else mention.end
+        return Misplaced(number, offsets_problem(mention.start, end, len(text)))
+    hint = "; no other way to count fits either" if len(places_by_reading) > 1 else ""
     problem = (
-        f"the mention is {one.words!r:.80}, but the text from {at[0]} to {at[1]} is "
-        f"{text[at[0] : at[1]]!r:.80}. Offsets are read as {reading}{others}."
+        f"the mention is {mention.words!r:.80}, but the text from {at[0]} to {at[1]} is "
+        f"{text[at[0] : at[1]]!r:.80}. Offsets are read as {reading}{hint}."
     )
     return Misplaced(number, problem)
 
 
-def places_in(text: str, given: Sequence[Given], reading: str) -> list[Place | None]:
+def places_in(text: str, mentions: Sequence[Given], reading: str) -> list[Place | None]:
     """The places of mentions in characters. None for one that a reading does not allow."""
     inclusive = int(reading.endswith("-inclusive"))
-    starts = [one.start for one in given]
-    ends = [one.start if one.end is None else one.end + inclusive for one in given]
+    starts = [mention.start for mention in mentions]
+    ends = [
+        mention.start if mention.end is None else mention.end + inclusive for mention in mentions
+    ]
     if not reading.startswith(CHARACTERS):
         at = borders(text, reading)
-        starts, ends = (_characters(at, some) for some in (starts, ends))
+        starts, ends = (_characters(at, unit_offsets) for unit_offsets in (starts, ends))
     places: list[Place | None] = []
-    for one, start, end in zip(given, starts, ends):
-        end = start + len(one.words) if one.end is None else end
+    for mention, start, end in zip(mentions, starts, ends):
+        end = start + len(mention.words) if mention.end is None else end
         places.append((start, end) if 0 <= start < end <= len(text) else None)
     return places
 
@@ -116,10 +118,10 @@ def _characters(borders: np.ndarray, offsets: Sequence[int]) -> list[int]:
 
     borders: (length of the text + 1,) int64, the offset of each character and of the end.
     """
-    wanted = np.array([min(one, 1 << 60) for one in offsets], dtype=np.int64)
-    found = np.searchsorted(borders, wanted)
-    found[found == len(borders)] = 0
-    return np.where(borders[found] == wanted, found, -1).tolist()
+    searched = np.array([min(offset, 1 << 60) for offset in offsets], dtype=np.int64)
+    border = np.searchsorted(borders, searched)
+    border[border == len(borders)] = 0
+    return np.where(borders[border] == searched, border, -1).tolist()
 
 
 def borders(text: str, reading: str) -> np.ndarray:
@@ -157,7 +159,8 @@ def _but_for_characters(text: str, words: str) -> bool:
     if _plain(text).split() == _plain(words).split():
         return True
     return len(text) == len(words) and all(
-        one == other or one.isascii() != other.isascii() for one, other in zip(text, words)
+        char == plain_char or char.isascii() != plain_char.isascii()
+        for char, plain_char in zip(text, words)
     )
 
 
@@ -181,14 +184,14 @@ def _is_joined(text: str, offset: int) -> bool:
 
 def within_words(text: str, places: Sequence[Place]) -> dict[str, int]:
     """Count mentions that are not whole words by reading their texts."""
-    given = [Given(start, end) for start, end in places]
+    mentions = [Given(start, end) for start, end in places]
     is_plain = text.isascii() and "\n" not in text
     counts: dict[str, int] = {}
     for reading in READINGS:
         # All units are alike there.
         same = CHARACTERS + "-inclusive" * reading.endswith("-inclusive") if is_plain else reading
         if same not in counts:
-            found = places_in(text, given, same)
-            counts[same] = sum(at is None or is_within_word(text, *at) for at in found)
+            places_here = places_in(text, mentions, same)
+            counts[same] = sum(at is None or is_within_word(text, *at) for at in places_here)
         counts[reading] = counts[same]
     return counts

@@ -164,8 +164,8 @@ class _TableDocument:
         for is_found, how in ((False, source), (True, replace(source, offsets=CHARACTERS))):
             there = [i for i, row in enumerate(self.rows) if row.is_found == is_found]
             rows = [(self.rows[i].line, self.rows[i].given, self.rows[i].about) for i in there]
-            found = zip(there, placed_or_reported(how, self.text, rows))
-            mentions.update((i, mention) for i, mention in found if mention is not None)
+            placed_rows = zip(there, placed_or_reported(how, self.text, rows))
+            mentions.update((i, mention) for i, mention in placed_rows if mention is not None)
         if len(self.rows) - len(mentions) == self.lines:
             return None
         placed = tuple(mentions[i] for i in sorted(mentions))
@@ -185,15 +185,15 @@ def _add(
     cells = row.get("start", "").strip()
     words = words if cells else words.strip()
     words = words if words in text else uncell(words)
-    given = _given(row, words) if cells else document.find(words) if words else None
-    if given:
+    mention = _given(row, words) if cells else document.find(words) if words else None
+    if mention:
         label = row.get("label", "").strip() or LABEL
-        found = _id_in(row, source.id_key)
-        ids = split_ids(found.value)
+        found_id = _id_in(row, source.id_key)
+        ids = split_ids(found_id.value)
         cluster = row.get("cluster", "").strip()
-        document.unread += found.unread
-        about = (label, ids, cluster if not ids else "")
-        document.rows.append(_TableMention(number, given, about, not cells))
+        document.unread += found_id.unread
+        annotation = (label, ids, cluster if not ids else "")
+        document.rows.append(_TableMention(number, mention, annotation, not cells))
     document.lines += 1
     documents[key] = document
 
@@ -201,7 +201,7 @@ def _add(
 def _id_in(row: dict[str, str], id_key: str) -> FoundId:
     if "kb_id" in row and not id_key:
         return FoundId(row["kb_id"])
-    return find_id({name: one for name, one in row.items() if name not in COLUMNS}, id_key)
+    return find_id({name: value for name, value in row.items() if name not in COLUMNS}, id_key)
 
 
 def _given(row: dict[str, str], words: str) -> Given:

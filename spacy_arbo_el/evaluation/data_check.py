@@ -86,12 +86,12 @@ def survey_kb(kb: ArboKB) -> KBSurvey:
 def check_corpus(train: GoldCorpus, kb: ArboKB, dev: GoldCorpus | None) -> list[Finding]:
     """Find problems of training mentions, and of dev mentions."""
     mentions = train.mentions + (dev.mentions if dev else [])
-    known = KnownMentions.look_up(kb, mentions)
+    known_mentions = KnownMentions.look_up(kb, mentions)
     read = [corpus for corpus in (train, dev) if corpus is not None and corpus.n_documents]
     empty = [_without_mentions(corpus) for corpus in read if not corpus.mentions]
     if not mentions:
         return empty
-    findings = _of_ids(kb, known) + _of_offsets(mentions) + _of_names(kb, known)
+    findings = _of_ids(kb, known_mentions) + _of_offsets(mentions) + _of_names(kb, known_mentions)
     return empty + findings + (_of_dev(kb, train, dev) if dev else [])
 
 
@@ -110,12 +110,12 @@ def _without_mentions(corpus: GoldCorpus) -> Finding:
 def check_kb(kb: ArboKB, survey: KBSurvey) -> list[Finding]:
     """Find problems in a knowledge base."""
     pairs = survey.duplicates
-    first = sorted({one for pair in pairs[:EXAMPLES] for one in pair})
-    titles = {one: kb.get(one).title for one in first}
+    first = sorted({kb_id for pair in pairs[:EXAMPLES] for kb_id in pair})
+    titles = {kb_id: kb.get(kb_id).title for kb_id in first}
     return [
         _finding(
             "pairs of entities that are probably one",
-            [" = ".join(named(one, titles.get(one, "")) for one in pair) for pair in pairs],
+            [" = ".join(named(kb_id, titles.get(kb_id, "")) for kb_id in pair) for pair in pairs],
             survey.size,
             "A link to the other one counts as wrong. Merge them (kb.merge), or tell them apart by "
             "types and aliases.",
@@ -137,15 +137,15 @@ def _finding(what: str, places: Iterable[str], total: int, advice: str) -> Findi
     return Finding(what, counts.total(), total, tuple(shown), advice)
 
 
-def _of_ids(kb: ArboKB, known: KnownMentions) -> list[Finding]:
-    mentions = known.mentions
-    gold = [ids for _, ids in known.linked]
+def _of_ids(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
+    mentions = known_mentions.mentions
+    gold = [ids for _, ids in known_mentions.linked]
     types = kb.entities.type_counts()
     labels = [mention.record.label for mention in mentions]
     return [
         _finding(
             "mentions whose gold ids are not in the knowledge base",
-            ["|".join(ids) for ids in gold if not known.present & set(ids)],
+            ["|".join(ids) for ids in gold if not known_mentions.present & set(ids)],
             len(gold),
             "No link of theirs can be right. Add these entities, or map the ids: arbo convert "
             "--concepts.",
@@ -192,12 +192,12 @@ def _of_offsets(mentions: Sequence[GoldMention]) -> list[Finding]:
     ]
 
 
-def _of_names(kb: ArboKB, known: KnownMentions) -> list[Finding]:
-    forms = known.meanings
+def _of_names(kb: ArboKB, known_mentions: KnownMentions) -> list[Finding]:
+    forms = known_mentions.meanings
     several = [(text, ids) for text, ids in forms.items() if len(ids) > 1]
     several.sort(key=lambda form: (-len(form[1]), form[0]))
-    texts = [mention.record.text for mention in known.mentions]
-    nameless = [text for text in texts if folded(text) not in known.owners]
+    texts = [mention.record.text for mention in known_mentions.mentions]
+    nameless = [text for text in texts if folded(text) not in known_mentions.owners]
     if len(nameless) < NAMELESS * len(texts) or not len(kb):
         nameless = []
     return [
@@ -210,7 +210,7 @@ def _of_names(kb: ArboKB, known: KnownMentions) -> list[Finding]:
         ),
         _finding(
             "mentions by a name of several entities of the knowledge base",
-            [text for text in texts if len(known.owners.get(folded(text), ())) > 1],
+            [text for text in texts if len(known_mentions.owners.get(folded(text), ())) > 1],
             len(texts),
             "Names alone do not decide these: types (retriever.match_types = true) and "
             "descriptions do.",

@@ -89,13 +89,13 @@ class _Tally:
             self.qualified.append(f"{entity.title!r}")
 
     def findings(self) -> list[Finding]:
-        shared = [one for one in self.owners.values() if one.count > 1]
-        untold = [one for one in shared if not one.is_told]
-        untold.sort(key=lambda one: (-one.count, one.name))
+        shared = [owner for owner in self.owners.values() if owner.count > 1]
+        untold = [owner for owner in shared if not owner.is_told]
+        untold.sort(key=lambda owner: (-owner.count, owner.name))
         return [
             _finding(
                 "shared names that nothing tells apart",
-                [f"{one.name!r} of {one.count} entities" for one in untold],
+                [f"{owner.name!r} of {owner.count} entities" for owner in untold],
                 len(shared),
                 "A mention of one is NIL: a tie is no link. Give the entities a description, or a "
                 "frequency (how often each is meant).",
@@ -162,5 +162,5 @@ def _is_word(name: str, stop_words: Container[str]) -> bool:
     return is_short or (name.lower() in stop_words and not name.isupper())
 
 
-def _finding(what: str, found: list[str], total: int, advice: str) -> Finding:
-    return Finding(what, len(found), total, tuple(filter(None, found[:EXAMPLES])), advice)
+def _finding(what: str, examples: list[str], total: int, advice: str) -> Finding:
+    return Finding(what, len(examples), total, tuple(filter(None, examples[:EXAMPLES])), advice)

@@ -61,18 +61,18 @@ def outcomes(
         for offsets in sorted({*gold, *predicted}):
             pairs = _pairs(gold.get(offsets, []), predicted.get(offsets, []))
             results += [
-                _outcome(span, other, extension)
-                for span, other in pairs
+                _outcome(span, prediction, extension)
+                for span, prediction in pairs
                 if span is None or span.kb_id_
             ]
     return results if kb is None else _with_current_ids(results, kb)
 
 
 def _by_offsets(spans: Iterable[Span]) -> dict[Offsets, list[Span]]:
-    found: dict[Offsets, list[Span]] = {}
+    spans_at: dict[Offsets, list[Span]] = {}
     for span in spans:
-        found.setdefault(offsets_of_span(span), []).append(span)
-    return found
+        spans_at.setdefault(offsets_of_span(span), []).append(span)
+    return spans_at
 
 
 def _pairs(
@@ -80,13 +80,13 @@ def _pairs(
 ) -> Iterator[tuple[Span | None, Span | None]]:
     """Pair the mentions of the same offsets: those of one label, then others in order."""
     by_label = {span.label_: span for span in predicted}
-    left = []
+    unpaired = []
     for span in gold:
         if span.label_ in by_label:
             yield span, by_label.pop(span.label_)
         else:
-            left.append(span)
-    yield from zip_longest(left, by_label.values())
+            unpaired.append(span)
+    yield from zip_longest(unpaired, by_label.values())
 
 
 def _with_current_ids(results: Sequence[Outcome], kb: ArboKB) -> list[Outcome]:

@@ -65,12 +65,14 @@ def annotated_examples(nlp: Language, data: Path, limit: int = 0) -> list[Exampl
     docs = [example.reference for example in examples]
     linker = find_linker(nlp)
     check_some_annotated(docs, linker.mentions.getter, data)
-    gold = {one for doc in docs for span in linker.mentions.getter(doc) for one in gold_ids(span)}
+    gold = {
+        kb_id for doc in docs for span in linker.mentions.getter(doc) for kb_id in gold_ids(span)
+    }
     if gold and not linker.kb.is_empty():
         ids = sorted(gold)
         if (linker.kb.entities.positions_of(ids) < 0).all():
-            some = ", ".join(ids[:3])
-            warnings.warn(Warnings.W546.format(path=data, count=len(ids), some=some))
+            first_ids = ", ".join(ids[:3])
+            warnings.warn(Warnings.W546.format(path=data, count=len(ids), some=first_ids))
     return examples
 
 
@@ -159,7 +161,7 @@ def inferences(stages: LinkingStages) -> dict[str, LinkingStages]:
     }
     if hasattr(stages.reranker, "variants"):
         variants: dict[str, Reranker] = stages.reranker.variants()
-        rows.update({name: replace(stages, reranker=one) for name, one in variants.items()})
+        rows.update({name: replace(stages, reranker=variant) for name, variant in variants.items()})
     return {**rows, CONFIGURED: stages}
 
 

@@ -35,18 +35,20 @@ def score_by_seen(results: Sequence[Outcome], seen: Seen) -> dict[str, float | N
             entities of a knowledge base are unseen. The one of the two that there is, if any.
         arbo_acc_new_strings: Mentions with a surface form that no training mention has.
     """
-    parts: dict[str, list[bool]] = {"seen": [], "unseen": [], "new": []}
+    correct_by_kind: dict[str, list[bool]] = {"seen": [], "unseen": [], "new": []}
     for result in results:
         if result.gold:
-            parts["seen" if seen.ids & set(result.gold) else "unseen"].append(result.is_correct)
+            correct_by_kind["seen" if seen.ids & set(result.gold) else "unseen"].append(
+                result.is_correct
+            )
             if result.span is not None and folded(result.span.text) not in seen.strings:
-                parts["new"].append(result.is_correct)
-    known, unknown, new = (mean(part) for part in parts.values())
-    both = [value for value in (known, unknown) if value is not None]
+                correct_by_kind["new"].append(result.is_correct)
+    seen_accuracy, unknown, new = (mean(correct) for correct in correct_by_kind.values())
+    accuracies = [value for value in (seen_accuracy, unknown) if value is not None]
     return {
-        "arbo_acc_seen": known,
+        "arbo_acc_seen": seen_accuracy,
         "arbo_acc_unseen": unknown,
-        "arbo_balanced_acc": mean(both),
+        "arbo_balanced_acc": mean(accuracies),
         "arbo_acc_new_strings": new,
     }
 

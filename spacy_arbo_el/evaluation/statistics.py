@@ -129,9 +129,9 @@ class KnownMentions:
     @classmethod
     def look_up(cls, kb: ArboKB, mentions: Sequence[GoldMention]) -> "KnownMentions":
         gold = current_ids(kb, [mention.record.kb_ids for mention in mentions])
-        wanted = sorted({kb_id for ids in gold for kb_id in ids})
-        positions = kb.entities.positions_of(wanted).tolist()
-        present = frozenset(kb_id for kb_id, p in zip(wanted, positions) if p >= 0)
+        gold_ids = sorted({kb_id for ids in gold for kb_id in ids})
+        positions = kb.entities.positions_of(gold_ids).tolist()
+        present = frozenset(kb_id for kb_id, p in zip(gold_ids, positions) if p >= 0)
         forms = sorted({folded(mention.record.text) for mention in mentions})
         return cls(mentions, gold, present, kb.entities.with_names(forms))
 
@@ -146,11 +146,11 @@ class KnownMentions:
 
         Those of a composite mention are one, joined by "|".
         """
-        found: dict[str, set[str]] = {}
+        ids_of_form: dict[str, set[str]] = {}
         for mention, ids in self.linked:
             joined = ID_SEPARATOR.join(sorted(ids))
-            found.setdefault(folded(mention.record.text), set()).add(joined)
-        return found
+            ids_of_form.setdefault(folded(mention.record.text), set()).add(joined)
+        return ids_of_form
 
 
 def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) -> Statistics:
@@ -162,11 +162,15 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
 
     seen: What a training corpus shows, for the shares that are unseen; None to leave them out.
     """
-    known = KnownMentions.look_up(kb, corpus.mentions)
-    linked = known.linked
-    forms = known.meanings
-    owners = known.owners
-    new = Counter(m.cluster for m, ids in zip(known.mentions, known.gold) if not ids and m.cluster)
+    known_mentions = KnownMentions.look_up(kb, corpus.mentions)
+    linked = known_mentions.linked
+    forms = known_mentions.meanings
+    owners = known_mentions.owners
+    new = Counter(
+        m.cluster
+        for m, ids in zip(known_mentions.mentions, known_mentions.gold)
+        if not ids and m.cluster
+    )
     sizes = Counter(kb_id for _, ids in linked for kb_id in ids)
     clusters = np.array([*sizes.values(), *new.values()] or [0])
 
@@ -184,7 +188,7 @@ def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) 
         "mentions of an entity, at most": int(clusters.max()),
         "entities with one mention": float((clusters == 1).mean()),
         "mentions: in the knowledge base": share(
-            bool(known.present & set(ids)) for _, ids in linked
+            bool(known_mentions.present & set(ids)) for _, ids in linked
         ),
         "mentions: surface form of several entities": share(len(forms[t]) > 1 for t in texts),
         "mentions: name of several entities of the KB": share(

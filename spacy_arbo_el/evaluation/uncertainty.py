@@ -35,11 +35,11 @@ def bootstrap_means(values: np.ndarray, documents: np.ndarray) -> np.ndarray:
 
 def accuracy_interval(results: Sequence[Outcome]) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of accuracy over documents; None with fewer than two."""
-    gold = [one for one in results if one.gold is not None and one.span is not None]
+    gold = [outcome for outcome in results if outcome.gold is not None and outcome.span is not None]
     documents = documents_of(gold)
     if not documents.any():
         return None
-    right = np.array([one.is_correct for one in gold], dtype=float)
+    right = np.array([outcome.is_correct for outcome in gold], dtype=float)
     low, high = np.quantile(bootstrap_means(right, documents), [0.025, 0.975])
     return float(low), float(high)
 
@@ -60,18 +60,19 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
     gold = np.array([result.gold is not None for result in results])
     right = np.array([result.is_correct for result in results])
     has_entity = np.array([bool(result.gold) for result in results])
-    known = np.array([bool(seen.ids & set(result.gold or ())) for result in results])
+    is_seen = np.array([bool(seen.ids & set(result.gold or ())) for result in results])
     linked = np.array([result.predicted not in (None, NIL) for result in results])
     first = np.array([is_candidate(result, 1) for result in results])
-    parts = [
-        _change(right & part, part, documents) for part in (has_entity & known, has_entity & ~known)
+    changes_by_kind = [
+        _change(right & mask, mask, documents)
+        for mask in (has_entity & is_seen, has_entity & ~is_seen)
     ]
-    there = [part for part in parts if part is not None]
+    there = [changes_there for changes_there in changes_by_kind if changes_there is not None]
     changes: dict[str, np.ndarray | None] = {
         "arbo_acc": _change(right & gold, gold, documents),
         "arbo_balanced_acc": np.mean(there, axis=0) if there else None,
-        "arbo_acc_seen": parts[0],
-        "arbo_acc_unseen": parts[1],
+        "arbo_acc_seen": changes_by_kind[0],
+        "arbo_acc_unseen": changes_by_kind[1],
         "arbo_recall_at_1": _change(first & has_entity, has_entity, documents),
         "nel_micro_f": _change(2.0 * (right & has_entity), 1.0 * linked + has_entity, documents),
     }
@@ -82,14 +83,14 @@ def standard_errors(results: Sequence[Outcome], seen: Seen) -> dict[str, float]:
     }
 
 
-def _change(part: np.ndarray, whole: np.ndarray, documents: np.ndarray) -> np.ndarray | None:
+def _change(counted: np.ndarray, weights: np.ndarray, documents: np.ndarray) -> np.ndarray | None:
     """The change that each document makes to a ratio of sums: (documents,), or None.
 
-    part, whole: (m,), the terms of the sums.
+    counted, weights: (m,), the terms of the sums.
     documents: (m,) int64.
     """
-    total = float(whole.sum())
+    total = float(weights.sum())
     if not total:
         return None
-    ratio = float(part.sum()) / total
-    return np.bincount(documents, part - ratio * whole) / total
+    ratio = float(counted.sum()) / total
+    return np.bincount(documents, counted - ratio * weights) / total

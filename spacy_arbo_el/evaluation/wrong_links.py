@@ -83,8 +83,8 @@ class WrongLink:
     def row(self) -> tuple[object, ...]:
         """The values of ``COLUMNS``."""
         best = (
-            f"{named(one.kb_id, one.title)} {shown_probability(one.score)}"
-            for one in self.link.candidates[:SHOWN]
+            f"{named(candidate.kb_id, candidate.title)} {shown_probability(candidate.score)}"
+            for candidate in self.link.candidates[:SHOWN]
         )
         return (
             self.kind,
@@ -112,17 +112,19 @@ def wrong_links(linker: ArboLinker, results: Iterable[Outcome]) -> list[WrongLin
     linker: What linked them. Its knowledge base is as it was.
     results: Outcomes with their spans.
     """
-    wrong = [one for one in results if one.gold is not None and not one.is_correct]
+    wrong = [outcome for outcome in results if outcome.gold is not None and not outcome.is_correct]
     titles = _titles(linker, wrong)
     seen = seen_by(linker).ids
-    owners = _owners(linker, [one.span.text for one in wrong if one.span is not None])
-    found = [_wrong_link(linker, one, titles, seen, owners) for one in wrong]
-    return sorted(found, key=lambda one: -one.confidence)
+    owners = _owners(linker, [outcome.span.text for outcome in wrong if outcome.span is not None])
+    links = [_wrong_link(linker, outcome, titles, seen, owners) for outcome in wrong]
+    return sorted(links, key=lambda link: -link.confidence)
 
 
 def _titles(linker: ArboLinker, wrong: Sequence[Outcome]) -> dict[str, str]:
     """The titles of gold and predicted entities by id. Ids without an entity are left out."""
-    ids = sorted({kb_id for one in wrong for kb_id in (*(one.gold or ()), one.predicted or NIL)})
+    ids = sorted(
+        {kb_id for outcome in wrong for kb_id in (*(outcome.gold or ()), outcome.predicted or NIL)}
+    )
     positions = linker.kb.entities.positions_of(ids).tolist()
     entities = linker.kb.entities.at_all(p for p in positions if p >= 0)
     return {i: entities[p].title for i, p in zip(ids, positions) if p in entities}
@@ -136,42 +138,43 @@ def _owners(linker: ArboLinker, texts: Iterable[str]) -> dict[str, AbstractSet[s
 
 def _wrong_link(
     linker: ArboLinker,
-    one: Outcome,
+    outcome: Outcome,
     titles: Mapping[str, str],
     seen: AbstractSet[str],
     owners: Mapping[str, AbstractSet[str]],
 ) -> WrongLink:
-    assert one.span is not None and one.gold is not None
-    link = one.link or Link(NIL, 0.0)
-    predicted = one.predicted or NIL
-    ranks = [list(link.ids).index(kb_id) + 1 for kb_id in one.gold if kb_id in link.ids]
+    assert outcome.span is not None and outcome.gold is not None
+    link = outcome.link or Link(NIL, 0.0)
+    predicted = outcome.predicted or NIL
+    ranks = [list(link.ids).index(kb_id) + 1 for kb_id in outcome.gold if kb_id in link.ids]
     rank = min(ranks, default=0)
-    known = [kb_id for kb_id in one.gold if kb_id in titles]
-    text = one.span.text
-    others = owners.get(folded(text), set()) - set(one.gold)
+    present = [kb_id for kb_id in outcome.gold if kb_id in titles]
+    text = outcome.span.text
+    other_owners = owners.get(folded(text), set()) - set(outcome.gold)
     traits = {
         ABBREVIATION: bool(_ABBREVIATION.fullmatch(text)) and sum(map(str.isupper, text)) > 1,
-        UNSEEN: bool(seen and known and not seen & set(known)),
-        AMBIGUOUS: bool(others and one.gold),
+        UNSEEN: bool(seen and present and not seen & set(present)),
+        AMBIGUOUS: bool(other_owners and outcome.gold),
     }
-    if not one.gold:
+    if not outcome.gold:
         kind = NOT_NIL
-    elif not known:
+    elif not present:
         kind = ABSENT
-    elif linker.reader.is_discarded(one.label):
+    elif linker.reader.is_discarded(outcome.label):
         kind = LEFT_OUT
     elif not rank:
         kind = NOT_RETRIEVED
     else:
         kind = NOT_LINKED if rank == 1 and predicted == NIL else BEHIND
     return WrongLink(
-        str(one.span.doc.user_data.get("doc_id", "")) or text_fingerprint(one.span.doc.text),
-        *offsets_of_span(one.span),
-        *sentence_of(one.span),
-        one.label,
-        one.gold,
+        str(outcome.span.doc.user_data.get("doc_id", ""))
+        or text_fingerprint(outcome.span.doc.text),
+        *offsets_of_span(outcome.span),
+        *sentence_of(outcome.span),
+        outcome.label,
+        outcome.gold,
         predicted,
-        {kb_id: titles[kb_id] for kb_id in (*one.gold, predicted) if kb_id in titles},
+        {kb_id: titles[kb_id] for kb_id in (*outcome.gold, predicted) if kb_id in titles},
         link,
         kind,
         tuple(trait for trait in TRAITS if traits[trait]),
@@ -207,13 +210,13 @@ def summary(wrong: Sequence[WrongLink], total: int) -> str:
     text = f"{counted(len(wrong), 'wrong link')} on {counted(total, 'mention')}"
     if not wrong:
         return text
-    counts = Counter(one.kind for one in wrong).most_common()
+    counts = Counter(link.kind for link in wrong).most_common()
     kinds = ", ".join(f"{kind} {count}" for kind, count in counts)
-    traits = Counter(trait for one in wrong for trait in one.traits)
+    traits = Counter(trait for link in wrong for trait in link.traits)
     hard = ", ".join(f"{trait} {traits[trait]}" for trait in TRAITS if traits[trait])
     return f"{text}: {kinds}" + (f".\nAmong them: {hard}" if hard else "")
 
 
 def as_csv(wrong: Iterable[WrongLink]) -> str:
     """Format wrong links as CSV in the order given. There is a header."""
-    return csv_text(COLUMNS, (one.row() for one in wrong))
+    return csv_text(COLUMNS, (link.row() for link in wrong))

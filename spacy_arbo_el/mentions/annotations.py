@@ -133,15 +133,15 @@ class Link:
     def __repr__(self) -> str:
         if not self.is_nil:
             return f"Link({named(self.kb_id, self.title)}, {shown_probability(self.score)})"
-        parts = [NIL]
+        details = [NIL]
         if self.cluster:
-            parts.append(f"new entity {self.cluster}")
+            details.append(f"new entity {self.cluster}")
         if self.undecided:
-            parts.append(f"undecided between {_shown_ids(self.undecided)}")
+            details.append(f"undecided between {_shown_ids(self.undecided)}")
         for best in self.candidates[:1]:
             name = named(best.kb_id, best.title)
-            parts.append(f"best candidate {name}, {shown_probability(best.score)}")
-        return f"Link({', '.join(parts)})"
+            details.append(f"best candidate {name}, {shown_probability(best.score)}")
+        return f"Link({', '.join(details)})"
 
     def _repr_html_(self) -> str:
         shown = list(zip(self.candidates, self.shares))[:SHOWN_ROWS]
@@ -183,7 +183,9 @@ class Link:
         from .explanation import Explanation, outcome_of
 
         mention = self.evidence[-1].text if self.evidence else ""
-        titles = {one.kb_id: one.title for one in self.candidates if one.title}
+        titles = {
+            candidate.kb_id: candidate.title for candidate in self.candidates if candidate.title
+        }
         if self.title:
             titles[self.kb_id] = self.title
         return Explanation(mention, self, outcome_of(self, self.title), titles)
@@ -193,9 +195,9 @@ class Link:
         """The evidence in a line: ``entity "X" ← exemplar "x" (1.00) ← mention "x" (0.93)``."""
         if not self.evidence:
             return f"NIL, new entity {self.cluster}" if self.cluster else "NIL"
-        first, *rest = self.evidence
+        first, *further_steps = self.evidence
         steps = [f'{first.kind} {first.id} "{first.text}"']
-        steps += [f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in rest]
+        steps += [f'{step.kind} "{step.text}" ({step.weight:.2f})' for step in further_steps]
         return " ← ".join(steps)
 
     def to_data(self) -> dict[str, Any]:
@@ -327,31 +329,35 @@ def annotate_new_entities(
     doc.spans[key] = new
 
 
-def links_of(doc: Doc, spans: Sequence[Span], name: str, given: bool = False) -> list[Link | None]:
+def links_of(
+    doc: Doc, spans: Sequence[Span], name: str, with_annotated: bool = False
+) -> list[Link | None]:
     """Links of spans as the document has them now; None for a span without a link.
 
     Whoever edits a linked document has the last word. Where a ``kb_id_`` is another linker's, that
     linker's link is given; one that no linker gave has the score 1.0, and no path.
 
-    given: Whether ids count in a document without any link of a linker: one that was annotated, or
-        stored without its user data.
+    with_annotated: Whether ids count in a document without any link of a linker: one that was
+        annotated, or stored without its user data.
     """
-    getters = ((one, getter) for one, (*_, getter, _) in Underscore.span_extensions.items())
-    names = [one for one, getter in getters if isinstance(getter, _LinkGetter)]
-    names.sort(key=lambda one: one != name)
-    stored = {(f"{one}_data",) for one in names}
+    getters = (
+        (extension, getter) for extension, (*_, getter, _) in Underscore.span_extensions.items()
+    )
+    names = [extension for extension, getter in getters if isinstance(getter, _LinkGetter)]
+    names.sort(key=lambda extension: extension != name)
+    stored = {(f"{extension}_data",) for extension in names}
     is_linked = any(isinstance(key, tuple) and key[1:2] in stored for key in doc.user_data)
-    if not is_linked and not given:
+    if not is_linked and not with_annotated:
         return [None] * len(spans)
     return [_link_now(span, names) for span in spans]
 
 
 def _link_now(span: Span, names: Sequence[str]) -> Link | None:
-    said = [link for link in map(span._.get, names) if link is not None]
+    links = [link for link in map(span._.get, names) if link is not None]
     if not span.kb_id_:
         return None
-    agreeing = (link for link in said if link.kb_id == span.kb_id_)
-    return next(agreeing, None) or _given(span.kb_id_, said[0] if said else None)
+    agreeing = (link for link in links if link.kb_id == span.kb_id_)
+    return next(agreeing, None) or _given(span.kb_id_, links[0] if links else None)
 
 
 def _given(kb_id: str, link: Link | None) -> Link:

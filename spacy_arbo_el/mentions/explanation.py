@@ -69,9 +69,15 @@ class Explanation:
         if self.link is None:
             return
         pairs = zip(self.link.candidates[:SHOWN], self.link.shares)
-        for rank, (one, share) in enumerate(pairs, 1):
-            title = self.titles.get(one.kb_id, one.title)
-            yield rank, title, one.kb_id, shown_probability(one.score), shown_probability(share)
+        for rank, (candidate, share) in enumerate(pairs, 1):
+            title = self.titles.get(candidate.kb_id, candidate.title)
+            yield (
+                rank,
+                title,
+                candidate.kb_id,
+                shown_probability(candidate.score),
+                shown_probability(share),
+            )
 
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}' if self.mention else self.outcome
@@ -85,9 +91,9 @@ class Explanation:
                 yield f"  candidates: {'; '.join(shown)}"
                 yield f"  {self.presence}"
         if self.contributions:
-            most = sorted(self.contributions.items(), key=lambda part: -abs(part[1]))[:SHOWN_PARTS]
-            parts = ", ".join(f"{name} {value:+.2f}" for name, value in most)
-            yield f"  {self.compared[0]} before {self.compared[1]} by: {parts}"
+            most = sorted(self.contributions.items(), key=lambda item: -abs(item[1]))[:SHOWN_PARTS]
+            contributions = ", ".join(f"{name} {value:+.2f}" for name, value in most)
+            yield f"  {self.compared[0]} before {self.compared[1]} by: {contributions}"
         if self.context:
             yield f"  {self.context}"
         if self.reason:
@@ -112,7 +118,9 @@ def outcome_of(link: Link, title: str, threshold: float | None = None) -> str:
     if not link.ids:
         return "NIL: it has no candidates"
     if link.undecided:
-        names = " and ".join(_titled(one.kb_id, one.title) for one in link.undecided[:SHOWN])
+        names = " and ".join(
+            _titled(candidate.kb_id, candidate.title) for candidate in link.undecided[:SHOWN]
+        )
         return f"NIL: undecided between {names}, which nothing tells apart"
     best = link.candidates[0]
     reason = (

@@ -102,7 +102,7 @@ class MentionReader:
     settings: MentionSettings
     has_type: Callable[[str], bool] = lambda label: False
     named: Callable[[Sequence[str]], Mapping[str, int]] = lambda strings: {}
-    respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, own: ()
+    respelled: Callable[[Sequence[str], Sequence[str]], Sequence[str]] = lambda new, old: ()
 
     def all_mentions(self, doc: Doc) -> list[Span]:
         """The mentions of a Doc, in order."""
@@ -140,16 +140,16 @@ class MentionReader:
         if not numbered:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
-        given = texts_as_written(groups)
-        texts = self._normalized(given)
+        as_written = texts_as_written(groups)
+        texts = self._normalized(as_written)
         inputs = self._inputs_of(texts)
-        rest = iter(texts.normalized)
+        next_forms = iter(texts.normalized)
         if not inputs.readable.all():
             warn_once(Warnings.W540)
         records = [
             record
-            for group, text in zip(groups, given.texts)
-            for record in records_of(group, text, list(islice(rest, len(group))))
+            for group, text in zip(groups, as_written.texts)
+            for record in records_of(group, text, list(islice(next_forms, len(group))))
         ]
         counts = [len(group) for group in groups]
         return MentionBatch(
@@ -160,45 +160,47 @@ class MentionReader:
             len(spans),
         )
 
-    def _normalized(self, given: ReadTexts) -> ReadTexts:
+    def _normalized(self, as_written: ReadTexts) -> ReadTexts:
         """Normalize mentions, but for those whose own spelling alone is a name of an entity."""
         normalizer = self.settings.normalizer
         if normalizer is None:
-            return given
-        pairs = [normalized(normalizer, *pair) for pair in zip(given.texts, given.offsets)]
+            return as_written
+        pairs = [
+            normalized(normalizer, *pair) for pair in zip(as_written.texts, as_written.offsets)
+        ]
         read = ReadTexts([text for text, _ in pairs], [moved for _, moved in pairs])
-        kept = self._named_as_written(given.normalized, read.normalized)
-        bounds = np.cumsum([0, *map(len, given.offsets)])
-        documents = np.searchsorted(bounds, np.flatnonzero(kept), side="right") - 1
+        unchanged = self._named_as_written(as_written.normalized, read.normalized)
+        bounds = np.cumsum([0, *map(len, as_written.offsets)])
+        documents = np.searchsorted(bounds, np.flatnonzero(unchanged), side="right") - 1
         for number in np.unique(documents).tolist():
-            part = kept[bounds[number] : bounds[number + 1]]
-            document = given.texts[number], given.offsets[number]
-            read.texts[number], read.offsets[number] = keep(normalizer, *document, part)
-        return self._respelled(given, read)
+            unchanged_here = unchanged[bounds[number] : bounds[number + 1]]
+            document = as_written.texts[number], as_written.offsets[number]
+            read.texts[number], read.offsets[number] = keep(normalizer, *document, unchanged_here)
+        return self._respelled(as_written, read)
 
-    def _respelled(self, given: ReadTexts, read: ReadTexts) -> ReadTexts:
+    def _respelled(self, as_written: ReadTexts, read: ReadTexts) -> ReadTexts:
         """Read mentions that are another spelling of a name as that name."""
-        rest = iter(self.respelled(read.normalized, given.normalized))
+        next_names = iter(self.respelled(read.normalized, as_written.normalized))
         for number, offsets in enumerate(read.offsets):
-            names = list(islice(rest, len(offsets)))
+            names = list(islice(next_names, len(offsets)))
             if any(names):
                 document = read.texts[number], offsets
                 read.texts[number], read.offsets[number] = with_names(*document, names)
         return read
 
-    def _named_as_written(self, own: Sequence[str], new: Sequence[str]) -> np.ndarray:
+    def _named_as_written(self, old: Sequence[str], new: Sequence[str]) -> np.ndarray:
         """(n,) bool, mentions that are read as they stand: names of entities.
 
         An abbreviation is one only where neither its long form is a name, nor its entity has a
         longer name: that may be another thing than the text defines.
 
-        own, new: Their strings before and after normalization.
+        old, new: Their strings before and after normalization.
         """
-        kept = np.zeros(len(own), dtype=bool)
-        strings = [[folded(one).rstrip(" .,;:") for one in texts] for texts in (own, new)]
+        unchanged = np.zeros(len(old), dtype=bool)
+        strings = [[folded(string).rstrip(" .,;:") for string in texts] for texts in (old, new)]
         changed = [number for number, pair in enumerate(zip(*strings)) if pair[0] != pair[1]]
         if changed:
-            named = self.named(sorted({some[number] for number in changed for some in strings}))
+            named = self.named(sorted({forms[number] for number in changed for forms in strings}))
             for number in changed:
                 before = strings[0][number]
                 after = strings[1][number]
@@ -206,8 +208,8 @@ class MentionReader:
                 is_free = words == len(after.split()) or (
                     after not in named and named.get(before, 0) <= words
                 )
-                kept[number] = before in named and is_free
-        return kept
+                unchanged[number] = before in named and is_free
+        return unchanged
 
     def _inputs_of(self, read: ReadTexts) -> SpanInputs:
         """Encoder inputs of the mentions of texts."""

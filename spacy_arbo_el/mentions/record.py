@@ -135,18 +135,18 @@ class MentionBatch:
         return cls([], SpanInputs.empty(), none, none.astype(np.uint64), 0)
 
     @classmethod
-    def concat(cls, parts: Sequence["MentionBatch"]) -> "MentionBatch":
+    def concat(cls, batches: Sequence["MentionBatch"]) -> "MentionBatch":
         """Concatenate batches, numbering their documents on."""
-        if not parts:
+        if not batches:
             return cls.empty()
-        starts = np.cumsum([0, *(part.n_documents for part in parts)])
+        starts = np.cumsum([0, *(batch.n_documents for batch in batches)])
         return cls(
-            [record for part in parts for record in part.records],
-            SpanInputs.concat([part.inputs for part in parts]),
-            np.concatenate([part.documents + start for part, start in zip(parts, starts)]),
-            np.concatenate([part.labels for part in parts]),
+            [record for batch in batches for record in batch.records],
+            SpanInputs.concat([batch.inputs for batch in batches]),
+            np.concatenate([batch.documents + start for batch, start in zip(batches, starts)]),
+            np.concatenate([batch.labels for batch in batches]),
             int(starts[-1]),
-            concat_or_none([part.vectors for part in parts]),
+            concat_or_none([batch.vectors for batch in batches]),
         )
 
     def take(self, rows: np.ndarray) -> "MentionBatch":

@@ -146,13 +146,15 @@ class Datastore:
         """
         kb = self.kb
         with kb.guard.reading():
-            found = kb.entities.with_names(strings)
-            named = kb.entities.at_all({one for places in found.values() for one in places})
+            positions_of = kb.entities.with_names(strings)
+            named = kb.entities.at_all(
+                {position for places in positions_of.values() for position in places}
+            )
         words = {}
-        for string, places in found.items():
+        for string, places in positions_of.items():
             names = (name for place in places for name in named[place].names)
-            others = (len(name.split()) for name in names if folded(name) != folded(string))
-            words[string] = max(others, default=0)
+            word_counts = (len(name.split()) for name in names if folded(name) != folded(string))
+            words[string] = max(word_counts, default=0)
         return words
 
     def respelled(self, strings: Sequence[str], written: Sequence[str]) -> list[str]:
@@ -361,5 +363,5 @@ class Datastore:
         positions = self.kb.entities.positions_of(ids)
         unknown = [kb_id for kb_id, position in zip(ids, positions) if position < 0]
         if unknown and not self.kb.is_empty():
-            some = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
-            warnings.warn(Warnings.W501.format(count=len(unknown), some=some))
+            examples = ", ".join(unknown[:5]) + (", …" if len(unknown) > 5 else "")
+            warnings.warn(Warnings.W501.format(count=len(unknown), some=examples))

@@ -20,13 +20,13 @@ def encode_texts(encoder: DualEncoder, texts: Sequence[Text]) -> np.ndarray:
     if len(texts) < MIN_LOGGED:
         return encode_batch(encoder, texts)
     batches = text_batches(texts)
-    parts = []
+    encoded = []
     with progress(len(texts), TITLE, "text") as bar:
         for rows in batches:
-            parts.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
+            encoded.append(encode_batch(encoder, [texts[row] for row in rows.tolist()]))
             bar.update(len(rows))
-    vectors = np.empty((len(texts), parts[0].shape[1]), dtype=np.float32)
-    vectors[np.concatenate(batches)] = np.concatenate(parts)
+    vectors = np.empty((len(texts), encoded[0].shape[1]), dtype=np.float32)
+    vectors[np.concatenate(batches)] = np.concatenate(encoded)
     return vectors
 
 

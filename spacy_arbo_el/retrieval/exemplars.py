@@ -124,12 +124,14 @@ class ExemplarStore:
         removed = {self._rows[key] for key in keys if key in self._rows}
         if not removed:
             return
-        kept = np.array([row for row in range(len(self)) if row not in removed], dtype=np.int64)
+        remaining = np.array(
+            [row for row in range(len(self)) if row not in removed], dtype=np.int64
+        )
         if len(self.vectors):
-            self._set_vectors(self.vectors[kept[kept < len(self.vectors)]])
-        self.inputs = self.inputs.take(kept)
-        serials = self.serials[kept]
-        self._set_records([self.records[row] for row in kept.tolist()])
+            self._set_vectors(self.vectors[remaining[remaining < len(self.vectors)]])
+        self.inputs = self.inputs.take(remaining)
+        serials = self.serials[remaining]
+        self._set_records([self.records[row] for row in remaining.tolist()])
         self._serials = AppendOnly.of(serials)
         self.version += 1
 
@@ -170,16 +172,16 @@ class ExemplarStore:
         A composite mention belongs to the first of its ids that is in the KB.
         """
         state = kb, kb.edits, self._relabelled
-        known = self._entities[1] if self._entities[0] == state else self._entities[1][:0]
-        new = self.records[len(known) :]
+        entities = self._entities[1] if self._entities[0] == state else self._entities[1][:0]
+        new = self.records[len(entities) :]
         if new or self._entities[0] != state:
             ids = [kb_id for record in new for kb_id in record.kb_ids]
             positions = dict(zip(ids, kb.entities.positions_of(ids).tolist()))
             options = ([positions[kb_id] for kb_id in record.kb_ids] for record in new)
             first = [next((p for p in group if p >= 0), -1) for group in options]
-            known = np.append(known, np.array(first, dtype=np.int64))
-            self._entities = state, known
-        return known
+            entities = np.append(entities, np.array(first, dtype=np.int64))
+            self._entities = state, entities
+        return entities
 
     def to_bytes(self) -> bytes:
         records = [record.values for record in self.records]

@@ -50,9 +50,9 @@ def nearest_in_document(
             continue
         rows = readable[start:end]
         search = _compare_all if len(rows) <= MAX_COMPARED else nearest_in_corpus
-        found = search(vectors[rows], width, similarity)
-        nearest.ids[rows, :width] = take_or(rows, found.ids, -1)
-        nearest.scores[rows, :width] = found.scores
+        neighbours = search(vectors[rows], width, similarity)
+        nearest.ids[rows, :width] = take_or(rows, neighbours.ids, -1)
+        nearest.scores[rows, :width] = neighbours.scores
     return nearest
 
 
@@ -86,8 +86,8 @@ class CorpusSearch:
             none.
         """
         starts = range(0, len(vectors), BLOCK)
-        parts = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
-        readable = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        blocks = [np.flatnonzero(usable(vectors[s : s + BLOCK])) + s for s in starts]
+        readable = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         if len(readable) > MAX_EXACT and not on_gpu():
             return cls(vectors, count, Cells.build(vectors, readable, similarity))
         return cls(vectors, count, AllPairs.build(vectors, readable, count + 1, similarity))
@@ -97,13 +97,13 @@ class CorpusSearch:
         width = max(min(self.count, len(self.vectors) - 1), 0)
         nearest = TopK.empty(len(mentions), width)
         for start in range(0, len(mentions), BLOCK):
-            part = mentions[start : start + BLOCK]
-            queries = np.asarray(self.vectors[part])
+            searched = mentions[start : start + BLOCK]
+            queries = np.asarray(self.vectors[searched])
             readable = np.flatnonzero(usable(queries))
             best = self.index.search(queries[readable], self.count + 1)
-            others = _without_self(best, part[readable]).first(width)
-            nearest.ids[start + readable, : others.width] = others.ids
-            nearest.scores[start + readable, : others.width] = others.scores
+            neighbours = _without_self(best, searched[readable]).first(width)
+            nearest.ids[start + readable, : neighbours.width] = neighbours.ids
+            nearest.scores[start + readable, : neighbours.width] = neighbours.scores
         return nearest
 
 
@@ -205,8 +205,8 @@ class Cells:
         distances, rows = self.index.search_preassigned(
             queries, count, cells.ids, sign * cells.scores
         )
-        found = TopK(rows, sign * distances)
-        return rescore(found, queries, self.vectors, inner, found.width)
+        approximate = TopK(rows, sign * distances)
+        return rescore(approximate, queries, self.vectors, inner, approximate.width)
 
 
 def _without_self(nearest: TopK, mentions: np.ndarray) -> TopK:
@@ -228,11 +228,11 @@ def first_copies(vectors: np.ndarray, count: int) -> np.ndarray:
     Of equal vectors the first come first, so the others are never among the ``count`` nearest.
     """
     copies: dict[bytes, int] = {}
-    kept = np.zeros(len(vectors), dtype=bool)
+    is_among_first = np.zeros(len(vectors), dtype=bool)
     for row, digest in enumerate(digests_of(vectors).tolist()):
         copies[digest] = copies.get(digest, 0) + 1
-        kept[row] = copies[digest] <= count
-    return np.flatnonzero(kept)
+        is_among_first[row] = copies[digest] <= count
+    return np.flatnonzero(is_among_first)
 
 
 def digests_of(vectors: np.ndarray) -> np.ndarray:

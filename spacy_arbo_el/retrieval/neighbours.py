@@ -75,19 +75,22 @@ class Neighbours:
         return len(self.entities)
 
     @classmethod
-    def concat(cls, parts: Sequence["Neighbours"]) -> "Neighbours":
+    def concat(cls, batches: Sequence["Neighbours"]) -> "Neighbours":
         """The mentions of one or more batches, one after the other."""
-        starts = np.cumsum([0, *(len(part) for part in parts)])
+        starts = np.cumsum([0, *(len(batch) for batch in batches)])
         mentions = [
-            TopK(np.where(part.mentions.valid, part.mentions.ids + start, -1), part.mentions.scores)
-            for part, start in zip(parts, starts)
+            TopK(
+                np.where(batch.mentions.valid, batch.mentions.ids + start, -1),
+                batch.mentions.scores,
+            )
+            for batch, start in zip(batches, starts)
         ]
         return cls(
-            TopK.concat([part.entities for part in parts]),
-            TopK.concat([part.exemplars for part in parts]),
+            TopK.concat([batch.entities for batch in batches]),
+            TopK.concat([batch.exemplars for batch in batches]),
             TopK.concat(mentions),
-            concat_tables([part.exemplar_entities for part in parts], -1),
-            parts[0].metric,
+            concat_tables([batch.exemplar_entities for batch in batches], -1),
+            batches[0].metric,
         )
 
     def take(self, rows: np.ndarray) -> "Neighbours":

@@ -79,14 +79,14 @@ class EntitySearch:
 
     def _of_names(self, named: np.ndarray, width: int) -> TopK:
         """Entities (m, c), scored by their first rows' self-similarity; -1 for none."""
-        wanted = np.unique(named)
-        rows = np.flatnonzero(np.isin(self.owners, wanted[wanted >= 0]))
+        distinct = np.unique(named)
+        rows = np.flatnonzero(np.isin(self.owners, distinct[distinct >= 0]))
         owners, first = np.unique(self.owners[rows], return_index=True)
-        vectors = np.zeros((len(wanted), width), dtype=np.float32)
+        vectors = np.zeros((len(distinct), width), dtype=np.float32)
         if len(rows):
             prepared = self.similarity.prepare(self.rows.take(rows[first]))
-            vectors[np.searchsorted(wanted, owners)] = prepared
-        scores = self.similarity.of_equals(vectors)[np.searchsorted(wanted, named)]
+            vectors[np.searchsorted(distinct, owners)] = prepared
+        scores = self.similarity.of_equals(vectors)[np.searchsorted(distinct, named)]
         scores = np.where(named >= 0, scores, np.float32(-np.inf))
         order = np.argsort(-scores, axis=1, kind="stable")
         return TopK(
@@ -160,8 +160,8 @@ class Retriever:
         nearest = self._nearest_exemplars(vectors, count, allowed)
         valid = nearest.valid
         rows = nearest.ids
-        found = TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores)
-        return found, np.where(valid, self.exemplar_entities[rows], -1)
+        exemplar_scores = TopK(np.where(valid, self.exemplar_rows[rows], -1), nearest.scores)
+        return exemplar_scores, np.where(valid, self.exemplar_entities[rows], -1)
 
     def _nearest_exemplars(
         self, vectors: np.ndarray, count: int, allowed: AllowedEntities | None
@@ -184,24 +184,24 @@ class Retriever:
     ) -> TopK:
         """Add the nearest exemplar of each further entity, in up to ``MAX_SEARCHED`` exemplars."""
         total = len(self.exemplar_rows)
-        wanted = self.n_exemplar_entities
-        parts = [TopK.empty(0)]
+        n_wanted = self.n_exemplar_entities
+        tables = [TopK.empty(0)]
         open_mentions = np.arange(len(vectors))
         numbers = [open_mentions[:0]]
-        wide = min(max(count, EXEMPLARS_PER_ENTITY * wanted), total)
+        wide = min(max(count, EXEMPLARS_PER_ENTITY * n_wanted), total)
         while len(open_mentions):
             within = None if allowed is None else allowed.take(open_mentions)
             nearest = search_by_label(search, vectors[open_mentions], wide, within)
             owners = np.where(nearest.valid, self.exemplar_entities[nearest.ids], -1)
-            kept, n_entities = first_entities(owners, count, wanted)
+            chosen, n_entities = first_entities(owners, count, n_wanted)
             last = wide >= min(total, MAX_SEARCHED)
-            done = (n_entities >= wanted) | ~nearest.valid[:, -1] | last
-            parts.append(nearest.where(kept).take(done).first(count + wanted))
+            done = (n_entities >= n_wanted) | ~nearest.valid[:, -1] | last
+            tables.append(nearest.where(chosen).take(done).first(count + n_wanted))
             numbers.append(open_mentions[done])
             open_mentions = open_mentions[~done]
             wide = min(4 * wide, total, MAX_SEARCHED)
         order = np.argsort(np.concatenate(numbers), kind="stable")
-        return TopK.concat(parts).take(order)
+        return TopK.concat(tables).take(order)
 
 
 def search_by_label(
@@ -245,7 +245,7 @@ def first_entities(
     valid = owners >= 0
     column = np.nonzero(valid)[1]
     places = first_of_each(np.nonzero(valid)[0], owners[valid], len(owners), n_entities)
-    kept = valid & (np.arange(owners.shape[1]) < count)
+    chosen = valid & (np.arange(owners.shape[1]) < count)
     row = np.nonzero(places >= 0)[0]
-    kept[row, column[places[places >= 0]]] = True
-    return kept, (places >= 0).sum(axis=1)
+    chosen[row, column[places[places >= 0]]] = True
+    return chosen, (places >= 0).sum(axis=1)

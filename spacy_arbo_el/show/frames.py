@@ -113,7 +113,7 @@ def linked_mentions(
         if get_spans is None and not any(span.kb_id_ for span in spans):
             _warn_of_groups(doc)
         document = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
-        for span, link in zip(spans, links_of(doc, spans, extension, given=True)):
+        for span, link in zip(spans, links_of(doc, spans, extension, with_annotated=True)):
             if link is not None:
                 yield _place(document, span), link
 

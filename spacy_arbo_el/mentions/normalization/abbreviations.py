@@ -100,8 +100,8 @@ def find_abbreviations(text: str) -> dict[str, str]:
         long_form = find()
         if long_form is not None:
             defined[short] = long_form.text
-            for other, implied_form in _implied(short, long_form.text):
-                implied.setdefault(other, implied_form)
+            for implied_short, implied_form in _implied(short, long_form.text):
+                implied.setdefault(implied_short, implied_form)
     return {**implied, **defined}
 
 
@@ -156,15 +156,15 @@ def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm
     more_words: How many more words than characters all of them may be.
     """
     characters = [c.lower() for c in short if c.isalnum()]
-    found = list(_WORD.finditer(words))
-    if min(len(found), len(characters)) < 2 or short.lower() in words.lower():
+    matches = list(_WORD.finditer(words))
+    if min(len(matches), len(characters)) < 2 or short.lower() in words.lower():
         return None
-    if [match[0][0].lower() for match in found[: len(characters)]] == characters:
-        end = found[len(characters) - 1].end()
+    if [match[0][0].lower() for match in matches[: len(characters)]] == characters:
+        end = matches[len(characters) - 1].end()
         return _LongForm(words[:end], end)
     long_form = _by_characters(short, characters, words)
     is_all = long_form is not None and long_form.text == words
-    return long_form if is_all and len(found) <= len(characters) + more_words else None
+    return long_form if is_all and len(matches) <= len(characters) + more_words else None
 
 
 class _LongForm(NamedTuple):
@@ -211,20 +211,20 @@ def _by_characters(short: str, characters: list[str], before: str) -> _LongForm 
         return None
     if short.lower() in (word.lower() for word in words):
         return None
-    rest = re.match(r"\w*", before[last:])
-    return _LongForm(long_form, last - at + (rest.end() if rest else 0))
+    word_end = re.match(r"\w*", before[last:])
+    return _LongForm(long_form, last - at + (word_end.end() if word_end else 0))
 
 
 def _implied(short: str, long_form: str) -> Iterator[tuple[str, str]]:
     """Other abbreviations that a definition defines: the singular, and parts."""
     if len(short) > 2 and short[-1] == "s" and short[:-1].isupper():
         yield short[:-1], long_form
-    parts = _PARTS.split(short)
+    short_parts = _PARTS.split(short)
     long_parts = _PARTS.split(long_form)
-    if len(parts) == 1 or len(parts) != len(long_parts):
+    if len(short_parts) == 1 or len(short_parts) != len(long_parts):
         return
-    matches = [_long_form(part, long) for part, long in zip(parts, long_parts)]
-    for part, match, long in zip(parts, matches, long_parts):
+    matches = [_long_form(short_part, long) for short_part, long in zip(short_parts, long_parts)]
+    for short_part, match, long in zip(short_parts, matches, long_parts):
         # All words of a part belong to it up to the one with its last character, not those behind.
-        if len(part) > 1 and match is not None and match.text == long:
-            yield part, long[: match.end]
+        if len(short_part) > 1 and match is not None and match.text == long:
+            yield short_part, long[: match.end]

@@ -60,34 +60,34 @@ def normalized(normalizer: Normalizer, text: str, offsets: np.ndarray) -> tuple[
     cut = stretches_of([text], none, offsets, none)
     order = np.argsort(cut.text_of, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(cut.text_of[order])) + 1)
-    parts = []
+    pieces = []
     at = 0
     length = 0
     moved = np.empty_like(offsets)
     for of_stretch, (start, end), rows in zip(cut.texts, cut.places.tolist(), groups):
         before, (stretch, places) = text[at:start], normalizer(of_stretch, cut.offsets[rows])
         moved[rows] = places + length + len(before)
-        parts += [before, stretch]
+        pieces += [before, stretch]
         at = end
         length = length + len(before) + len(stretch)
-    return "".join([*parts, text[at:]]), moved
+    return "".join([*pieces, text[at:]]), moved
 
 
 def keep(
-    normalizer: Normalizer, text: str, offsets: np.ndarray, kept: np.ndarray
+    normalizer: Normalizer, text: str, offsets: np.ndarray, unchanged: np.ndarray
 ) -> tuple[str, np.ndarray]:
     """Normalize a text, but for some of its mentions.
 
     offsets: (n, 2) int64 start and end character of all mentions.
-    kept: (n,) bool, those that stay unchanged, unless they overlap with others.
+    unchanged: (n,) bool, those that stay unchanged, unless they overlap with others.
     """
     # Their ends are mentions without a character, which move with the text.
-    ends = [np.repeat(offsets[kept, column], 2).reshape(-1, 2) for column in (0, 1)]
-    text, moved = normalizer(text, np.concatenate([offsets[~kept], *ends]))
-    rest, starts, stops = np.split(moved, np.cumsum([(~kept).sum(), kept.sum()]))
+    ends = [np.repeat(offsets[unchanged, column], 2).reshape(-1, 2) for column in (0, 1)]
+    text, moved = normalizer(text, np.concatenate([offsets[~unchanged], *ends]))
+    others_moved, starts, stops = np.split(moved, np.cumsum([(~unchanged).sum(), unchanged.sum()]))
     result = np.empty_like(offsets)
-    result[~kept] = rest
-    result[kept] = np.stack([starts[:, 0], stops[:, 1]], axis=1)
+    result[~unchanged] = others_moved
+    result[unchanged] = np.stack([starts[:, 0], stops[:, 1]], axis=1)
     return text, result
 
 
@@ -145,10 +145,10 @@ def replace(
     offsets: (n, 2) int64 start and end character.
     edits: (start, end, replacement) in order, not overlapping.
     """
-    parts = []
+    pieces = []
     at = 0
     for start, end, replacement in edits:
-        parts += [text[at:start], replacement]
+        pieces += [text[at:start], replacement]
         at = end
     starts = np.array([start for start, _, _ in edits], dtype=np.int64)
     ends = np.array([end for _, end, _ in edits], dtype=np.int64)
@@ -168,7 +168,7 @@ def replace(
         else:
             end = np.append(ends, 0)[done] + np.append(growth, 0)[done]
             moved[:, 1] = np.where(within, end, position) + before[done]
-    return "".join([*parts, text[at:]]), moved
+    return "".join([*pieces, text[at:]]), moved
 
 
 _PLAIN_APOSTROPHES = str.maketrans(dict.fromkeys(APOSTROPHES, "'"))
@@ -233,16 +233,16 @@ class PlainCharacters:
 
 def _plain(text: str, match: "re.Match[str]") -> str:
     kind = match.lastgroup or ""
-    found = match.group()
+    characters = match.group()
     if kind == "greek":
         # "TGFβ" is written TGF-beta.
         before = text[match.start() - 1 : match.start()]
         after = text[match.end() : match.end() + 1]
-        name = "-".join(GREEK[letter] for letter in found)
+        name = "-".join(GREEK[letter] for letter in characters)
         return "-" * before.isalpha() + name + "-" * after.isalpha()
     if kind in _PLAIN:
         return _PLAIN[kind]
-    plain = unicodedata.normalize("NFKC", found).translate(_PLAIN_APOSTROPHES)
+    plain = unicodedata.normalize("NFKC", characters).translate(_PLAIN_APOSTROPHES)
     # The slash of "½".
     return plain.replace("\u2044", "/")
 

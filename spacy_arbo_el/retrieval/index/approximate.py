@@ -61,13 +61,13 @@ class ApproximateIndex:
         index: Any,
         rows: VectorRows,
         similarity: Similarity,
-        about: dict[str, Any],
+        details: dict[str, Any],
         rescore: float,
     ):
         self.index = index
         self.rows = rows
         self.similarity = similarity
-        self.about = about
+        self.about = details
         self.rescore = rescore
         self._on_gpu: Any = None
         if len(rows) - index.ntotal > MAX_TAIL:
@@ -75,7 +75,7 @@ class ApproximateIndex:
         late = np.arange(index.ntotal, len(rows))
         self._tail = FlatIndex(similarity.prepare(rows.take(late)), similarity)
         self.attached: AttachedIndex | None = AttachedIndex(
-            {**about, "rows": index.ntotal, "suffix": SUFFIX}, FaissWriter(index)
+            {**details, "rows": index.ntotal, "suffix": SUFFIX}, FaissWriter(index)
         )
 
     def __len__(self) -> int:
@@ -86,8 +86,8 @@ class ApproximateIndex:
         check_width(queries, self.rows.width)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         k = min(k, len(self))
-        wanted = min(int(max(k, MIN_CANDIDATES) * self.rescore), len(self))
-        candidates = self._candidates(queries, wanted, allowed)
+        n_searched = min(int(max(k, MIN_CANDIDATES) * self.rescore), len(self))
+        candidates = self._candidates(queries, n_searched, allowed)
         scores = similarities(self.rows, queries, candidates, self.similarity)
         return best_rows(candidates, scores, k).resized(k)
 
@@ -170,9 +170,9 @@ def add_rows(index: Any, rows: VectorRows, similarity: Similarity) -> None:
         index.add(np.ascontiguousarray(similarity.prepare(block)))
 
 
-def read_attached(attached: AttachedIndex | None, about: dict[str, Any]) -> Any:
+def read_attached(attached: AttachedIndex | None, details: dict[str, Any]) -> Any:
     """The FAISS index that is saved beside the rows. None if there is no such index."""
-    if attached is None or any(attached.about.get(key) != value for key, value in about.items()):
+    if attached is None or any(attached.about.get(key) != value for key, value in details.items()):
         return None
     if isinstance(attached.source, FaissWriter):
         return attached.source.index
@@ -181,7 +181,7 @@ def read_attached(attached: AttachedIndex | None, about: dict[str, Any]) -> Any:
     if not attached.source.is_file():
         return None
     index = read_index(attached.source)
-    expected = about["width"], attached.about.get("rows", index.ntotal)
+    expected = details["width"], attached.about.get("rows", index.ntotal)
     if (index.d, index.ntotal) != expected:
         problem = f"it has {index.ntotal} rows of {index.d} numbers, expected {expected[1]} of "
         problem += str(expected[0])

@@ -89,23 +89,23 @@ class FlatIndex:
             self._on_device = torch.from_numpy(self.vectors).to(get_torch_default_device())
         metric = self.similarity.metric
         forbid = None if allowed is None else forbid_mask(~allowed)
-        found = TopK.empty(len(queries), k)
+        nearest_rows = TopK.empty(len(queries), k)
         rounding = self.similarity.rounding(queries, self._largest_norm)
         open_queries = np.arange(len(queries))
         wide = min(k + MARGIN, len(self))
         while len(open_queries):
-            part = queries[open_queries]
+            searched = queries[open_queries]
             # Those of matrix products, whose rounding depends on the other queries.
-            candidates = nearest(part, self._on_device, wide, metric, forbid)
+            candidates = nearest(searched, self._on_device, wide, metric, forbid)
             last = np.where(candidates.valid[:, -1], candidates.scores[:, -1], -np.inf)
-            best = rescore(candidates, part, self.vectors, metric == "ip", k)
-            found.ids[open_queries] = best.ids
-            found.scores[open_queries] = best.scores
+            best = rescore(candidates, searched, self.vectors, metric == "ip", k)
+            nearest_rows.ids[open_queries] = best.ids
+            nearest_rows.scores[open_queries] = best.scores
             # Any other row is less similar than the last candidate, but for rounding.
             unsure = last >= best.scores[:, -1] - rounding[open_queries]
             open_queries = open_queries[unsure & (wide < min(len(self), MAX_WIDE))]
             wide = min(4 * wide, len(self), MAX_WIDE)
-        return found
+        return nearest_rows
 
 
 @registry.misc("spacy-arbo-el.FlatIndex.v1")
@@ -187,8 +187,8 @@ def forbid_mask(mask: np.ndarray) -> Forbid:
     """Forbid the True entries of a mask. (n,) bool for all queries, or (m, n) bool."""
 
     def forbid(scores: Any, start: int) -> None:
-        part = mask if mask.ndim == 1 else mask[start : start + len(scores)]
-        on_device = torch.from_numpy(np.ascontiguousarray(part)).to(scores.device)
+        rows = mask if mask.ndim == 1 else mask[start : start + len(scores)]
+        on_device = torch.from_numpy(np.ascontiguousarray(rows)).to(scores.device)
         scores.masked_fill_(on_device, -np.inf)
 
     return forbid

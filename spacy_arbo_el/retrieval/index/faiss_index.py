@@ -94,33 +94,33 @@ class FaissIndex:
         new = self._new(rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2)
         if len(rows) < (MIN_ROWS_PER_LIST * n_lists(new) or MIN_ROWS):
             return FlatIndex(similarity.prepare(rows.array()), similarity)
-        about = {
+        details = {
             "kind": self.kind,
             "metric": similarity.metric,
             "normalize": similarity.normalize,
             "width": rows.width,
         }
-        index = read_attached(attached, about)
+        index = read_attached(attached, details)
         if index is None:
             index = self._trained(new, rows, similarity)
         with self._setting_errors():
             faiss.ParameterSpace().set_index_parameters(index, self.search)
-        return ApproximateIndex(index, rows, similarity, about, self.rescore)
+        return ApproximateIndex(index, rows, similarity, details, self.rescore)
 
     def _new(self, width: int, metric: int) -> Any:
         """An empty FAISS index. ValueError where FAISS or the linker can't use the settings."""
         with self._setting_errors():
             index = faiss.index_factory(width, self.factory, metric)
             faiss.ParameterSpace().set_index_parameters(index, self.search)
-            for part in parts(index):
-                _check(part)
+            for component in parts(index):
+                _check(component)
             restricted(index, None)
             return index
 
     def _trained(self, index: Any, rows: VectorRows, similarity: Similarity) -> Any:
         log.info("Building the search index %s over %d vectors …", self.factory, len(rows))
-        for part in parts(index):
-            _set_clustering(part)
+        for component in parts(index):
+            _set_clustering(component)
         count = max(TRAINING_ROWS_PER_LIST * (n_lists(index) or 1024), MIN_ROWS)
         with self._setting_errors():
             index.train(sample(rows, count, similarity))
@@ -140,25 +140,25 @@ class FaissIndex:
             ) from error
 
 
-def _check(part: Any) -> None:
+def _check(component: Any) -> None:
     """Raise RuntimeError for a part that cannot be searched."""
-    if isinstance(part, faiss.IndexIVF) and not 1 <= part.nprobe < 1 << 31:
+    if isinstance(component, faiss.IndexIVF) and not 1 <= component.nprobe < 1 << 31:
         raise RuntimeError("nprobe must be at least 1")
-    if isinstance(part, faiss.IndexHNSW):
+    if isinstance(component, faiss.IndexHNSW):
         # With fewer than 2 links there are no neighbours at level 1, which is an error here, and
         # would end the program where a row is added.
-        part.hnsw.nb_neighbors(1)
-        if part.hnsw.efSearch < 1 or part.hnsw.efConstruction < 1:
+        component.hnsw.nb_neighbors(1)
+        if component.hnsw.efSearch < 1 or component.hnsw.efConstruction < 1:
             raise RuntimeError("efSearch and efConstruction must be at least 1")
 
 
-def _set_clustering(part: Any) -> None:
+def _set_clustering(component: Any) -> None:
     """Limit k-means rounds, without warnings for few rows."""
-    if isinstance(part, faiss.IndexIVF):
-        part.cp.niter = 8
-        part.cp.min_points_per_centroid = 1
-    if hasattr(part, "pq"):
-        part.pq.cp.min_points_per_centroid = 1
+    if isinstance(component, faiss.IndexIVF):
+        component.cp.niter = 8
+        component.cp.min_points_per_centroid = 1
+    if hasattr(component, "pq"):
+        component.pq.cp.min_points_per_centroid = 1
 
 
 def _must_be_exact() -> bool:
