@@ -249,14 +249,14 @@ class EntityStore:
     def merge(self, old: str, new: str) -> Entity:
         """Merge two entities; see ``Entity.merged_with``. ``old`` leads to ``new`` from then on."""
         absorbed = self.get(old)
-        right = self.get(new)
-        if absorbed.id == right.id:
+        target = self.get(new)
+        if absorbed.id == target.id:
             raise ArboError(Errors.E021.format(id=absorbed.id))
-        merged = right.merged_with(absorbed)
+        merged = target.merged_with(absorbed)
         moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (absorbed.id,))
         self.remove([absorbed.id])
         self.update([merged])
-        self._redirect((name, right.id) for (name,) in [*moved, (absorbed.id,)])
+        self._redirect((name, target.id) for (name,) in [*moved, (absorbed.id,)])
         return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:

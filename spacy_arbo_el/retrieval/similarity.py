@@ -37,19 +37,19 @@ class Similarity:
         along = (units * d_prepared).sum(axis=1, keepdims=True)
         return (d_prepared - units * along) / norms
 
-    def paired(self, queries: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def paired(self, queries: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Similarities of each vector to its own ``k`` others.
 
         Each similarity depends on its two vectors alone, never on the rest of the batch, so that
         links are the same for every batch size.
 
         queries: (n, width), prepared.
-        right: (n, k, width), prepared.
+        targets: (n, k, width), prepared.
         RETURNS: (n, k).
         """
         if self.metric == "ip":
-            return np.einsum("nd,nkd->nk", queries, right)
-        difference = queries[:, None, :] - right
+            return np.einsum("nd,nkd->nk", queries, targets)
+        difference = queries[:, None, :] - targets
         return -np.einsum("nkd,nkd->nk", difference, difference)
 
     def of_equals(self, vectors: np.ndarray) -> np.ndarray:
@@ -78,21 +78,21 @@ class Similarity:
         return float(np.sqrt(squares[np.isfinite(squares)].max(initial=0.0)))
 
     def paired_backward(
-        self, queries: np.ndarray, right: np.ndarray, d_similarity: np.ndarray
+        self, queries: np.ndarray, targets: np.ndarray, d_similarity: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients of ``paired`` for left (n, width) and right (n, k, width)."""
+        """Gradients of ``paired`` for queries (n, width) and targets (n, k, width)."""
         if self.metric == "ip":
-            d_left = np.einsum("nk,nkd->nd", d_similarity, right)
-            return d_left, d_similarity[:, :, None] * queries[:, None, :]
-        d_right = 2 * d_similarity[:, :, None] * (queries[:, None, :] - right)
-        return -d_right.sum(axis=1), d_right
+            d_queries = np.einsum("nk,nkd->nd", d_similarity, targets)
+            return d_queries, d_similarity[:, :, None] * queries[:, None, :]
+        d_targets = 2 * d_similarity[:, :, None] * (queries[:, None, :] - targets)
+        return -d_targets.sum(axis=1), d_targets
 
-    def blocks(self, queries: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def blocks(self, queries: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """All similarities of prepared (n, width) and (m, width), by matrix product: (n, m)."""
-        product = queries @ right.T
+        product = queries @ targets.T
         if self.metric == "ip":
             return product
-        squares = (queries * queries).sum(1)[:, None] + (right * right).sum(1)[None, :]
+        squares = (queries * queries).sum(1)[:, None] + (targets * targets).sum(1)[None, :]
         return 2 * product - squares
 
 

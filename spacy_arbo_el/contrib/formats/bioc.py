@@ -89,7 +89,7 @@ def _xml_documents(path: PathLike) -> Iterator[dict[str, Any]]:
         with unpacking(path) as file:
             for _, element in ElementTree.iterparse(file):
                 if element.tag == "document":
-                    passages = [_passage(one) for one in element.iter("passage")]
+                    passages = [_passage(passage) for passage in element.iter("passage")]
                     yield {"id": element.findtext("id"), "passages": passages}
                     element.clear()
     except ElementTree.ParseError as error:
@@ -100,17 +100,17 @@ def _passage(element: ElementTree.Element) -> dict[str, Any]:
     return {
         "offset": _number(element.findtext("offset")),
         "text": element.findtext("text"),
-        "sentences": [_passage(one) for one in element.findall("sentence")],
-        "annotations": [_annotation(one) for one in element.findall("annotation")],
+        "sentences": [_passage(sentence) for sentence in element.findall("sentence")],
+        "annotations": [_annotation(annotation) for annotation in element.findall("annotation")],
     }
 
 
 def _annotation(element: ElementTree.Element) -> dict[str, Any]:
     locations = [
-        {key: _number(one.get(key)) for key in ("offset", "length")}
-        for one in element.findall("location")
+        {key: _number(location.get(key)) for key in ("offset", "length")}
+        for location in element.findall("location")
     ]
-    infons = {one.get("key", ""): one.text or "" for one in element.findall("infon")}
+    infons = {infon.get("key", ""): infon.text or "" for infon in element.findall("infon")}
     return {"text": element.findtext("text"), "infons": infons, "locations": locations}
 
 
@@ -130,15 +130,15 @@ def _text_of(document: Any, id_: str, offsets: str, id_key: str) -> AnnotatedTex
         words = passage.get("text") or ""
         # Offsets in other units can lie within the text so far.
         text += " " * max(start - len(text), int(bool(text) and not text.endswith(" ")))
-        given, about, several, keys = _mentions(passage, start, id_key)
+        given_mentions, annotations, several, keys = _mentions(passage, start, id_key)
         in_pieces += several
         unread += keys
         try:
-            found = placed(words, given, about, offsets)
+            placed_mentions = placed(words, given_mentions, annotations, offsets)
         except Misplaced as problem:
             raise Problem(f"mention {problem.position + 1} of a passage: {problem}") from None
-        for one in found:
-            moved = replace(one, start=one.start + len(text), end=one.end + len(text))
+        for mention in placed_mentions:
+            moved = replace(mention, start=mention.start + len(text), end=mention.end + len(text))
             mentions.append(moved)
         text += words
     name = id_in(document, "id", id_)
@@ -170,8 +170,8 @@ def _mentions(
     RETURNS: Also the keys of infons that may have an id and were not read.
     """
     unread: list[str] = []
-    given: list[Given] = []
-    about: list[About] = []
+    given_mentions: list[Given] = []
+    annotations: list[About] = []
     in_pieces = 0
     for annotation in passage["annotations"]:
         check_object(annotation)
@@ -184,10 +184,10 @@ def _mentions(
         first = integer(locations[0], "offset") - start
         words = annotation.get("text")
         end = first + integer(locations[0], "length")
-        given.append(Given(first, end, words if isinstance(words, str) else ""))
+        given_mentions.append(Given(first, end, words if isinstance(words, str) else ""))
         lower = {str(key).lower(): value for key, value in infons.items() if value}
-        found = find_id(infons, id_key)
-        unread += found.unread
+        found_id = find_id(infons, id_key)
+        unread += found_id.unread
         label = next((str(lower[key]) for key in TYPES if key in lower), LABEL)
-        about.append((label.strip() or LABEL, ids_in(found.value), ""))
-    return given, about, in_pieces, unread
+        annotations.append((label.strip() or LABEL, ids_in(found_id.value), ""))
+    return given_mentions, annotations, in_pieces, unread

@@ -77,18 +77,18 @@ def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedTex
                 _, target, kb_id = columns[1].split(" ", 2)
                 ids.setdefault(target, []).append(kb_id.strip())
             elif line[:1] in ("A", "M", "#") and len(columns) > 1:
-                key, _, about = columns[1].partition(" ")
-                target, _, value = about.partition(" ")
+                key, _, target_and_value = columns[1].partition(" ")
+                target, _, value = target_and_value.partition(" ")
                 fields.setdefault(target, {})[key] = value or "".join(columns[2:3]).strip()
         except (Problem, ValueError) as problem:
             source.report(number, f"no line of brat: {problem}")
     rows = []
-    for key, (number, given, label) in mentions.items():
-        found = FoundId("|".join(ids.get(key, ())))
+    for key, (number, mention_given, label) in mentions.items():
+        found_id = FoundId("|".join(ids.get(key, ())))
         if id_key or key not in ids:
-            found = find_id(fields.get(key, {}), id_key)
-        unread += found.unread
-        rows.append((number, given, (label, split_ids(found.value), "")))
+            found_id = find_id(fields.get(key, {}), id_key)
+        unread += found_id.unread
+        rows.append((number, mention_given, (label, split_ids(found_id.value), "")))
     placed = filter(None, placed_or_reported(source, text, rows))
     return AnnotatedText(name, text, tuple(placed), in_pieces, tuple(unread))
 

@@ -112,16 +112,16 @@ def _article(lines: Numbered) -> Growing:
     return text
 
 
-def _close(text: Growing, number: int, first: int, about: list[str]) -> None:
+def _close(text: Growing, number: int, first: int, columns: list[str]) -> None:
     """Add the mention of the parts from ``first`` on, whose words are compared."""
-    label, words, title = about
-    found = "".join(text.parts[first:])
-    if "".join(found.split()) != "".join(words.split()):
-        problem = f"the mention is {words!r:.80}, but its tokens are {found!r:.80}."
+    label, words, title = columns
+    words_found = "".join(text.parts[first:])
+    if "".join(words_found.split()) != "".join(words.split()):
+        problem = f"the mention is {words!r:.80}, but its tokens are {words_found!r:.80}."
         raise LineProblem(number, problem)
     title = ESCAPE.sub(lambda code: chr(int(code[1], 16)), title.strip())
     ids = () if title == NO_ENTITY else unique([title])
-    text.annotate(text.length - len(found), text.length, label, ids)
+    text.annotate(text.length - len(words_found), text.length, label, ids)
 
 
 @dataclass(frozen=True)
@@ -170,13 +170,15 @@ def _grown(lines: Numbered, fields: Sequence[str]) -> Growing:
         for bracket in BRACKET.findall(entities):
             if not fields:
                 raise LineProblem(number, UNDECLARED)
-            about = bracket.strip("()").split("-", len(fields) - 1)
+            values = bracket.strip("()").split("-", len(fields) - 1)
             if bracket.startswith("("):
-                opened.setdefault(about[0], []).append((start, dict(zip(fields, about))))
+                opened.setdefault(values[0], []).append((start, dict(zip(fields, values))))
             if bracket.endswith(")"):
-                if not opened.get(about[0]):
-                    raise LineProblem(number, f"the entity {about[0]!r} is closed, but not opened.")
-                _annotate(text, end, *opened[about[0]].pop())
+                if not opened.get(values[0]):
+                    raise LineProblem(
+                        number, f"the entity {values[0]!r} is closed, but not opened."
+                    )
+                _annotate(text, end, *opened[values[0]].pop())
     tagged.close()
     if still := [name for name, places in opened.items() if places]:
         raise LineProblem(number, f"the entity {still[0]!r} is opened, but not closed.")
@@ -215,20 +217,20 @@ class _Tagged:
         """Add the mention that is open, if one is."""
         if self.label:
             fields = {key: value for key, value in self.misc.items() if value not in ("", "_")}
-            found = find_id(fields)
-            ids = split_ids(unquote(found.value))
+            found_id = find_id(fields)
+            ids = split_ids(unquote(found_id.value))
             self.text.annotate(self.start, self.end, self.label, ids)
-            self.text.unread += found.unread
+            self.text.unread += found_id.unread
         self.label = ""
 
 
-def _annotate(text: Growing, end: int, start: int, about: dict[str, str]) -> None:
-    if piece := PIECE.search(next(iter(about.values()))):
+def _annotate(text: Growing, end: int, start: int, values: dict[str, str]) -> None:
+    if piece := PIECE.search(next(iter(values.values()))):
         text.pieces += piece[1] == "1"
     # Those of empty nodes have no words.
     elif start < end:
-        ids = [unquote(about[key]) for key in IDENTITIES if about.get(key, "_") != "_"]
-        text.annotate(start, end, about.get("etype", ""), unique(ids[:1]))
+        ids = [unquote(values[key]) for key in IDENTITIES if values.get(key, "_") != "_"]
+        text.annotate(start, end, values.get("etype", ""), unique(ids[:1]))
 
 
 def _words(lines: Numbered) -> Iterator[tuple[int, str, str | None, dict[str, str]]]:

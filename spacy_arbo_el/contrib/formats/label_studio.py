@@ -83,11 +83,15 @@ def _annotated_text(task: Any, id_: str, offsets: str, id_key: str) -> Annotated
     data = task["data"]
     annotations = items(task.get("annotations", []), "annotations")
     check_object(data)
-    kept = [one for one in annotations if isinstance(one, dict) and not one.get("was_cancelled")]
-    if not kept:
+    submitted = [
+        annotation
+        for annotation in annotations
+        if isinstance(annotation, dict) and not annotation.get("was_cancelled")
+    ]
+    if not submitted:
         return None
     text = string(data, "text", empty=True)
-    regions, unread = _regions(kept[-1].get("result"), id_key)
+    regions, unread = _regions(submitted[-1].get("result"), id_key)
     mentions = mentions_in(regions, "result", text, offsets)
     return AnnotatedText(id_in(data, "id", id_), text, mentions, unread=tuple(unread))
 
@@ -107,32 +111,32 @@ def _regions(results: Any, id_key: str) -> tuple[list[dict[str, Any]], list[str]
         check_object(value)
         key = str(result.get("id"))
         region = regions.setdefault(key, {})
-        own = fields.setdefault(key, {})
+        region_fields = fields.setdefault(key, {})
         region.update(_place(value))
         # That of a text area is a list: what was typed.
         if isinstance(value.get("text"), str):
             region["text"] = value["text"]
         note = result.get("meta")
         if isinstance(note, dict) and note.get("text"):
-            own[NOTE] = written(note["text"])
+            region_fields[NOTE] = written(note["text"])
         if kind in LABELS:
             region["label"] = "".join(map(str, items(value.get(kind), kind)[:1]))
         elif kind in FIELDS:
-            own[str(result.get("from_name", kind))] = _field(value, kind)
+            region_fields[str(result.get("from_name", kind))] = _field(value, kind)
         elif kind.endswith("labels"):
             unread.append(kind)
     for key, region in regions.items():
-        found = _id_of(fields[key], id_key)
-        region["kb_id"] = found.value
-        unread += found.unread if "label" in region else ()
+        found_id = _id_of(fields[key], id_key)
+        region["kb_id"] = found_id.value
+        unread += found_id.unread if "label" in region else ()
     return [region for region in regions.values() if "label" in region], unread
 
 
 def _place(value: dict[str, Any]) -> dict[str, Any]:
     """The offsets of a region, if it has some. Those of a HyperText are of the whole text."""
-    whole = value.get("globalOffsets")
-    if isinstance(whole, dict):
-        return {key: whole[key] for key in ("start", "end") if key in whole}
+    global_offsets = value.get("globalOffsets")
+    if isinstance(global_offsets, dict):
+        return {key: global_offsets[key] for key in ("start", "end") if key in global_offsets}
     if "startOffset" in value:
         return {"start": integer(value, "startOffset"), "end": integer(value, "endOffset")}
     return {key: value[key] for key in ("start", "end") if key in value}
@@ -143,7 +147,9 @@ def _field(value: dict[str, Any], kind: str) -> str:
         return written(value.get(kind))
     chosen = items(value.get(FIELDS[kind]), kind)
     # A taxonomy has paths; the end of a path is what was chosen.
-    return "|".join(str(one[-1] if isinstance(one, list) and one else one) for one in chosen)
+    return "|".join(
+        str(choice[-1] if isinstance(choice, list) and choice else choice) for choice in chosen
+    )
 
 
 def _id_of(fields: dict[str, str], id_key: str) -> FoundId:

@@ -108,9 +108,9 @@ class _Abstract:
         if match:
             self.abstract = match[3]
         elif not _is_relation(columns):
-            given, about = _mention(columns)
-            self.given.append(given)
-            self.about.append(about)
+            mention, annotation = _mention(columns)
+            self.given.append(mention)
+            self.about.append(annotation)
             self.lines.append(number)
 
 
@@ -157,12 +157,12 @@ def _is_relation(columns: list[str]) -> bool:
 def _mention(columns: list[str]) -> tuple[Given, About]:
     if len(columns) < 5:
         raise Problem(f"{len(columns)} columns are too few. {FORM}.")
-    given = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
+    mention = Given(_offset(columns[1]), _offset(columns[2]), columns[3])
     label = columns[4].strip()
     if not label:
         raise Problem(f"the label (column 5) is empty. {FORM}.")
     ids = ids_in(columns[5]) if len(columns) > 5 else ()
-    return given, (label, ids, "")
+    return mention, (label, ids, "")
 
 
 def ids_in(value: str) -> tuple[str, ...]:

@@ -69,9 +69,13 @@ class SkosReader:
         report = report or ImportReport()
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)
-        concepts = {one for kind in kinds for one in thesaurus.graph.subjects(RDF.type, kind)}
+        concepts = {
+            concept for kind in kinds for concept in thesaurus.graph.subjects(RDF.type, kind)
+        }
         concepts -= {OWL.Thing, OWL.Nothing}  # the class of all things, and that of none
-        for concept in sorted((one for one in concepts if isinstance(one, URIRef)), key=str):
+        for concept in sorted(
+            (concept for concept in concepts if isinstance(concept, URIRef)), key=str
+        ):
             further = thesaurus.further_ids(concept)
             if thesaurus.is_deprecated(concept):
                 report.skip("deprecated")
@@ -79,14 +83,14 @@ class SkosReader:
                     replace_ids(report, [str(concept), *further], thesaurus.replacements(concept))
                 continue
             names = thesaurus.names(concept)
-            about = thesaurus.description(concept)
+            description = thesaurus.description(concept)
             if not names:
                 report.skip(f"no label in {', '.join(self.languages)}")
                 continue
             title, *aliases = names
             with at_line(path, 1):
                 report.redirect(further, str(concept))
-            yield Entity(str(concept), title, about, tuple(aliases))
+            yield Entity(str(concept), title, description, tuple(aliases))
 
 
 def _graph(path: PathLike) -> Any:
@@ -113,7 +117,7 @@ class _Thesaurus:
         iao = Namespace(IAO)
         xl = Namespace("http://www.w3.org/2008/05/skos-xl#")
         self.graph = graph
-        self.languages = tuple(one.lower() for one in languages)
+        self.languages = tuple(language.lower() for language in languages)
         # Predicates of names, the preferred ones first; and those of a resource's text.
         self._names = (
             (SKOS.prefLabel, xl.prefLabel, RDFS.label),
@@ -137,27 +141,31 @@ class _Thesaurus:
         return self._ids(concept, self._further_ids)
 
     def _ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
-        values = (one for kind in kinds for one in self.graph.objects(concept, kind))
+        values = (value for kind in kinds for value in self.graph.objects(concept, kind))
         return sorted(map(str, values))
 
     def names(self, concept: Any) -> list[str]:
         """The names in the languages asked for; preferred ones first, in the first language."""
         by_kind = [self._by_language(concept, kinds) for kinds in self._names]
         # The preferred labels of all languages would come before the other ones of the first.
-        ordered = [texts[one] for one in self.languages for texts in by_kind]
-        preferred = [by_kind[0][one] for one in self.languages if by_kind[0][one]][:1]
+        ordered = [texts[language] for language in self.languages for texts in by_kind]
+        preferred = [by_kind[0][language] for language in self.languages if by_kind[0][language]][
+            :1
+        ]
         return list(dict.fromkeys(name for names in (*preferred, *ordered) for name in names))
 
     def description(self, concept: Any) -> str:
         """The definition in the first language that has one."""
         texts = self._by_language(concept, self._definitions)
-        return " ".join(next((texts[one] for one in self.languages if texts[one]), ()))
+        return " ".join(
+            next((texts[language] for language in self.languages if texts[language]), ())
+        )
 
     def _by_language(self, concept: Any, kinds: Iterable[Any]) -> Texts:
         """Texts by the language asked for: by their kind, then those without a tag of a region."""
         from rdflib import Literal
 
-        found: dict[str, list[tuple[int, bool, str]]] = defaultdict(list)
+        texts_of: dict[str, list[tuple[int, bool, str]]] = defaultdict(list)
         values = (
             (number, value)
             for number, kind in enumerate(kinds)
@@ -166,21 +174,25 @@ class _Thesaurus:
         for number, value in values:
             # A label or a definition may be a resource that has the text.
             is_text = isinstance(value, Literal)
-            given = [value] if is_text else self._texts_of(value)
-            for text in given:
+            literals = [value] if is_text else self._texts_of(value)
+            for text in literals:
                 plain = " ".join(str(text).split())
                 if not plain:
                     continue
                 tag = (getattr(text, "language", None) or self.languages[0]).lower()
                 for language in self.languages:
                     if tag == language or tag.startswith(f"{language}-"):
-                        found[language].append((number, tag != language, plain))
+                        texts_of[language].append((number, tag != language, plain))
         return defaultdict(
-            list, {one: [text for *_, text in sorted(texts)] for one, texts in found.items()}
+            list,
+            {
+                language: [text for *_, text in sorted(texts)]
+                for language, texts in texts_of.items()
+            },
         )
 
     def _texts_of(self, resource: Any) -> list[Any]:
         from rdflib import Literal
 
-        values = (one for kind in self._texts for one in self.graph.objects(resource, kind))
+        values = (value for kind in self._texts for value in self.graph.objects(resource, kind))
         return [value for value in values if isinstance(value, Literal)]

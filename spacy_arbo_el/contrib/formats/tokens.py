@@ -72,23 +72,23 @@ def split_at(source: Source, start: "re.Pattern[str]") -> Iterator[NumberedLines
 
 
 def read_parts(
-    source: Source, parts: Iterable[NumberedLines], grow: Callable[[Numbered], Growing]
+    source: Source, documents: Iterable[NumberedLines], grow: Callable[[Numbered], Growing]
 ) -> Iterator[AnnotatedText]:
     """Yield the documents of a file. One with an invalid line is left out and reported.
 
-    parts: The lines of each document. A document without lines is left out.
+    documents: The lines of each document. A document without lines is left out.
     grow: Raises ``LineProblem`` for an invalid line.
     """
 
-    def parse(part: Any, made_up: str) -> AnnotatedText | None:
-        id_, lines = part
+    def parse(document: Any, made_up: str) -> AnnotatedText | None:
+        id_, lines = document
         try:
-            found = grow(lines)
+            grown = grow(lines)
         except LineProblem as problem:
             source.report(problem.number, problem)
             return None
-        left = found.pieces, tuple(found.unread)
-        return AnnotatedText(id_ or made_up, found.text, tuple(found.mentions), *left)
+        counts = grown.pieces, tuple(grown.unread)
+        return AnnotatedText(id_ or made_up, grown.text, tuple(grown.mentions), *counts)
 
-    numbered = ((part[1][0][0], part) for part in parts if part[1])
+    numbered = ((document[1][0][0], document) for document in documents if document[1])
     return read_each(source, parse, numbered)

@@ -141,10 +141,10 @@ def _add(
     offsets = [tuple(map(int, cells[1].split("-"))) for _, cells in rows]
     forms = [_plain(cells[2]) for _, cells in rows]
     first = offsets[0][0] - max(words.find(forms[0]), 0)
-    given = [Given(a - first, b - first, form) for (a, b), form in zip(offsets, forms)]
+    mentions = [Given(a - first, b - first, form) for (a, b), form in zip(offsets, forms)]
     try:
         # Java counts UTF-16 units; other writers of the format count characters.
-        places, _ = place(words, given)
+        places, _ = place(words, mentions)
     except Misplaced as problem:
         raise LineProblem(rows[problem.position][0], f"in the sentence, {problem}") from None
     text.add("\n" * min(max(first - end, 0), MOST_BETWEEN))
@@ -176,11 +176,11 @@ def _annotations(
 def _values(number: int, cell: str) -> list[tuple[str, str]]:
     """The values of a cell, and the numbers in brackets behind them. "*" is no value."""
     matches = list(CELL.finditer(cell))
-    if sum(len(one[0]) for one in matches) != len(cell):
+    if sum(len(match[0]) for match in matches) != len(cell):
         raise LineProblem(number, f"{cell!r:.80} has a bracket without a backslash before it.")
-    found = [(one[1], one[2] or "") for one in matches if one[0]]
-    return [("" if value in ("*", "_") else _plain(value), mark) for value, mark in found]
+    pairs = [(match[1], match[2] or "") for match in matches if match[0]]
+    return [("" if value in ("*", "_") else _plain(value), mark) for value, mark in pairs]
 
 
 def _plain(words: str) -> str:
-    return ESCAPED.sub(lambda one: CONTROLS.get(one[1], one[1]), words)
+    return ESCAPED.sub(lambda match: CONTROLS.get(match[1], match[1]), words)

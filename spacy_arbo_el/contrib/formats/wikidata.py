@@ -96,8 +96,8 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Numbered lines of a file. Indented data are one line."""
     lines = read_lines(path)
     for number, line in lines:
-        rest = lines if line.strip() == "{" else ()
-        yield number, "\n".join([line, *(later for _, later in rest)])
+        further_lines = lines if line.strip() == "{" else ()
+        yield number, "\n".join([line, *(later for _, later in further_lines)])
 
 
 def _entity(
@@ -129,15 +129,15 @@ def _entity(
     if names is not None:
         kinds = list(dict.fromkeys(names[kind] for kind in _classes(item) if names.get(kind)))
     descriptions = _in_languages(item.get("descriptions"), languages)
-    other = chain.from_iterable(_in_languages(item.get("aliases"), languages))
-    title, *further = [name["value"] for name in (*labels, *other)]
-    about = descriptions[0]["value"] if descriptions else ""
-    if not all(map(is_storable, (id_, title, about, *further, *kinds))):
+    named_otherwise = chain.from_iterable(_in_languages(item.get("aliases"), languages))
+    title, *further = [name["value"] for name in (*labels, *named_otherwise)]
+    description = descriptions[0]["value"] if descriptions else ""
+    if not all(map(is_storable, (id_, title, description, *further, *kinds))):
         report.skip("half a character or NUL in its text")
         return None
     articles = float(len(item.get("sitelinks") or {}))
     aliases = tuple(name for name in dict.fromkeys(further) if name and name != title)
-    return Entity(id_, title, about, aliases, tuple(kinds), articles)
+    return Entity(id_, title, description, aliases, tuple(kinds), articles)
 
 
 def _in_languages(values: Any, languages: tuple[str, ...]) -> list[Any]:

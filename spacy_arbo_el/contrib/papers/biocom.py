@@ -70,12 +70,12 @@ def batch_by_concept(
         if len(groups) < n_concepts:
             raise ArboError(PaperMessages.E615.format(count=len(groups), wanted=n_concepts))
         rng = np.random.default_rng(random.getrandbits(63))
-        left = np.array([len(of_concept) for of_concept in groups])
-        while left.any():
-            count = min(n_concepts, int((left > 0).sum()))
-            concepts = rng.choice(len(left), count, replace=False, p=left / left.sum())
-            left[concepts] -= 1
-            chosen = [mention for c in concepts for mention in groups[c][left[c]]]
+        unused = np.array([len(of_concept) for of_concept in groups])
+        while unused.any():
+            count = min(n_concepts, int((unused > 0).sum()))
+            concepts = rng.choice(len(unused), count, replace=False, p=unused / unused.sum())
+            unused[concepts] -= 1
+            chosen = [mention for c in concepts for mention in groups[c][unused[c]]]
             batch = chain.from_iterable(beside.get(mention, [mention]) for mention in chosen)
             yield examples_of(list(dict.fromkeys(batch)), corpus)
 
@@ -197,7 +197,7 @@ def mined_pairs(
 
 def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
     """``log(1 + sum exp(values))`` over kept values, with gradient. (b,), and (b, n)."""
-    kept = np.where(keep, values, -np.inf)
-    with_one = np.concatenate([kept, np.zeros((len(kept), 1))], axis=1)
+    used = np.where(keep, values, -np.inf)
+    with_one = np.concatenate([used, np.zeros((len(used), 1))], axis=1)
     total, shares = softmax(with_one)
     return total, shares[:, :-1]

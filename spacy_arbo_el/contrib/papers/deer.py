@@ -60,8 +60,10 @@ class Fields:
     def __call__(self, entity: Entity) -> list[Text]:
         names = entity.names if self.aliases else entity.names[:1]
         lines = [entity.description, *(entity.types if self.types else ())]
-        title, rest = ("\n".join(map(_one_line, part)) for part in (names, lines))
-        return [(title, rest)] if title or entity.description else []
+        title, description = (
+            "\n".join(map(_one_line, lines_of_part)) for lines_of_part in (names, lines)
+        )
+        return [(title, description)] if title or entity.description else []
 
 
 def _one_line(text: str) -> str:
@@ -214,12 +216,12 @@ class NegativesOfRounds:
         check_count("negatives.k", self.k, least=1)
 
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
-        kept: Any = cache.kept.get(KEPT, KeptPairs())
-        if kept.refresh < cache.refreshes:
-            found = np.stack(nearer_than_gold(self.k, table, cache))
-            pairs = np.unique(np.concatenate([kept.pairs, found], axis=1), axis=1)
-            kept = cache.kept[KEPT] = KeptPairs(cache.refreshes, pairs)
-        return texts_of(kept.pairs, mentions_of(queries, table))
+        state: Any = cache.kept.get(KEPT, KeptPairs())
+        if state.refresh < cache.refreshes:
+            nearer = np.stack(nearer_than_gold(self.k, table, cache))
+            pairs = np.unique(np.concatenate([state.pairs, nearer], axis=1), axis=1)
+            state = cache.kept[KEPT] = KeptPairs(cache.refreshes, pairs)
+        return texts_of(state.pairs, mentions_of(queries, table))
 
 
 @registry.misc("spacy-arbo-el.PositivesInRounds.v1")
@@ -289,6 +291,6 @@ def _new(values: np.ndarray, old_numbers: np.ndarray) -> np.ndarray:
     """
     size = int(max(values.max(initial=-1), old_numbers.max(initial=-1))) + 1
     new = np.full(size, -1, dtype=np.int64)
-    kept = np.flatnonzero(old_numbers >= 0)
-    new[old_numbers[kept]] = kept
+    present = np.flatnonzero(old_numbers >= 0)
+    new[old_numbers[present]] = present
     return new[values]

@@ -59,8 +59,10 @@ class ExemplarVote:
         owners = voters.ids
         log_odds = voters.scores
         rows = resized_table(rows, voters.width, -1)
-        parts = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
-        blocks = [self.votes(owners[part], log_odds[part]) for part in parts]
+        slices = [slice(start, start + BLOCK) for start in range(0, count, BLOCK)]
+        blocks = [
+            self.votes(owners[rows_of_slice], log_odds[rows_of_slice]) for rows_of_slice in slices
+        ]
         votes = np.concatenate(blocks) if blocks else np.zeros(owners.shape)
         # Of equal numbers of votes the first counts, which is that of the likeliest voter.
         chosen = votes.argmax(axis=1)[:, None]

@@ -72,15 +72,17 @@ class HiddenDev:
         generator = np.random.default_rng(seed)
         chosen = choose(scan.names, per_name, seed)
         groups_of = _entities_with_several(dictionary)
-        found = set(scan.names.tolist())
-        occurring = [[g for g in groups if found.intersection(g)] for groups in groups_of.values()]
+        names_found = set(scan.names.tolist())
+        occurring = [
+            [g for g in groups if names_found.intersection(g)] for groups in groups_of.values()
+        ]
         mentioned = [groups for groups in occurring if groups]
-        _, hidden = _hide(mentioned, int(np.ceil(share * len(mentioned))), generator, found)
+        _, hidden = _hide(mentioned, int(np.ceil(share * len(mentioned))), generator, names_found)
         in_text = int(np.isin(scan.names[chosen], hidden).sum())
-        ids = {dictionary.names[number].kb_id for number in found}
+        ids = {dictionary.names[number].kb_id for number in names_found}
         without = [groups for id_, groups in groups_of.items() if id_ not in ids]
-        bare, others = _hide(without, in_text, generator)
-        return cls(scan, chosen, in_text, bare, frozenset([*hidden, *others]))
+        bare, hidden_too = _hide(without, in_text, generator)
+        return cls(scan, chosen, in_text, bare, frozenset([*hidden, *hidden_too]))
 
     def write(self, nlp: Language, output: Path) -> None:
         """Write it as a ``.spacy`` file or a folder. Of ``nlp``, only the tokenizer is used."""
@@ -123,21 +125,26 @@ def _hide(
     entities: list[list[list[int]]],
     count: int,
     generator: np.random.Generator,
-    found: Container[int] | None = None,
+    names_found: Container[int] | None = None,
 ) -> tuple[list[int], list[int]]:
     """Draw one name each of so many entities.
 
     entities: The names of each, in groups of the same words.
-    found: The names to draw from; None for all.
+    names_found: The names to draw from; None for all.
     RETURNS: The names, and all names to hide. For every second one, these are the others of its
         group too.
     """
     rows = np.sort(generator.permutation(len(entities))[:count])
     groups = [entities[row][int(generator.integers(len(entities[row])))] for row in rows]
-    drawn = [[one for one in group if found is None or one in found] for group in groups]
+    drawn = [
+        [name for name in group if names_found is None or name in names_found] for group in groups
+    ]
     names = [int(generator.choice(group)) for group in drawn]
     second = zip(names[1::2], groups[1::2])
-    return names, [*names, *(other for name, group in second for other in group if other != name)]
+    return names, [
+        *names,
+        *(second_name for name, group in second for second_name in group if second_name != name),
+    ]
 
 
 def _bare_docs(nlp: Language, dictionary: Dictionary, numbers: Iterable[int]) -> Iterator[Doc]:

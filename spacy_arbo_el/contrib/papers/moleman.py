@@ -118,8 +118,8 @@ class NegativesByFrequency:
         nodes = self.negatives(queries, table, cache)
         frequency = table.cluster_sizes
         mean = self.ratio * frequency * (len(queries) / max(table.n_labelled, 1))
-        whole = np.floor(mean).astype(np.int64)
-        allowed = whole + (random_generator().random(len(mean)) < mean - whole)
+        floor = np.floor(mean).astype(np.int64)
+        allowed = floor + (random_generator().random(len(mean)) < mean - floor)
         by_column = nodes.T.flatten()
         mentions = np.flatnonzero((by_column >= 0) & ~table.is_text(by_column))
         cluster = table.cluster[by_column[mentions] - table.n_texts]

@@ -163,8 +163,8 @@ def document_passages(
         return SpanInputs.empty()
     pieces, _, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
     if markers:
-        given = pieces, text_of, low, high
-        pieces, low, high = with_markers(tokenizer.specials, *given)
+        arguments = pieces, text_of, low, high
+        pieces, low, high = with_markers(tokenizer.specials, *arguments)
     ids, bounds = pieces
 
     budget = size - 2
@@ -174,19 +174,26 @@ def document_passages(
     head = np.minimum(end - begin, budget) - tail
     cls = len(ids)
     sep = len(ids) + 1
-    one = np.ones(len(begin), dtype=np.int64)
+    ones = np.ones(len(begin), dtype=np.int64)
     assembled = assemble(
         np.concatenate([ids, tokenizer.specials[:2]]),
-        [cls * one, begin, end - tail, sep * one],
-        [one, head, tail, one],
+        [cls * ones, begin, end - tail, sep * ones],
+        [ones, head, tail, ones],
     )
     marker = low - begin[passage] + 1
-    kept = np.minimum(high - low, budget)
-    edge = (kept > 0).astype(np.int64) if markers else 0
-    parts = [low + edge, low + kept - tail[passage], high - tail[passage], high - edge]
+    mention_length = np.minimum(high - low, budget)
+    edge = (mention_length > 0).astype(np.int64) if markers else 0
+    bounds_of_pieces = [
+        low + edge,
+        low + mention_length - tail[passage],
+        high - tail[passage],
+        high - edge,
+    ]
     # An empty mention at the end of a passage has no word piece: its place is [SEP].
     first = marker + edge
-    last = np.where(tokenizer.are_readable(ids, parts), marker + kept - 1 - edge, first - 1)
+    last = np.where(
+        tokenizer.are_readable(ids, bounds_of_pieces), marker + mention_length - 1 - edge, first - 1
+    )
     places = (array.astype(np.int32) for array in (first, last, marker))
     return SpanInputs(*assembled, passage, *places)
 
@@ -236,8 +243,8 @@ def with_markers(
     low, high: (n,) int64, the word pieces of each mention, end exclusive.
     RETURNS: Also where mentions begin and end now, their markers included.
     """
-    some = np.flatnonzero(high > low)
-    mentions = np.stack([low, high, text_of])[:, some]
+    readable = np.flatnonzero(high > low)
+    mentions = np.stack([low, high, text_of])[:, readable]
     (starts, ends, owners), which = np.unique(mentions, axis=1, return_inverse=True)
     places = np.concatenate([starts, ends])
     is_start = np.arange(len(places)) < len(starts)
@@ -252,8 +259,8 @@ def with_markers(
     new_low = low + (bounds - pieces.bounds)[text_of]
     new_high = new_low.copy()
     first, last = np.split(places + rank, 2)
-    new_low[some] = first[which.ravel()]
-    new_high[some] = last[which.ravel()] + 1
+    new_low[readable] = first[which.ravel()]
+    new_high[readable] = last[which.ravel()] + 1
     return WordPieces(ids, bounds), new_low, new_high
 
 

@@ -128,21 +128,21 @@ class Scan:
                 continue
             hits = self.dictionary.hits(doc)
             clear = [hit for hit in hits if names[hit.name].kb_id is not None]
-            kept = [hit for hit in clear if hit.name not in hidden]
+            visible_hits = [hit for hit in clear if hit.name not in hidden]
             self.left_out["ambiguous"] += len(hits) - len(clear)
-            self.left_out["hidden"] += len(clear) - len(kept)
-            if not kept:
+            self.left_out["hidden"] += len(clear) - len(visible_hits)
+            if not visible_hits:
                 self.left_out["without"] += 1
                 continue
-            self._docs.extend([n_docs] * len(kept))
-            self._names.extend(hit.name for hit in kept)
+            self._docs.extend([n_docs] * len(visible_hits))
+            self._names.extend(hit.name for hit in visible_hits)
             n_docs += 1
             copy = copied(doc, None)
-            copy.ents = [_entity(copy, *hit[:2], names[hit.name]) for hit in kept]
+            copy.ents = [_entity(copy, *hit[:2], names[hit.name]) for hit in visible_hits]
             yield copy
         if not n_docs:
-            about = {"docs": f"{n_read:,}", "names": f"{len(names):,}"}
-            raise ArboError(PaperMessages.E841.format(**about))
+            details = {"docs": f"{n_read:,}", "names": f"{len(names):,}"}
+            raise ArboError(PaperMessages.E841.format(**details))
 
     def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
         """Write the documents that have some of the chosen mentions.
@@ -157,13 +157,13 @@ class Scan:
         """The report on these mentions."""
         names = self.dictionary.names
         of_docs = np.array(self._docs, dtype=np.int64)
-        kept = np.unique(self.names[chosen]).tolist()
+        chosen_names = np.unique(self.names[chosen]).tolist()
         counts = {
             **dict.fromkeys(REASONS, 0),
             "docs": len(np.unique(of_docs[chosen])),
             "mentions": int(chosen.sum()),
-            "entities": len({names[name].kb_id for name in kept}),
-            "names": len(kept),
+            "entities": len({names[name].kb_id for name in chosen_names}),
+            "names": len(chosen_names),
             "unusable": self.dictionary.unusable,
             "surplus": int((~chosen).sum()),
             **self.left_out,

@@ -72,13 +72,13 @@ class Difference:
     def cells(self) -> dict[str, Any]:
         """The values of ``COLUMNS``."""
         document, start, end, _ = self.key
-        some = self.after or self.before
-        assert some is not None
-        names = [one.name if one is not None else "" for one in (self.before, self.after)]
+        linked = self.after or self.before
+        assert linked is not None
+        names = [link.name if link is not None else "" for link in (self.before, self.after)]
         scores = [
-            round(one.score, 4) if one is not None else "" for one in (self.before, self.after)
+            round(link.score, 4) if link is not None else "" for link in (self.before, self.after)
         ]
-        values = (self.kind, document, start, end, some.text, *names, *scores, self.reason)
+        values = (self.kind, document, start, end, linked.text, *names, *scores, self.reason)
         return dict(zip(COLUMNS, values))
 
 
@@ -162,16 +162,16 @@ def differences(
 
     old, new: The knowledge bases of the two outputs, for the reasons; None where they are unknown.
     """
-    found = []
+    changes = []
     for key in sorted({*before, *after}):
         was = before.get(key)
         now = after.get(key)
-        first, second = (one.kb_id if one is not None else NIL for one in (was, now))
+        first, second = (link.kb_id if link is not None else NIL for link in (was, now))
         if first == second:
             continue
         kind = APPEARED if first == NIL else WENT if second == NIL else CHANGED
-        found.append(Difference(kind, key, was, now, reason_of(was, now, old, new)))
-    return found
+        changes.append(Difference(kind, key, was, now, reason_of(was, now, old, new)))
+    return changes
 
 
 def reason_of(
@@ -195,9 +195,9 @@ def reason_of(
     return "probability moved"
 
 
-def counts_of(found: Sequence[Difference]) -> "Counter[tuple[str, str]]":
+def counts_of(changes: Sequence[Difference]) -> "Counter[tuple[str, str]]":
     """Count the differences of each kind and reason. Ids are left out of reasons."""
-    return Counter((one.kind, general(one.reason)) for one in found)
+    return Counter((change.kind, general(change.reason)) for change in changes)
 
 
 def general(reason: str) -> str:
@@ -208,6 +208,6 @@ def general(reason: str) -> str:
     return reason
 
 
-def as_csv(found: Iterable[Difference]) -> str:
+def as_csv(changes: Iterable[Difference]) -> str:
     """The differences as a table, with a header."""
-    return csv_text(COLUMNS, (one.cells.values() for one in found))
+    return csv_text(COLUMNS, (change.cells.values() for change in changes))

@@ -53,14 +53,14 @@ class Form:
         for name in ("ids", "others"):
             boxes = [box.rpartition(AT) for box in values.get(name, ())]
             if name in values:
-                values[name] = [one or version for one, _, version in boxes]
-                seen.update((one, version) for one, at, version in boxes if at)
+                values[name] = [entity_id or version for entity_id, _, version in boxes]
+                seen.update((entity_id, version) for entity_id, at, version in boxes if at)
         version, row = (_read(name, form)[1] for name in ("version", "n"))
-        about = values.get("id", _read("key", form)[1])
+        shown_id = values.get("id", _read("key", form)[1])
         if action in ("kb_add", "kb_update"):
             entity = Entity(**values)
             values = {"entity": {name: getattr(entity, name) for name in values}}
-        seen.update({about: version} if about and version else {})
+        seen.update({shown_id: version} if shown_id and version else {})
         back = dict(parse_qsl(form.get("back", [""])[0]))
         return cls(values, seen, row, back, _read("at", form)[1])
 
@@ -71,5 +71,5 @@ def _read(field: str, form: Mapping[str, list[str]]) -> Any:
     values = form.get(name, [""])
     if kind == "*":
         return name, [value for value in values if value]
-    parts = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
-    return name, [p.strip() for p in parts if p.strip()] if kind in ",|" else values[0].strip()
+    lines = re.split(r"[,\n]" if kind == "," else r"\n", values[0])
+    return name, [p.strip() for p in lines if p.strip()] if kind in ",|" else values[0].strip()

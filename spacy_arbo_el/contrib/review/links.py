@@ -66,28 +66,33 @@ class LinkReview:
         self._doc_of = {text_fingerprint(doc.text): doc for doc in self.docs}
         self.texts = {fingerprint: doc.text for fingerprint, doc in self._doc_of.items()}
         self._kept = EncodingCache()
-        found: list[tuple[MentionKey, str, str, Link]] = []
+        linked_mentions: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.predict([doc for _, doc in batch])
             for (fingerprint, _), links in zip(batch, linked):
                 text = self.texts[fingerprint]
-                found += [
+                linked_mentions += [
                     ((fingerprint, start, end), label, text[start:end], link)
                     for (start, end, label), link in links.items()
                 ]
-        counts = Counter(text.casefold() for _, _, text, _ in found)
-        self.rows = [LinkRow(i, *one, counts[one[2].casefold()]) for i, one in enumerate(found)]
+        counts = Counter(text.casefold() for _, _, text, _ in linked_mentions)
+        self.rows = [
+            LinkRow(i, *linked_mention, counts[linked_mention[2].casefold()])
+            for i, linked_mention in enumerate(linked_mentions)
+        ]
 
     def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
         learnt = [entry for entry in review.standing if entry["action"] == "learn"]
         decided = {(*entry["key"], entry["label"]) for entry in learnt}
         closed = review.closed()
-        known = {row.text for row in self.rows if row.place in decided or row.key in closed}
+        decided_forms = {row.text for row in self.rows if row.place in decided or row.key in closed}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
         open_rows = [row for row in within if row.place not in decided]
         rows = [row for row in open_rows if row.key not in closed]
-        return sorted(rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in known])
+        return sorted(
+            rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in decided_forms]
+        )
 
     def row(self, number: str) -> LinkRow:
         """The mention of a number; KeyError if there is none."""
@@ -116,23 +121,23 @@ class LinkReview:
         form = row.text.casefold()
         with_form = dict.fromkeys(r.key[0] for r in self.rows if r.text.casefold() == form)
         docs = [self._doc_of[fingerprint] for fingerprint in with_form]
-        found = self.linker.feedback.covered(span, docs, kb_id, self._kept)
-        return {row.place, *map(correction_key, found)}
+        spans = self.linker.feedback.covered(span, docs, kb_id, self._kept)
+        return {row.place, *map(correction_key, spans)}
 
     def entry_of(self, row: LinkRow, kb_id: str) -> dict[str, Any]:
         """Journal entry of a decision on a mention."""
         span = self.span(row.key, row.label)
         fingerprint, start, end = row.key
         verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
-        about = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
+        verdict_values = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
         document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
-        return {"key": list(row.key), "document": document, **place, **about}
+        return {"key": list(row.key), "document": document, **place, **verdict_values}
 
 
 def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry]) -> list[Doc]:
     """Documents whose mentions were decided on. Those without any are left out."""
-    found: dict[str, dict[tuple[int, int, str], str]] = {}
+    marks_of: dict[str, dict[tuple[int, int, str], str]] = {}
     getter = linker.mentions.getter
     new = linker.new_entities
     chosen = []
@@ -140,13 +145,13 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
         for key in entry["mentions"] if "kb_id" in entry else ():
             row = new.rows.row(tuple(key))
             label = new.rows.records[row].label if row >= 0 else ""
-            found.setdefault(key[0], {})[key[1], key[2], label] = entry["kb_id"]
+            marks_of.setdefault(key[0], {})[key[1], key[2], label] = entry["kb_id"]
     for entry in entries:
         if entry["action"] == "learn":
             fingerprint, start, end = entry["key"]
-            found.setdefault(fingerprint, {})[start, end, entry["label"]] = entry["kb_id"]
+            marks_of.setdefault(fingerprint, {})[start, end, entry["label"]] = entry["kb_id"]
     for doc in docs:
-        marks = found.get(text_fingerprint(doc.text), {}).items()
+        marks = marks_of.get(text_fingerprint(doc.text), {}).items()
         gold = unlinked(doc, mentions=False)
         found_spans = [
             gold.char_span(start, end, label or LABEL, kb_id=kb_id, alignment_mode="expand")

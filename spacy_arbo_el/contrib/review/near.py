@@ -68,9 +68,9 @@ class Near:
             row = new.rows.row(entity.members[entity.medoid].key)
             numbers = new.clusters.numbers
             is_other = (numbers != numbers[row]) & ~new.clusters.closed()[numbers]
-            others = np.flatnonzero(is_other)
-            order = np.argsort(-(vectors @ vectors[row])[others], kind="stable")[:COMPARED]
-            nearest = dict.fromkeys(numbers[others[order]].tolist())
+            other_rows = np.flatnonzero(is_other)
+            order = np.argsort(-(vectors @ vectors[row])[other_rows], kind="stable")[:COMPARED]
+            nearest = dict.fromkeys(numbers[other_rows[order]].tolist())
             return [new.clusters.ids[number] for number in nearest]
 
     def attracted(self, kb_id: str) -> list[str]:
@@ -83,8 +83,12 @@ class Near:
         linker.refresh()
         entity = linker.kb.get(kb_id)
         store = linker.exemplars
-        own = [i for i, one in enumerate(store.records) if entity.id in self.entities_of(one)]
-        vectors = np.vstack([linker.kb.vectors.of_entity(entity.id)[None], store.vectors[own]])
+        exemplar_rows = [
+            i for i, record in enumerate(store.records) if entity.id in self.entities_of(record)
+        ]
+        vectors = np.vstack(
+            [linker.kb.vectors.of_entity(entity.id)[None], store.vectors[exemplar_rows]]
+        )
         with new.lock:
             best = (new.rows.vectors @ vectors.T).max(axis=1)
             best[new.clusters.closed()[new.clusters.numbers]] = -np.inf
@@ -96,16 +100,16 @@ class Near:
         with linker.datastore.reading():
             ranked = linker.stages.rank_encoded(self._batch(mentions))
             decided = linker.stages.decide(ranked, linker.threshold)
-            found = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
-        return [ids[i] for i in found.tolist()]
+            relinked = np.flatnonzero(decided.entities == linker.kb.entities.position(entity.id))
+        return [ids[i] for i in relinked.tolist()]
 
     def entities_of(self, record: MentionRecord) -> list[str]:
         """The present ids of an exemplar's entities. Merged ones lead to the one that stays."""
         kb = self.linker.kb
-        return [kb.get(one).id if one in kb else one for one in record.kb_ids]
+        return [kb.get(kb_id).id if kb_id in kb else kb_id for kb_id in record.kb_ids]
 
     def _batch(self, mentions: Unlinked) -> MentionBatch:
         labels = [self.nlp.vocab.strings.add(record.label) for record in mentions.records]
         count = len(mentions)
-        about = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
-        return MentionBatch(list(mentions.records), mentions.inputs, *about)
+        arrays = np.arange(count), np.array(labels, dtype=np.uint64), count, mentions.vectors
+        return MentionBatch(list(mentions.records), mentions.inputs, *arrays)

@@ -39,8 +39,8 @@ class QueueRow:
 
     @classmethod
     def of(cls, entity: NewEntity, threshold: float) -> "QueueRow":
-        near = [one.probability for one in entity.nearest[:2]]
-        first, second = [*near, 0.0, 0.0][:2]
+        probabilities = [nearest_entity.probability for nearest_entity in entity.nearest[:2]]
+        first, second = [*probabilities, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
         margin = min(1.0, first / threshold if threshold else 1.0) * (1 - (first - second))
         looseness = min(max(1 - entity.cohesion, 0.0), 1.0)
@@ -48,16 +48,16 @@ class QueueRow:
         labels = [record.label for record in entity.members]
         label = max(dict.fromkeys(labels), key=labels.count)
         best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
-        about = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
-        return cls(*about, first, round(doubt / 3, 4), best.kb_id, version_of(entity))
+        values = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
+        return cls(*values, first, round(doubt / 3, 4), best.kb_id, version_of(entity))
 
 
-def version_of(one: NewEntity | Entity) -> str:
+def version_of(entity: NewEntity | Entity) -> str:
     """Fingerprint of an entity, so that changes are noticed."""
-    if isinstance(one, Entity):
-        content = repr(sorted(one.to_dict().items()))
+    if isinstance(entity, Entity):
+        content = repr(sorted(entity.to_dict().items()))
     else:
-        content = repr(sorted(record.key for record in one.members))
+        content = repr(sorted(record.key for record in entity.members))
     return hashlib.blake2b(content.encode("utf8", "replace"), digest_size=6).hexdigest()
 
 
@@ -121,7 +121,7 @@ class Queue:
         new = self._new()
         rows = []
         for start in range(0, len(new), 1000):
-            rows += [QueueRow.of(one, new.threshold) for one in new[start : start + 1000]]
+            rows += [QueueRow.of(entity, new.threshold) for entity in new[start : start + 1000]]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 
@@ -145,12 +145,12 @@ class Queue:
         ids = (i for _, i in self._order if i in chosen and i not in left_out)
         rows = [self.rows[entity_id] for entity_id in ids]
         if filters.query().keys() - {"state", "sort", "page"}:
-            wanted = self._with_mentions(filters)
+            matching = self._with_mentions(filters)
             text = filters.q.casefold()
             rows = [
                 row
                 for row in rows
-                if (wanted is None or row.id in wanted)
+                if (matching is None or row.id in matching)
                 and filters.least <= row.mentions <= (filters.most or row.mentions)
                 and filters.low <= row.probability <= filters.high
                 and (text in row.name.casefold() or text in row.id.casefold())
@@ -165,14 +165,17 @@ class Queue:
         with new.lock:
             numbers = new.clusters.numbers.tolist()
             rows = new.rows
-            found = {
+            matching_numbers = {
                 number
                 for number, record, nearest in zip(numbers, rows.records, rows.nearest)
                 if filters.label in ("", record.label)
                 and filters.document in ("", record.document, record.key[0])
-                and (not filters.near or any(near.kb_id == filters.near for near in nearest))
+                and (
+                    not filters.near
+                    or any(nearest_entity.kb_id == filters.near for nearest_entity in nearest)
+                )
             }
-            return {new.clusters.ids[number] for number in found}
+            return {new.clusters.ids[number] for number in matching_numbers}
 
 
 def next_id(rows: Sequence[QueueRow], before: QueueRow | None, sort: str) -> str:

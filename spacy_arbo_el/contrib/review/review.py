@@ -97,14 +97,14 @@ class Review:
     def _check(self, action: str, seen: Mapping[str, str], more: dict[str, Any]) -> None:
         """Refuse a decision that means nothing or saw something else."""
         ids = clusters_of({"action": action, **more})
-        for one in ids:
-            self._check_open(one)
+        for entity_id in ids:
+            self._check_open(entity_id)
         several = {"merge": "others"}.get(action, "ids")
         if len(set(ids)) < len(ids) or not more.get(several, True):
             raise ArboError(ReviewMessages.E920)
-        for one, version in seen.items():
-            if version and version != self.version(action, one):
-                raise ArboError(ReviewMessages.E918.format(id=one))
+        for entity_id, version in seen.items():
+            if version and version != self.version(action, entity_id):
+                raise ArboError(ReviewMessages.E918.format(id=entity_id))
 
     def _check_open(self, name: str) -> None:
         """Refuse an id that is no open new entity."""
@@ -149,7 +149,7 @@ class Review:
         number: That of the decision; by default the one taken back last.
         """
         with self._deciding:
-            undone = [one for one in self.journal.log.undone() if number in (None, one["n"])]
+            undone = [entry for entry in self.journal.log.undone() if number in (None, entry["n"])]
             if not undone:
                 raise ArboError(Errors.E716)
             return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
@@ -197,39 +197,51 @@ class Review:
 
     def exemplars(self, entity_id: str) -> list[MentionRecord]:
         """The labelled mentions of an entity, and of those that were merged into it."""
-        near = self.near
-        return [one for one in self.linker.exemplars.records if entity_id in near.entities_of(one)]
+        near_entities = self.near
+        return [
+            record
+            for record in self.linker.exemplars.records
+            if entity_id in near_entities.entities_of(record)
+        ]
 
     def found(self, text: str, count: int) -> list[Entity]:
         """Entities of this id or with a similar name."""
         kb = self.linker.kb
         text = text.strip()
-        found = [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
-        return list({entity.id: entity for entity in found}.values())[:count]
+        entities = (
+            [*([kb.get(text)] if text in kb else []), *kb.search(text, count)] if text else []
+        )
+        return list({entity.id: entity for entity in entities}.values())[:count]
 
     def similar(self, entity: NewEntity) -> list[QueueRow]:
         """Clusters with mentions most similar to the central one."""
         ids = self.near.similar(entity)
-        return [self.queue.rows[one] for one in ids if one in self.queue.rows][:SIMILAR]
+        return [self.queue.rows[entity_id] for entity_id in ids if entity_id in self.queue.rows][
+            :SIMILAR
+        ]
 
     def effect(self, kb_id: str) -> tuple[int, list[QueueRow]]:
         """Count mentions that an entity now attracts, with their clusters."""
         ids = self.near.attracted(kb_id)
-        rows = (self.queue.rows.get(one) for one in ids)
+        rows = (self.queue.rows.get(entity_id) for entity_id in ids)
         return len(ids), [*dict.fromkeys(filter(None, rows))]
 
     def entry(self, number: str | None) -> list[Entry]:
         """The entry of a number in an address, if any."""
-        known = number and number.isdecimal() and len(number) < 10
-        return self.journal.log.entries[int(number) : int(number) + 1] if number and known else []
+        is_number = number and number.isdecimal() and len(number) < 10
+        return (
+            self.journal.log.entries[int(number) : int(number) + 1] if number and is_number else []
+        )
 
     def place(self, entry: Entry) -> tuple[str, ...]:
         """The present page of a decision: its path and id, empty for none."""
-        for one in clusters_of(entry):
-            if one in self.queue.rows:
-                return "/cluster", one
+        for entity_id in clusters_of(entry):
+            if entity_id in self.queue.rows:
+                return "/cluster", entity_id
         ids = [entry.get("kb_id", ""), *entry.get("changed", ())]
-        return next((("/kb/entity", one) for one in ids if one in self.linker.kb), ())
+        return next(
+            (("/kb/entity", entity_id) for entity_id in ids if entity_id in self.linker.kb), ()
+        )
 
     def accepted(self, key: MentionKey) -> str:
         """The entity that a mention became, "" for none."""
@@ -243,7 +255,7 @@ class Review:
         new = self.new
         with new.lock:
             closed = new.clusters.closed()[new.clusters.numbers].tolist()
-            return {one.key for one, is_closed in zip(new.rows.records, closed) if is_closed}
+            return {record.key for record, is_closed in zip(new.rows.records, closed) if is_closed}
 
 
 def mention_name(key: CorrectionKey) -> str:

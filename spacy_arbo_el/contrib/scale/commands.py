@@ -112,11 +112,11 @@ def discover_command(
         options = {"one_graph": True, "format": "jsonl", "size": shard}
         folder = output.with_suffix(".run")
         job = make_job(model, data, folder, find=find, overrides=overrides, **options)
-        found = discover_in_shards(job, settings)
-        files.write(found)
-        keep_new(model, found, owner, replace=False)
+        new_entities = discover_in_shards(job, settings)
+        files.write(new_entities)
+        keep_new(model, new_entities, owner, replace=False)
         shutil.rmtree(job.folder)
-    files.say(found)
+    files.say(new_entities)
 
 
 def _check_part(part: str, one_graph: bool) -> None:
@@ -134,8 +134,8 @@ def ray_settings(
     """The cluster and its workers. None where the command does not use Ray."""
     if address is None:
         options = "--workers, --cpus-per-worker and --gpus-per-worker"
-        given = {options: (workers, cpus, gpus) != (1, 1, 0.0)}
-        check_needs(given, "--ray", "without it, one process does all work")
+        is_given = {options: (workers, cpus, gpus) != (1, 1, 0.0)}
+        check_needs(is_given, "--ray", "without it, one process does all work")
         return None
     from .on_ray import RaySettings
 

@@ -94,7 +94,7 @@ class _Layout:
     folder: Where the files are put. The records are written here.
     """
 
-    def __init__(self, folder: Path, parts: Iterable[CorpusPart]) -> None:
+    def __init__(self, folder: Path, batches: Iterable[CorpusPart]) -> None:
         self.folder = folder
         self._shapes: dict[str, tuple[np.dtype, int]] = {}
         self._passages = 0
@@ -103,13 +103,13 @@ class _Layout:
         counts = array("q")
         lengths = array("q")
         with (folder / RECORDS).open("wb") as file:
-            for part in parts:
-                metric = part.ranked.neighbours.metric
-                counts.extend(part.counts)
-                data, record_bounds = pack_records(part.ranked.batch.records)
+            for batch in batches:
+                metric = batch.ranked.neighbours.metric
+                counts.extend(batch.counts)
+                data, record_bounds = pack_records(batch.ranked.batch.records)
                 lengths.extend(np.diff(record_bounds).tolist())
                 file.write(data.tobytes())
-                self._measure(part)
+                self._measure(batch)
         bounds = offsets_of(np.array(lengths, dtype=np.int64))
         records = _records(folder, bounds[:-1], bounds[1:])
         rows, places = canonical_order(records, counts)
@@ -121,30 +121,30 @@ class _Layout:
         self._save("record_starts", bounds[:-1][rows])
         self._save("record_stops", bounds[1:][rows])
 
-    def _measure(self, part: CorpusPart) -> None:
-        for name, values in arrays_of(part).items():
+    def _measure(self, batch: CorpusPart) -> None:
+        for name, values in arrays_of(batch).items():
             width = values.shape[1] if values.ndim == 2 else 0
-            if len(part.ranked.batch) or name not in self._shapes:
-                known = self._shapes.get(name, (values.dtype, 0))[1]
-                self._shapes[name] = values.dtype, max(width, known)
-        inputs = part.ranked.batch.inputs
+            if len(batch.ranked.batch) or name not in self._shapes:
+                widest = self._shapes.get(name, (values.dtype, 0))[1]
+                self._shapes[name] = values.dtype, max(width, widest)
+        inputs = batch.ranked.batch.inputs
         self._passages += inputs.passages
         self._pieces += len(inputs.ids)
 
     def _save(self, name: str, numbers: np.ndarray) -> None:
         np.save(self.folder / f"{name}.npy", numbers.astype(np.int64, copy=False))
 
-    def fill(self, parts: Iterable[CorpusPart]) -> None:
+    def fill(self, batches: Iterable[CorpusPart]) -> None:
         """Write the arrays.
 
-        parts: The same as before.
+        batches: The same as before.
         """
         out = {name: self._new(name) for name in self._shapes}
         start = document = passage = piece = 0
-        for part in parts:
-            rows = self._row_of[start : start + len(part.ranked.batch)]
-            arrays = arrays_of(part)
-            inputs = part.ranked.batch.inputs
+        for batch in batches:
+            rows = self._row_of[start : start + len(batch.ranked.batch)]
+            arrays = arrays_of(batch)
+            inputs = batch.ranked.batch.inputs
             arrays["documents"] = arrays["documents"] + document
             arrays["inputs_passage"] = arrays["inputs_passage"] + passage
             pieces = inputs.ids
@@ -154,7 +154,7 @@ class _Layout:
             for name in out.keys() - set(_AS_READ):
                 _put(out[name], rows, arrays[name])
             start = start + len(rows)
-            document = document + len(part.counts)
+            document = document + len(batch.counts)
             passage = passage + len(passages)
             piece = piece + len(pieces)
         self._save("numbers", numbered(out["documents"]))
@@ -185,13 +185,13 @@ def write_search(folder: Path, search: CorpusSearch) -> None:
         faiss.write_index(index.index, str(folder / CELLS))
     else:
         np.save(folder / ROWS, index.rows, allow_pickle=False)
-    about = {
+    details = {
         "count": search.count,
         "cells": isinstance(index, Cells),
         "metric": index.similarity.metric,
         "normalize": index.similarity.normalize,
     }
-    write_file(folder / ABOUT, json.dumps(about).encode("utf8"))
+    write_file(folder / ABOUT, json.dumps(details).encode("utf8"))
 
 
 def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
@@ -199,16 +199,16 @@ def read_search(folder: Path, vectors: np.ndarray) -> CorpusSearch:
 
     vectors: Those that the search was built over.
     """
-    about = json.loads((folder / ABOUT).read_text(encoding="utf8"))
-    similarity = of_prepared(about["metric"], about["normalize"])
-    if not about["cells"]:
+    details = json.loads((folder / ABOUT).read_text(encoding="utf8"))
+    similarity = of_prepared(details["metric"], details["normalize"])
+    if not details["cells"]:
         rows = np.load(folder / ROWS, allow_pickle=False)
-        return CorpusSearch(vectors, about["count"], AllPairs.over(vectors, rows, similarity))
+        return CorpusSearch(vectors, details["count"], AllPairs.over(vectors, rows, similarity))
     index = read_index(folder / CELLS, faiss.IO_FLAG_MMAP if MAPS_CELLS else 0)
     if MAPS_CELLS:
         # FAISS would read ahead with 32 threads for each search.
         faiss.downcast_InvertedLists(index.invlists).prefetch_nthread = 0
-    return CorpusSearch(vectors, about["count"], Cells.over(vectors, similarity, index))
+    return CorpusSearch(vectors, details["count"], Cells.over(vectors, similarity, index))
 
 
 def of_prepared(metric: str, normalize: bool) -> Similarity:

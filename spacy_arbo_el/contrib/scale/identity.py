@@ -31,11 +31,11 @@ def versions() -> dict[str, str]:
 
     Those that are not installed are left out.
     """
-    found = {"spacy_arbo_el": __version__}
+    version_of = {"spacy_arbo_el": __version__}
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name).split("+")[0]
-    return found
+            version_of[name] = importlib.metadata.version(name).split("+")[0]
+    return version_of
 
 
 def model_folder(model: Path) -> Path:

@@ -38,9 +38,9 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
     """
     names = sorted(path.name for path in folder.glob("*") if not is_temporary(path.name))
     if JOB not in names:
-        others = [name for name in names if name != SHARDS]
-        if others:
-            raise ArboError(ScaleMessages.E902.format(path=folder, names=", ".join(others[:3])))
+        strangers = [name for name in names if name != SHARDS]
+        if strangers:
+            raise ArboError(ScaleMessages.E902.format(path=folder, names=", ".join(strangers[:3])))
         if shards is not None:
             write_shards(folder / SHARDS, shards)
         # Last, so that a run that has begun has its shards too.

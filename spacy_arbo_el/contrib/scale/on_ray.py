@@ -76,11 +76,11 @@ def connected(settings: RaySettings) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    own: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if settings.address == LOCAL:
         cpus = settings.workers * settings.cpus
-        own = {"num_cpus": cpus, "object_store_memory": LOCAL_STORE, "include_dashboard": False}
-    ray.init(address=settings.address, log_to_driver=False, **own)
+        options = {"num_cpus": cpus, "object_store_memory": LOCAL_STORE, "include_dashboard": False}
+    ray.init(address=settings.address, log_to_driver=False, **options)
     try:
         yield
     finally:

@@ -108,12 +108,12 @@ class MentionWorker:
 
     def __call__(self, shard: Shard) -> None:
         problems = Problems()
-        parts: list[CorpusPart] = []
+        batches: list[CorpusPart] = []
         docs: list[Doc] = []
 
-        def gather(some: Sequence[Doc]) -> list[Doc]:
-            parts.append(self.corpus.gather_part(some))
-            return list(some)
+        def gather(batch_docs: Sequence[Doc]) -> list[Doc]:
+            batches.append(self.corpus.gather_part(batch_docs))
+            return list(batch_docs)
 
         with self.shards.pipeline.nlp.memory_zone():
             for batch in minibatch(self.shards.read(shard, problems), BATCH):
@@ -121,8 +121,8 @@ class MentionWorker:
             documents = DocBin(docs=docs, store_user_data=True).to_bytes()
             write_file(self.job.file(MENTIONS, shard, ".spacy"), documents)
             write_file(self.job.file(MENTIONS, shard, ".json"), json.dumps(problems).encode("utf8"))
-            part = CorpusPart.concat(parts or [self.corpus.gather_part([])])
-            write_file(mentions_file(self.job, shard), part_to_bytes(part))
+            shard_mentions = CorpusPart.concat(batches or [self.corpus.gather_part([])])
+            write_file(mentions_file(self.job, shard), part_to_bytes(shard_mentions))
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ def arrange_mentions(job: Job) -> None:
     def parts() -> Iterator[CorpusPart]:
         documents.clear()
         for shard in shards:
-            part = part_from_bytes(mentions_file(job, shard).read_bytes())
-            documents.append(len(part.counts))
-            yield part
+            shard_mentions = part_from_bytes(mentions_file(job, shard).read_bytes())
+            documents.append(len(shard_mentions.counts))
+            yield shard_mentions
 
     write_mentions(job.folder / CORPUS, parts)
     linker = PipelineWorker(job).linker.corpus
@@ -254,8 +254,8 @@ class WritingWorker:
         rows = self.arranged.rows(shard, self.mentions)
         decisions = self.decided.decisions
         paths = [decisions.paths[row] for row in rows.tolist()]
-        own = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
+        decisions_here = Decisions(decisions.entities[rows], decisions.logits[rows], paths)
         stages = self.linker.stages
         with stages.datastore.reading():
-            texts = stages.link_texts(self.mentions.candidates.take(rows), own)
+            texts = stages.link_texts(self.mentions.candidates.take(rows), decisions_here)
         return CorpusLinks(self.mentions, self.decided, texts)

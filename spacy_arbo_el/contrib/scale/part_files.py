@@ -17,13 +17,13 @@ from ...storage.files import pack_arrays, unpack_arrays
 INPUTS = ("ids", "offsets", "passage", "first", "last", "marker")
 
 
-def part_to_bytes(part: CorpusPart) -> bytes:
+def part_to_bytes(mentions: CorpusPart) -> bytes:
     """A part as bytes; scores are exact."""
-    data, bounds = pack_records(part.ranked.batch.records)
-    metric = np.array(part.ranked.neighbours.metric)
-    counts = np.array(part.counts, np.int64)
-    own = {"records": data, "record_bounds": bounds, "metric": metric, "counts": counts}
-    return pack_arrays({**arrays_of(part), **own})
+    data, bounds = pack_records(mentions.ranked.batch.records)
+    metric = np.array(mentions.ranked.neighbours.metric)
+    counts = np.array(mentions.counts, np.int64)
+    details = {"records": data, "record_bounds": bounds, "metric": metric, "counts": counts}
+    return pack_arrays({**arrays_of(mentions), **details})
 
 
 def part_from_bytes(data: bytes) -> CorpusPart:
@@ -36,16 +36,16 @@ def part_from_bytes(data: bytes) -> CorpusPart:
     return CorpusPart(*mentions_of(arrays.__getitem__, records, *numbers), counts)
 
 
-def arrays_of(part: CorpusPart) -> dict[str, np.ndarray]:
+def arrays_of(mentions: CorpusPart) -> dict[str, np.ndarray]:
     """Everything of a part but the records, by name."""
-    batch = part.ranked.batch
-    neighbours = part.ranked.neighbours
-    ranking = part.ranked.ranking
+    batch = mentions.ranked.batch
+    neighbours = mentions.ranked.neighbours
+    ranking = mentions.ranked.ranking
     tables = {
         "entities": neighbours.entities,
         "exemplars": neighbours.exemplars,
         "ranking": ranking.candidates,
-        "candidates": part.candidates,
+        "candidates": mentions.candidates,
     }
     arrays = {
         "vectors": batch.encoded,
@@ -54,7 +54,7 @@ def arrays_of(part: CorpusPart) -> dict[str, np.ndarray]:
         "exemplar_entities": neighbours.exemplar_entities,
         "ranking_exemplars": ranking.exemplars,
         "presence": ranking.presence,
-        "corrected": part.ranked.corrected,
+        "corrected": mentions.ranked.corrected,
         **{f"{name}_ids": table.ids for name, table in tables.items()},
         **{f"{name}_scores": table.scores for name, table in tables.items()},
     }

@@ -110,14 +110,14 @@ def silver_command(
         why = "without it, no knowledge base is written"
         check_needs({"--replace": replace and dev is None}, "--dev and --hidden-kb", why)
         nlp = spacy.blank(lang)
-        known = KBFromPath(kb)(nlp.vocab)
-        dictionary = Dictionary.build(nlp, known.entities)
+        named_kb = KBFromPath(kb)(nlp.vocab)
+        dictionary = Dictionary.build(nlp, named_kb.entities)
         source = _SilverTexts(texts, format, nlp, dictionary, _ids(exclude), seed)
         if dev is not None and hidden_kb is not None:
-            _write_with_dev(source, known, per_name, output, dev, hidden_kb, replace)
+            _write_with_dev(source, named_kb, per_name, output, dev, hidden_kb, replace)
         else:
-            with source.scan() as found:
-                _show(write_chosen(found, output, per_name, seed), output)
+            with source.scan() as scan:
+                _show(write_chosen(scan, output, per_name, seed), output)
 
 
 def _ids(exclude: Path | None) -> Container[str]:
@@ -128,7 +128,7 @@ def _ids(exclude: Path | None) -> Container[str]:
 
 def _write_with_dev(
     source: _SilverTexts,
-    known: "ArboKB",
+    named_kb: "ArboKB",
     per_name: int,
     output: Path,
     dev: Path,
@@ -140,24 +140,25 @@ def _write_with_dev(
     from ..silver import write_chosen
 
     check_new(hidden_kb, overwrite=replace)
-    with source.scan(of_dev=True) as found:
-        hidden = HiddenDev.choose(found, HIDE, per_name, source.seed)
+    with source.scan(of_dev=True) as scan:
+        hidden = HiddenDev.choose(scan, HIDE, per_name, source.seed)
         # Nothing is written where the rest of the documents has no mention.
-        with source.scan(False, hidden.hidden) as rest:
+        with source.scan(False, hidden.hidden) as train_scan:
             hidden.write(source.nlp, dev)
-            known.update(without_names(known.entities, source.dictionary, hidden.hidden))
-            known.to_disk(hidden_kb)
+            named_kb.update(without_names(named_kb.entities, source.dictionary, hidden.hidden))
+            named_kb.to_disk(hidden_kb)
             _show_hidden(hidden, dev, hidden_kb)
-            _show(write_chosen(rest, output, per_name, source.seed), output)
+            _show(write_chosen(train_scan, output, per_name, source.seed), output)
 
 
-def _show_hidden(found: "HiddenDev", dev: Path, hidden_kb: Path) -> None:
-    counts = found.scan.report(found.chosen).counts
+def _show_hidden(hidden_dev: "HiddenDev", dev: Path, hidden_kb: Path) -> None:
+    counts = hidden_dev.scan.report(hidden_dev.chosen).counts
     msg.good(
         f"{visible(dev)}: {counts['docs']} documents, {counts['mentions']} mentions, "
-        f"{found.in_text} of them of hidden names; {len(found.bare)} hidden names on their own"
+        f"{hidden_dev.in_text} of them of hidden names; {len(hidden_dev.bare)} hidden names on "
+        "their own"
     )
-    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(found.hidden)} names")
+    msg.good(f"{visible(hidden_kb)}: the knowledge base without {len(hidden_dev.hidden)} names")
 
 
 def _show(report: "SilverReport", output: Path) -> None:

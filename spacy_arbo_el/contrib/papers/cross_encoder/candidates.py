@@ -124,11 +124,11 @@ def neighbours_for_training(
     """The neighbours of encoded mentions, without the exemplars of a mention's own document."""
     datastore = stages.datastore
     count = stages.inference.n_exemplars
-    own = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
+    own_documents = np.array([documents.numbers.get(record.key[0], -1) for record in batch.records])
     # So many of a mention's nearest exemplars may be of its document.
-    extra = int(documents.counts[own[own >= 0]].max(initial=0)) if count else 0
+    extra = int(documents.counts[own_documents[own_documents >= 0]].max(initial=0)) if count else 0
     with datastore.reading() as retriever:
-        found = retriever.neighbours(
+        neighbours = retriever.neighbours(
             batch,
             datastore.settings.n_candidates,
             count + extra,
@@ -137,10 +137,10 @@ def neighbours_for_training(
             named=datastore.named_entities(batch),
         )
     if not extra:
-        return found
+        return neighbours
     # The retriever may give more than are asked for: those of further entities.
-    width = max(found.exemplars.width - extra, count)
-    is_own = documents.of_exemplar[found.exemplars.ids] == own[:, None]
-    others = found.exemplars.where(~is_own).first(width)
-    entities = datastore.exemplars.entities(datastore.kb)[others.ids]
-    return found.with_exemplars(others, np.where(others.valid, entities, -1))
+    width = max(neighbours.exemplars.width - extra, count)
+    is_own = documents.of_exemplar[neighbours.exemplars.ids] == own_documents[:, None]
+    exemplars = neighbours.exemplars.where(~is_own).first(width)
+    entities = datastore.exemplars.entities(datastore.kb)[exemplars.ids]
+    return neighbours.with_exemplars(exemplars, np.where(exemplars.valid, entities, -1))

@@ -133,13 +133,15 @@ class CrossEncoder:
         names = index.nearest_names(batch.normalized, candidates)[rows, columns]
         keys, part_of = np.unique(entities * NAMES + names, return_inverse=True)
         titled = list(zip((keys // NAMES).tolist(), (keys % NAMES).tolist()))
-        found = datastore.kb.entities.at_all([entity for entity, _ in titled])
+        entity_of = datastore.kb.entities.at_all([entity for entity, _ in titled])
         texts = [
-            entity_texts(found[one], name, index.names_of(one), datastore.normalizer)
-            for one, name in titled
+            entity_texts(entity_of[entity], name, index.names_of(entity), datastore.normalizer)
+            for entity, name in titled
         ]
-        parts = EntityParts.read(tokenizer, texts, self.text)
-        return make_pairs(batch.inputs, parts, rows, part_of, tokenizer.specials, self.window)
+        entity_parts = EntityParts.read(tokenizer, texts, self.text)
+        return make_pairs(
+            batch.inputs, entity_parts, rows, part_of, tokenizer.specials, self.window
+        )
 
     def _warn_of_other_retriever(self, context: RankingContext) -> None:
         assert self.scorer is not None
@@ -165,9 +167,9 @@ class CrossEncoder:
         self, scored: Scored, rows: np.ndarray, context: RankingContext
     ) -> CandidateFeatures:
         assert isinstance(self.ranker, FeatureRanker)
-        found = scored.neighbours.take(rows)
+        neighbours = scored.neighbours.take(rows)
         wide = replace(self.ranker, n_reranked=max(self.ranker.n_reranked, self.n_reranked))
-        gathered = wide.gather(scored.batch.take(rows), found, context)
+        gathered = wide.gather(scored.batch.take(rows), neighbours, context)
         assert gathered is not None, "a mention with scores has candidates"
         return with_scores(gathered, scored.first[rows], scored.scores[rows])
 
@@ -180,8 +182,8 @@ class CrossEncoder:
         # Of equal ones, the one that was first stays first.
         logits = logits - TIE * np.arange(k, dtype=np.float32)
         least = np.where(np.isfinite(logits), logits, np.inf).min(axis=1, keepdims=True)
-        others = np.arange(ids.shape[1], dtype=np.float32) - k + 1
-        behind = np.minimum(old, least - GAP * np.maximum(others, 1))
+        places_behind = np.arange(ids.shape[1], dtype=np.float32) - k + 1
+        behind = np.minimum(old, least - GAP * np.maximum(places_behind, 1))
         new = behind.astype(np.float32)
         new[:, :k] = np.where(np.isfinite(logits), logits, behind[:, :k])
         new = np.where(is_scored & before.candidates.valid, new, old)
@@ -208,15 +210,15 @@ class CrossEncoder:
         gold: np.ndarray,
         context: RankingContext,
         part_of: np.ndarray,
-        parts: int,
+        n_folds: int,
     ) -> list["CrossEncoder"]:
         """Fit on all mentions, and without each part: see ``Reranker``."""
-        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, part_of, parts)
+        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, part_of, n_folds)
         fitted = []
-        for part, ranker in enumerate(rankers, -1):
-            rows = np.flatnonzero(part_of != part)
-            some = batch.take(rows), neighbours.take(rows), gold[rows]
-            fitted.append(replace(self, ranker=ranker)._fit_scores(*some, context))
+        for fold, ranker in enumerate(rankers, -1):
+            rows = np.flatnonzero(part_of != fold)
+            fold_mentions = batch.take(rows), neighbours.take(rows), gold[rows]
+            fitted.append(replace(self, ranker=ranker)._fit_scores(*fold_mentions, context))
         return fitted
 
     def _fit_scores(
@@ -249,13 +251,13 @@ class CrossEncoder:
         ranker = self.ranker.to_bytes()
         if self.scorer is None and not ranker:
             return b""
-        parts = {
+        content = {
             "scorer": b"" if self.scorer is None else self.scorer.to_bytes(),
             "ranker": ranker,
             "vector_curves": self.vector_curves and self.vector_curves.to_config(),
             "fitted": self.fitted.to_bytes(),
         }
-        return srsly.msgpack_dumps(parts)
+        return srsly.msgpack_dumps(content)
 
     def from_bytes(self, data: bytes) -> "CrossEncoder":
         """Load what was trained and fitted. Raises ValueError where it needs other settings."""

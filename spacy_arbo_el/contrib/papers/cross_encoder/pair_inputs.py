@@ -90,7 +90,7 @@ def entity_texts(
 
 def make_pairs(
     mentions: SpanInputs,
-    parts: EntityParts,
+    entity_parts: EntityParts,
     mention_of: np.ndarray,
     part_of: np.ndarray,
     specials: np.ndarray,
@@ -106,22 +106,27 @@ def make_pairs(
     RETURNS: p passages with one span each: the entity's title and its marker.
     """
     n_mention = len(mentions.ids)
-    flat = np.concatenate([mentions.ids, parts.ids, specials])
+    flat = np.concatenate([mentions.ids, entity_parts.ids, specials])
     cls, sep, start, end, title = _special_segments(len(flat) - len(specials), len(mention_of))
-    left, head, tail, right = _mention_segments(mentions, mention_of, window - 4)
-    first_part = [cls, left, start, head, tail, end, right, sep]
-    name, rest, after = parts.spans[part_of].T
-    second_part = [(name + n_mention, rest - name), title, (rest + n_mention, after - rest), sep]
+    before, head, tail, behind = _mention_segments(mentions, mention_of, window - 4)
+    first_part = [cls, before, start, head, tail, end, behind, sep]
+    name, description, after = entity_parts.spans[part_of].T
+    second_part = [
+        (name + n_mention, description - name),
+        title,
+        (description + n_mention, after - description),
+        sep,
+    ]
     ids, offsets = assemble(flat, *zip(*first_part, *second_part))
     first = np.sum([lengths for _, lengths in first_part], axis=0)
-    last = first + rest - name
+    last = first + description - name
     return SpanInputs.one_span_each(ids, offsets, first, last, last)
 
 
 def _special_segments(first: int, count: int) -> list[Segment]:
     """A segment of each special token. first: Where they start. count: The number of pairs."""
-    one = np.ones(count, dtype=np.int64)
-    return [(np.full(count, first + i), one) for i in range(5)]
+    ones = np.ones(count, dtype=np.int64)
+    return [(np.full(count, first + i), ones) for i in range(5)]
 
 
 def _mention_segments(
@@ -142,14 +147,14 @@ def _mention_segments(
     marked = (mentions.marker[rows] != mentions.first[rows]).astype(np.int64)
     left_end = low - marked
     right_start = high + marked
-    kept = np.minimum(high - low, budget)
-    tail = np.where(high - low > budget, kept // 2, 0)
+    mention_length = np.minimum(high - low, budget)
+    tail = np.where(high - low > budget, mention_length // 2, 0)
     # Without [CLS] and [SEP] of the passage.
     available = left_end - begin - 1, end - 1 - right_start
-    left, right = share_context(*available, budget - kept)
+    before, behind = share_context(*available, budget - mention_length)
     return (
-        (left_end - left, left),
-        (low, kept - tail),
+        (left_end - before, before),
+        (low, mention_length - tail),
         (high - tail, tail),
-        (right_start, right),
+        (right_start, behind),
     )

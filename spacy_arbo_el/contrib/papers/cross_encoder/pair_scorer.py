@@ -57,13 +57,15 @@ class PairScorer:
 
         Raises ValueError where the transformer has no second token type or reads fewer word pieces.
         """
-        read = (one for one in source.walk() if any(isinstance(s, EncoderShim) for s in one.shims))
+        read = (
+            layer for layer in source.walk() if any(isinstance(s, EncoderShim) for s in layer.shims)
+        )
         transformer = next(read, None)
         if transformer is None:
             raise ArboError(PaperMessages.E874)
-        own = loaded_shim(transformer)
+        shim = loaded_shim(transformer)
         tower = _tower(transformer.attrs["name"], size)
-        shim_of(tower).from_bytes(own.to_bytes())
+        shim_of(tower).from_bytes(shim.to_bytes())
         tower.initialize()
         tokenizer_of(tower, size)
         rng = np.random.default_rng(seed)
@@ -80,17 +82,17 @@ class PairScorer:
         """The tokenizer of entities' texts."""
         return shim_of(self.tower).word_pieces
 
-    def __call__(self, pairs: SpanInputs, kept: EncodingCache | None = None) -> np.ndarray:
+    def __call__(self, pairs: SpanInputs, cache: EncodingCache | None = None) -> np.ndarray:
         """Return scores, (p,) float32, comparable among the candidates of a mention.
 
-        kept: Keeps the scores for the next call; None to keep none.
+        cache: Keeps the scores for the next call; None to keep none.
 
         Errors: E873 for NaN.
         """
-        if kept is None:
+        if cache is None:
             return self._read(pairs)
         kind = "pairs", self.model.id
-        return kept.of(
+        return cache.of(
             kind, pairs.keys(), lambda new: self._read(pairs.take(np.array(new, np.int64)))
         )
 
@@ -200,10 +202,10 @@ class CrossEncoderFit:
         scores = np.where(scored, scores, -np.inf)
         gold = (correct & scored).any(axis=1)
         curve = PLAIN
-        alike = np.ones(len(scores))
-        presence = fit_presence(before[:, None].astype(np.float64), gold, alike, (1,))
+        equal_counts = np.ones(len(scores))
+        presence = fit_presence(before[:, None].astype(np.float64), gold, equal_counts, (1,))
         if presence is not None:
-            temperature, _ = fit_temperature(scores[gold], correct[gold], alike[gold])
+            temperature, _ = fit_temperature(scores[gold], correct[gold], equal_counts[gold])
             curve = (temperature, float(presence[0]), float(presence[1]))
         weights = None if features is None else fit_weights(features, correct, documents)
         return cls(curve, weights)

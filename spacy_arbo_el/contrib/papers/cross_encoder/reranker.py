@@ -209,8 +209,8 @@ def fit_weight(table: TrainingCandidates) -> float:
     def loss(log_weight: float) -> float:
         return set_loss(np.exp(log_weight) * scores, correct)[0] + log_weight**2 / len(rows)
 
-    found = minimize_scalar(loss, bounds=tuple(np.log(WEIGHTS)), method="bounded")
-    return float(np.exp(found.x))
+    minimum = minimize_scalar(loss, bounds=tuple(np.log(WEIGHTS)), method="bounded")
+    return float(np.exp(minimum.x))
 
 
 def train_reranker(
@@ -229,9 +229,9 @@ def train_reranker(
     """
     linker = find_linker(nlp)
     linker.encoder.require_ready(linker.name)
-    parts = registry.resolve({name: config[name] for name in ("reranker", "training")})
-    reranker = parts["reranker"]
-    training = parts["training"]
+    resolved = registry.resolve({name: config[name] for name in ("reranker", "training")})
+    reranker = resolved["reranker"]
+    training = resolved["training"]
     if not isinstance(reranker, CrossEncoder):
         raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
     source = linker.encoder.model.get_ref("mention")
@@ -255,9 +255,9 @@ def labelled_mentions(
     stages: LinkingStages, docs: Sequence[Doc], n_candidates: int
 ) -> LabelledMentions:
     """The annotated mentions of documents with their candidates."""
-    parts = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
+    batches = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
     return LabelledMentions(
-        MentionBatch.concat(parts), make_candidates(stages, parts, n_candidates)
+        MentionBatch.concat(batches), make_candidates(stages, batches, n_candidates)
     )
 
 

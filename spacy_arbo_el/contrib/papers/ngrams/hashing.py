@@ -80,8 +80,8 @@ def _kinds() -> np.ndarray:
     categories = (unicodedata.category(chr(code))[0] for code in range(TABLE_SIZE))
     kinds = np.fromiter((kind_of[category] for category in categories), np.uint8, TABLE_SIZE)
     for start, end in _WITHOUT_SPACES:
-        part = kinds[start:end]
-        part[part == WORD] = SINGLE
+        characters = kinds[start:end]
+        characters[characters == WORD] = SINGLE
     return kinds
 
 

@@ -64,12 +64,12 @@ class NgramReader:
         tokens = tokenize(texts, characters.ravel())
         low = np.searchsorted(tokens.starts, characters[:, 0])
         high = np.maximum(np.searchsorted(tokens.starts, characters[:, 1]), low)
-        left, right = self._context(tokens, text_of, low, high)
+        begin, end = self._context(tokens, text_of, low, high)
         lengths = np.minimum(high - low, NAME_TOKENS)
         passages = assemble(
-            number_tokens(tokens), [left, low, high], [low - left, lengths, right - high]
+            number_tokens(tokens), [begin, low, high], [low - begin, lengths, end - high]
         )
-        first = low - left
+        first = low - begin
         return SpanInputs.one_span_each(*passages, first, first + lengths - 1, first)
 
     def _context(
@@ -82,17 +82,17 @@ class NgramReader:
         last = len(tokens) - 1
         before = np.searchsorted(sentences, sentences[np.minimum(low, last)])
         behind = np.searchsorted(sentences, sentences[np.clip(high - 1, 0, last)], side="right")
-        left = np.minimum(np.maximum(before, low - self.window), low - self.near)
-        right = np.maximum(np.minimum(behind, high + self.window), high + self.near)
-        left = np.clip(left, tokens.bounds[text_of], low)
-        return left, np.clip(right, high, np.maximum(tokens.bounds[text_of + 1], high))
+        begin = np.minimum(np.maximum(before, low - self.window), low - self.near)
+        end = np.maximum(np.minimum(behind, high + self.window), high + self.near)
+        begin = np.clip(begin, tokens.bounds[text_of], low)
+        return begin, np.clip(end, high, np.maximum(tokens.bounds[text_of + 1], high))
 
     def read_texts(self, model: Any, texts: Sequence[Text]) -> SpanInputs:
         """Read texts without looking at ``model``. See ``TowerReader.read_texts``."""
         if not texts:
             return SpanInputs.empty()
         limits = (NAME_TOKENS * CHARACTERS_PER_TOKEN, TEXT_TOKENS * CHARACTERS_PER_TOKEN)
-        tokens = tokenize([part[:n] for text in texts for part, n in zip(text, limits)])
+        tokens = tokenize([string[:n] for text in texts for string, n in zip(text, limits)])
         first = tokens.bounds[:-1]
         lines = tokens.lines
         n_tokens = np.diff(tokens.bounds)
@@ -108,7 +108,7 @@ class NgramReader:
         described = np.where(n_tokens[1::2] > 0, described, 0)
         types = description + described
         end = tokens.bounds[2::2]
-        one = np.ones(len(texts), dtype=np.int64)
+        ones = np.ones(len(texts), dtype=np.int64)
         flat = np.concatenate([words, np.insert(words, np.flatnonzero(breaks), BREAK), [BREAK]])
         # Where each token, with the break before it, begins among those with breaks.
         at = len(words) + np.arange(len(words) + 1) + offsets_of(breaks)
@@ -116,13 +116,13 @@ class NgramReader:
         types_end = np.minimum(end, types + TEXT_TOKENS)
         passages = assemble(
             flat,
-            [at[title], (len(flat) - 1) * one, description, (len(flat) - 1) * one, at[types]],
-            [at[title_end] - at[title], one, cut, one, at[types_end] - at[types]],
+            [at[title], (len(flat) - 1) * ones, description, (len(flat) - 1) * ones, at[types]],
+            [at[title_end] - at[title], ones, cut, ones, at[types_end] - at[types]],
         )
         length = at[title_end] - at[title]
         readable = (length > 0) | (cut > 0)
         last = np.where(readable, np.maximum(length - 1, 0), -1)
-        return SpanInputs.one_span_each(*passages, 0 * one, last, length + 1 + cut)
+        return SpanInputs.one_span_each(*passages, 0 * ones, last, length + 1 + cut)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,23 +137,23 @@ class Field:
     offsets: np.ndarray
 
 
-def mention_fields(inputs: SpanInputs, near: int) -> list[Field]:
+def mention_fields(inputs: SpanInputs, window: int) -> list[Field]:
     """Fields of a mention: itself, left, right, sentence. The sentence has ``PLACE`` instead of the
     mention.
 
-    near: The number of tokens on the left and on the right.
+    window: The number of tokens on the left and on the right.
     """
     start = inputs.offsets[inputs.passage]
     end = inputs.offsets[inputs.passage + 1]
     low = start + inputs.first
     high = start + inputs.last + 1
-    left = np.maximum(low - near, start)
-    right = np.minimum(high + near, end)
+    window_start = np.maximum(low - window, start)
+    window_end = np.minimum(high + window, end)
     flat = np.append(inputs.ids, np.int32(PLACE))
     place = np.full(len(inputs), len(flat) - 1)
     sentence = assemble(flat, [start, place, high], [low - start, np.ones_like(place), end - high])
-    parts = [(low, high), (left, low), (high, right)]
-    return [*(_cut(inputs.ids, *part) for part in parts), Field(*sentence)]
+    bounds = [(low, high), (window_start, low), (high, window_end)]
+    return [*(_cut(inputs.ids, *pair) for pair in bounds), Field(*sentence)]
 
 
 def entity_fields(inputs: SpanInputs) -> list[Field]:
@@ -163,7 +163,7 @@ def entity_fields(inputs: SpanInputs) -> list[Field]:
     low = start + inputs.first
     high = start + inputs.last + 1
     types = start + inputs.marker
-    return [_cut(inputs.ids, *part) for part in ((low, high), (high, types), (types, end))]
+    return [_cut(inputs.ids, *pair) for pair in ((low, high), (high, types), (types, end))]
 
 
 def _cut(ids: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Field:
@@ -180,9 +180,9 @@ def averages(field: Field, rows: int) -> tuple[csr_matrix, csr_matrix]:
     n = len(field.offsets) - 1
     owner = np.repeat(np.arange(n), np.diff(field.offsets))
     ids = field.ids.astype(np.int64)
-    kept = ids != BREAK
-    unigrams = _average(owner[kept], unigram_rows(ids[kept], rows), n, rows)
-    pair = (owner[:-1] == owner[1:]) & kept[:-1] & kept[1:]
+    is_token = ids != BREAK
+    unigrams = _average(owner[is_token], unigram_rows(ids[is_token], rows), n, rows)
+    pair = (owner[:-1] == owner[1:]) & is_token[:-1] & is_token[1:]
     bigrams = bigram_rows(ids[:-1][pair], ids[1:][pair], rows)
     return unigrams, _average(owner[:-1][pair], bigrams, n, rows)
 
@@ -192,9 +192,9 @@ def unigram_rows(ids: np.ndarray, rows: int) -> np.ndarray:
     return (mix(ids.astype(np.uint64)) % np.uint64(rows)).astype(np.int64)
 
 
-def bigram_rows(left: np.ndarray, right: np.ndarray, rows: int) -> np.ndarray:
+def bigram_rows(first: np.ndarray, second: np.ndarray, rows: int) -> np.ndarray:
     """Table row of each pair of tokens: (n,) int64."""
-    pair = mix(left.astype(np.uint64) + np.uint64(BIGRAM)) + right.astype(np.uint64)
+    pair = mix(first.astype(np.uint64) + np.uint64(BIGRAM)) + second.astype(np.uint64)
     return (mix(pair) % np.uint64(rows)).astype(np.int64)
 
 

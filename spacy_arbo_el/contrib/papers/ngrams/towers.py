@@ -156,16 +156,19 @@ class _Parts:
 
 def _init_tower(tower: Model) -> None:
     """The beginning weights, the same for the fields that correspond."""
-    parts = _Parts.of(tower)
+    tower_parts = _Parts.of(tower)
     main = 1 + tower.attrs["main"]
-    for number, layer in enumerate(parts.fields):
+    for number, layer in enumerate(tower_parts.fields):
         # 0 for names and mentions, 1 for sentences and descriptions, and others for the rest.
         seed = 0 if number == 0 else (1 if number == main else 10 + number)
         _set_layer(layer, random_projection(layer.get_dim("nO"), layer.get_dim("nI"), seed))
-    hidden = parts.top[0].get_dim("nO")
-    for layers, place, others in ((parts.context, main - 1, NOISE), (parts.top, 0, CONTEXT)):
+    hidden = tower_parts.top[0].get_dim("nO")
+    for layers, place, share_of_others in (
+        (tower_parts.context, main - 1, NOISE),
+        (tower_parts.top, 0, CONTEXT),
+    ):
         first, second = layers
-        _set_layer(first, identity_block(hidden, first.get_dim("nI"), place, others))
+        _set_layer(first, identity_block(hidden, first.get_dim("nI"), place, share_of_others))
         width = second.get_dim("nO")
         is_square = width == hidden
         _set_layer(second, np.eye(hidden) if is_square else random_projection(width, hidden, 2))
@@ -180,7 +183,7 @@ def random_projection(width: int, inner: int, seed: int) -> np.ndarray:
     return generator.normal(scale=(2.0 / width) ** 0.5, size=(width, inner))
 
 
-def identity_block(width: int, inner: int, place: int, others: float) -> np.ndarray:
+def identity_block(width: int, inner: int, place: int, share_of_others: float) -> np.ndarray:
     """Weights that pass on one input and a share of the others: (width, inner).
 
     inner: A multiple of the width: inputs of that width beside each other.
@@ -190,7 +193,7 @@ def identity_block(width: int, inner: int, place: int, others: float) -> np.ndar
     weights = generator.normal(scale=NOISE / width**0.5, size=(width, inner))
     for number in range(inner // width):
         block = weights[:, number * width : (number + 1) * width]
-        block += np.eye(width) * (1.0 if number == place else others)
+        block += np.eye(width) * (1.0 if number == place else share_of_others)
     return weights
 
 
@@ -214,7 +217,7 @@ def forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Back
 
 
 def _forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Backprop]:
-    parts = _Parts.of(model)
+    tower_parts = _Parts.of(model)
     table = model.get_ref("table")
     ops: Any = model.ops
     vectors = ops.to_numpy(table.get_param("E"))
@@ -223,26 +226,28 @@ def _forward(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floats2d, Bac
     masks = []
     hidden = []
     backprops = []
-    for field, layer in zip(_fields(model, X), parts.fields):
-        both = averages(field, len(vectors))
-        averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in both]))
+    for field, layer in zip(_fields(model, X), tower_parts.fields):
+        average_matrices = averages(field, len(vectors))
+        averaged = ops.asarray2f(np.hstack([matrix @ vectors for matrix in average_matrices]))
         mask = ops.get_dropout_mask(averaged.shape, rate) if is_train and rate else 1.0
         output, backward = layer(averaged * mask, is_train)
-        matrices.append(both)
+        matrices.append(average_matrices)
         masks.append(mask)
         hidden.append(output)
         backprops.append(backward)
-    context, backprop_context = _compound(parts.context, hidden[1:], is_train)
-    output, backprop_top = _compound(parts.top, [hidden[0], context], is_train)
+    context, backprop_context = _compound(tower_parts.context, hidden[1:], is_train)
+    output, backprop_top = _compound(tower_parts.top, [hidden[0], context], is_train)
     readable = ops.asarray2f(X.readable[:, None].astype(np.float32))
 
     def backprop(d_output: Floats2d) -> None:
         d_name, d_context = backprop_top(d_output * readable)
         gradients = [d_name, *backprop_context(d_context)]
         sums: list[tuple[csr_matrix, np.ndarray]] = []
-        for both, mask, gradient, backward in zip(matrices, masks, gradients, backprops):
+        for average_matrices, mask, gradient, backward in zip(
+            matrices, masks, gradients, backprops
+        ):
             halves = np.hsplit(ops.to_numpy(backward(gradient) * mask), 2)
-            sums.extend(zip(both, halves))
+            sums.extend(zip(average_matrices, halves))
         _add_gradient(table, sums)
 
     return output * readable, backprop
@@ -264,18 +269,18 @@ def _compound(
 
     def backprop(d_output: Floats2d) -> list[Floats2d]:
         gradient = backprop_first(backprop_second(d_output))
-        parts = xp.split(gradient, len(inputs), axis=1)
-        return [xp.ascontiguousarray(part) for part in parts]
+        gradients = xp.split(gradient, len(inputs), axis=1)
+        return [xp.ascontiguousarray(gradient_of_input) for gradient_of_input in gradients]
 
     return second, backprop
 
 
-def _add_gradient(table: Model, parts: Sequence[tuple[csr_matrix, np.ndarray]]) -> None:
+def _add_gradient(table: Model, sums: Sequence[tuple[csr_matrix, np.ndarray]]) -> None:
     ops: Any = table.ops
     if not table.has_grad("E"):
         table.set_grad("E", ops.alloc2f(table.get_dim("nV"), table.get_dim("nO")))
     gradient: Any = table.get_grad("E")
-    for matrix, d_average in parts:
+    for matrix, d_average in sums:
         rows, columns = np.unique(matrix.indices, return_inverse=True)
         small = csr_matrix(
             (matrix.data, columns.reshape(-1), matrix.indptr), shape=(len(d_average), len(rows))

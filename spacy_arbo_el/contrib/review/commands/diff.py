@@ -43,24 +43,24 @@ def diff_command(
             raise ArboError(Errors.E835.format(path=output, suffixes=".csv"))
         before = read_links(old)
         after = read_links(new)
-        found = differences(before, after, _kb(old_kb), _kb(new_kb))
+        changes = differences(before, after, _kb(old_kb), _kb(new_kb))
         if output is not None:
-            write_file(output, as_csv(found).encode("utf8", "replace"))
-    _print(found)
+            write_file(output, as_csv(changes).encode("utf8", "replace"))
+    _print(changes)
     total = len({*before, *after})
     written = "" if output is None else f", {visible(output)}"
-    msg.good(f"{len(found):,} of {total:,} mentions are linked differently{written}")
+    msg.good(f"{len(changes):,} of {total:,} mentions are linked differently{written}")
 
 
-def _print(found: "list[Difference]") -> None:
+def _print(changes: "list[Difference]") -> None:
     from ..differences import counts_of
 
     shown = ("kind", "document", "text", "before", "after", "reason")
-    cells = [one.cells for one in found[:SHOWN]]
-    print_table(shown, [[one[name] for name in shown] for one in cells])
-    if len(found) > SHOWN:
-        msg.text(f"… and {len(found) - SHOWN:,} more; -o diff.csv has all")
-    for (kind, why), count in counts_of(found).most_common():
+    cells = [change.cells for change in changes[:SHOWN]]
+    print_table(shown, [[values[name] for name in shown] for values in cells])
+    if len(changes) > SHOWN:
+        msg.text(f"… and {len(changes) - SHOWN:,} more; -o diff.csv has all")
+    for (kind, why), count in counts_of(changes).most_common():
         msg.info(f"{count:,} × {kind}: {why}")
 
 

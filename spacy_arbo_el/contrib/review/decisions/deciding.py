@@ -44,8 +44,8 @@ def replay(nlp: Language, model: Path) -> None:
             else:
                 entry = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
-            about = {"line": len(log.entries) + 2, "problem": said(error)}
-            raise ArboError(ReviewMessages.E912.format(path=recorded.path, **about)) from error
+            details = {"line": len(log.entries) + 2, "problem": said(error)}
+            raise ArboError(ReviewMessages.E912.format(path=recorded.path, **details)) from error
         log.entries.append(entry)
     if log.entries:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}
@@ -71,8 +71,8 @@ class Deciding:
         before = len(new.log)
         if action in (*ON_CLUSTERS, *NOTES):
             # The part that a split makes is not there yet, where it is repeated.
-            ids = (one for one in clusters_of(entry) if one != entry.get("off"))
-            entry = {**entry, "names": {one: new.named(one).name for one in ids}}
+            ids = (entity_id for entity_id in clusters_of(entry) if entity_id != entry.get("off"))
+            entry = {**entry, "names": {entity_id: new.named(entity_id).name for entity_id in ids}}
         if action in ON_CLUSTERS:
             try:
                 entry = {**entry, **self._decide(entry)}
@@ -112,18 +112,18 @@ class Deciding:
         new = self.linker.new_entities
         action = entry["action"]
         if action == "accept_all":
-            return {"entities": [new.accept(one).to_dict() for one in entry["ids"]]}
+            return {"entities": [new.accept(entity_id).to_dict() for entity_id in entry["ids"]]}
         if action == "accept":
             kb_id = entry.get("kb_id")
-            about = {"types": entry.get("types")}
-            about.update((name, entry.get(name, "")) for name in ("title", "description"))
-            entity = new.accept(entry["id"], kb_id or None, **about)
+            details = {"types": entry.get("types")}
+            details.update((name, entry.get(name, "")) for name in ("title", "description"))
+            entity = new.accept(entry["id"], kb_id or None, **details)
             added = bool(new.log[-1]["added"])
             return {"kb_id": entity.id, "entity": entity.to_dict(), "added": added}
         if action in ("link", "link_all"):
             entity = linker.kb.get(entry["kb_id"])
-            for one in entry.get("ids") or [entry["id"]]:
-                new.accept(one, entity.id)
+            for entity_id in entry.get("ids") or [entry["id"]]:
+                new.accept(entity_id, entity.id)
             return {"kb_id": entity.id, "entity": {"title": entity.title}}
         if action == "split":
             keys = ["{}:{}:{}".format(*m.key) for m in new.named(entry["id"]).members]
@@ -147,8 +147,8 @@ class Deciding:
         kb_id, rejected = entry["before"] or (None, [])
         if kb_id is not None:
             self.linker.feedback.learn(span, kb_id or NIL)
-        for other in rejected:
-            self.linker.feedback.reject_link(span, other)
+        for rejected_id in rejected:
+            self.linker.feedback.reject_link(span, rejected_id)
 
     def _span(self, entry: Entry) -> Span:
         """The mention in its cut document, at exact offsets."""
@@ -156,17 +156,17 @@ class Deciding:
         place = (entry["start"], entry["end"])
         if not 0 <= place[0] < place[1] <= len(text):
             raise ValueError(f"{place[0]} to {place[1]} is not within the text.")
-        parts = text[: place[0]], text[slice(*place)], text[place[1] :]
-        return in_text(self.nlp, parts, entry["document"], entry["label"])
+        words = text[: place[0]], text[slice(*place)], text[place[1] :]
+        return in_text(self.nlp, words, entry["document"], entry["label"])
 
     def _edit(self, entry: Entry) -> dict[str, Any]:
         kb = self.linker.kb
         entity = entry.get("entity", {})
         name = entry["action"][3:]
         if name == "upsert":
-            ids = [one["id"] for one in entry["entities"]]
+            ids = [entity["id"] for entity in entry["entities"]]
         elif name == "remove":
-            ids = [kb.get(one).id for one in entry["ids"]]
+            ids = [kb.get(entity_id).id for entity_id in entry["ids"]]
         elif name == "merge":
             ids = [kb.get(entry["id"]).id, kb.get(entry["into"]).id]
         else:
@@ -174,7 +174,7 @@ class Deciding:
         ids = list(dict.fromkeys(ids))
         changed = set(ids)
         redirects = {old: to for old, to in kb.entities.redirects().items() if to in changed}
-        before = [kb.get(one).to_dict() for one in ids if one in kb]
+        before = [kb.get(entity_id).to_dict() for entity_id in ids if entity_id in kb]
         if name == "add":
             kb.add([Entity(**entity)])
         elif name == "update":
@@ -190,7 +190,13 @@ class Deciding:
     def _undo_edit(self, entry: Entry) -> None:
         kb = self.linker.kb
         with kb.transaction():
-            kb.remove([one for one in (*entry["redirects"], *entry["changed"]) if one in kb])
+            kb.remove(
+                [
+                    entity_id
+                    for entity_id in (*entry["redirects"], *entry["changed"])
+                    if entity_id in kb
+                ]
+            )
             kb.add([Entity(**entity) for entity in entry["before"]])
             kb.redirect(entry["redirects"])
 
@@ -202,17 +208,17 @@ def said(error: Exception) -> str:
 
 def span_in(nlp: Language, member: dict[str, Any]) -> Span:
     """A mention in the text around it."""
-    parts = member["before"], member["text"], member["after"]
-    return in_text(nlp, parts, member["document"], member["label"])
+    words = member["before"], member["text"], member["after"]
+    return in_text(nlp, words, member["document"], member["label"])
 
 
-def in_text(nlp: Language, parts: Sequence[str], document: str, label: str) -> Span:
+def in_text(nlp: Language, strings: Sequence[str], document: str, label: str) -> Span:
     """A mention in a document of at most three words.
 
-    parts: The text before it, its own, and the text after it.
+    strings: The text before it, its own, and the text after it.
     """
-    words = [part for part in parts if part]
+    words = [string for string in strings if string]
     doc = Doc(nlp.vocab, words, [False] * len(words))
     doc.user_data["doc_id"] = document
-    start = int(bool(parts[0]))
+    start = int(bool(strings[0]))
     return Span(doc, start, start + 1, label=label)

@@ -24,14 +24,21 @@ DecisionRow = dict[str, str]
 
 def write_decisions(new_entities: NewEntities, path: Path) -> None:
     """Write a table of all new entities without decisions. The largest come first."""
-    rows = ((*described(one), *[""] * len(FILLED)) for one in new_entities)
+    rows = ((*described(entity), *[""] * len(FILLED)) for entity in new_entities)
     write_file(path, csv_text((*COLUMNS, *FILLED), rows).encode("utf8"))
 
 
-def described(one: NewEntity) -> tuple[object, ...]:
+def described(entity: NewEntity) -> tuple[object, ...]:
     """The values of ``COLUMNS``."""
-    nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in one.nearest)
-    return one.id, one.name, len(one.members), one.documents, f"{one.cohesion:.2f}", nearest
+    nearest = "; ".join(f"{n.title} ({n.kb_id}, {n.probability:.2f})" for n in entity.nearest)
+    return (
+        entity.id,
+        entity.name,
+        len(entity.members),
+        entity.documents,
+        f"{entity.cohesion:.2f}",
+        nearest,
+    )
 
 
 def read_decisions(path: Path) -> Iterator[tuple[int, DecisionRow]]:
@@ -74,10 +81,10 @@ def _apply(row: DecisionRow, new_entities: NewEntities) -> None:
     entity = row["id"]
     decision = row["decision"]
     if decision == ACCEPT:
-        about: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
+        details: dict[str, Any] = {name: row.get(name, "") for name in ("title", "description")}
         if row.get("types"):
-            about["types"] = row["types"].split("|")
-        new_entities.accept(entity, row.get("kb_id") or None, **about)
+            details["types"] = row["types"].split("|")
+        new_entities.accept(entity, row.get("kb_id") or None, **details)
     elif decision == "reject":
         new_entities.reject(entity)
     elif decision == "merge":
@@ -94,6 +101,6 @@ def _cell(row: DecisionRow, column: str) -> str:
 
 def _numbers(cell: str) -> list[int]:
     try:
-        return [int(part) for part in cell.replace(",", " ").split()]
+        return [int(number) for number in cell.replace(",", " ").split()]
     except ValueError:
         raise ValueError(f"'members' must be numbers of mentions, got {cell!r:.40}.") from None

@@ -126,8 +126,8 @@ class Recorded:
                 )
             return int(saved["entries"])
         if self.entries and self.state != state_of(model):
-            about = {"path": self.path, "model": model, "count": len(self.entries)}
-            raise ArboError(ReviewMessages.E917.format(at=self.entries[0]["at"], **about))
+            details = {"path": self.path, "model": model, "count": len(self.entries)}
+            raise ArboError(ReviewMessages.E917.format(at=self.entries[0]["at"], **details))
         return 0
 
 

@@ -54,11 +54,16 @@ class Pages:
         self.windows = windows
         folder = FileSystemLoader(HERE / "templates")
         self.env = Environment(loader=folder, autoescape=True, trim_blocks=True)
-        parts = {"review": review, "kb": review.linker.kb, "links": links, "near_now": self._near}
+        globals_of_review = {
+            "review": review,
+            "kb": review.linker.kb,
+            "links": links,
+            "near_now": self._near,
+        }
         made = {"hidden": self._hidden, "why": self._why}
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
-        about = {"explained": partial(part, "explanation"), "version_of": version_of}
-        self.env.globals.update(**parts, **made, **named, **about, counted=counted)
+        functions = {"explained": partial(part, "explanation"), "version_of": version_of}
+        self.env.globals.update(**globals_of_review, **made, **named, **functions, counted=counted)
         self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS, gold=GOLD)
         self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
@@ -83,12 +88,12 @@ class Pages:
         Each with why no mention was linked to it.
         """
         threshold = self.review.new.threshold
-        found = []
-        for one in self.review.near.of(entity):
-            links = one.probability >= threshold
+        rows = []
+        for nearest_entity in self.review.near.of(entity):
+            links = nearest_entity.probability >= threshold
             reason = "would be linked by now" if links else f"below the threshold of {threshold:g}"
-            found.append((one, reason))
-        return found
+            rows.append((nearest_entity, reason))
+        return rows
 
     def _why(self, entity: Any, kb_id: str) -> Markup:
         member = entity.members[entity.medoid]
@@ -105,12 +110,18 @@ class Pages:
             raise HTTPException(404, "Give documents to review links: --texts corpus.spacy.")
         root = request.scope.get("root_path", "")
         back = {**filters.query(), **({"next": query["next"]} if query.get("next") else {})}
-        about = {"query": query, "filters": filters, "back": back, "root": root, "window": window}
-        about["path"] = request.url.path.removeprefix(root)
-        about["reconciliation"] = address(self.rules)
+        values_of_page = {
+            "query": query,
+            "filters": filters,
+            "back": back,
+            "root": root,
+            "window": window,
+        }
+        values_of_page["path"] = request.url.path.removeprefix(root)
+        values_of_page["reconciliation"] = address(self.rules)
         template = self.env.get_template(f"{name}.html")
         with self.review.alone:
-            page = template.render({**about, **values})
+            page = template.render({**values_of_page, **values})
         return HTMLResponse(page, status)
 
     def fail(self, request: Request, error: Exception) -> Response:
@@ -162,12 +173,14 @@ class Pages:
         entry = review.decide(action, self.by(request), form.seen, **more)
         query = {**filters.query(), "done": entry["n"]}
         if action == "learn" and self.links is not None:
-            left = self.links.select(filters, review)
-            to: Any = ("/link", query, left[0].number) if left else ("/links", query)
+            open_rows = self.links.select(filters, review)
+            to: Any = ("/link", query, open_rows[0].number) if open_rows else ("/links", query)
             return self._to(request, *to)
         if action in MOVES_ON:
-            known = [one for one in (after, following) if one in review.queue.rows]
-            after = (known or [next_id(review.select(filters), before, filters.sort)])[0]
+            open_ids = [
+                entity_id for entity_id in (after, following) if entity_id in review.queue.rows
+            ]
+            after = (open_ids or [next_id(review.select(filters), before, filters.sort)])[0]
             place = url("/cluster", query, id=after) if after else self._place(entry, query)
         elif form.at in review.queue.rows:
             place = url("/cluster", query, id=form.at)
@@ -183,8 +196,8 @@ class Pages:
     def again(self, is_redo: bool, request: Request) -> Response:
         """Undo or redo a decision, and show its page."""
         form = request.scope["form"]
-        given = form.get("n", [""])[0]
-        number = int(given) if given.isdecimal() and len(given) < 10 else None
+        number_given = form.get("n", [""])[0]
+        number = int(number_given) if number_given.isdecimal() and len(number_given) < 10 else None
         back = Filters.of(dict(parse_qsl(form.get("back", [""])[0]))).query()
         if is_redo:
             entry = self.review.redo(self.by(request), number)
@@ -200,8 +213,12 @@ class Pages:
         if entry["action"] == "learn":
             return url("/links", query)
         if "changed" in entry:
-            known = [one for one in entry["changed"][::-1] if one in self.review.linker.kb]
-            return url("/kb/entity" if known else "/kb", query, id="".join(known[:1]))
+            present_ids = [
+                entity_id
+                for entity_id in entry["changed"][::-1]
+                if entity_id in self.review.linker.kb
+            ]
+            return url("/kb/entity" if present_ids else "/kb", query, id="".join(present_ids[:1]))
         stays = entry["id"] if entry.get("id") in self.review.queue.rows else ""
         return url("/cluster" if stays else "/", query, id=stays)
 

@@ -44,11 +44,11 @@ def _texts_of(value: Any) -> list[Any]:
     """
     values = value if isinstance(value, list) else [value]
     named = [
-        (one.get("name") or one.get("id") or one.get("str")) if isinstance(one, dict) else one
-        for one in values
+        (item.get("name") or item.get("id") or item.get("str")) if isinstance(item, dict) else item
+        for item in values
     ]
     numbers = (int, float)  # a bool is one too
-    return [str(one) if isinstance(one, numbers) else one for one in named if one is not None]
+    return [str(item) if isinstance(item, numbers) else item for item in named if item is not None]
 
 
 class Property(BaseModel):
@@ -87,8 +87,11 @@ class Query(BaseModel):
     @classmethod
     def _types(cls, value: Any) -> Any:
         values = value if isinstance(value, list) else [value]
-        ids = [one.get("id") or one.get("name") if isinstance(one, dict) else one for one in values]
-        return [str(one) if isinstance(one, (int, float)) else one for one in ids if one]
+        ids = [
+            item.get("id") or item.get("name") if isinstance(item, dict) else item
+            for item in values
+        ]
+        return [str(item) if isinstance(item, (int, float)) else item for item in ids if item]
 
     @field_validator("limit", mode="before")
     @classmethod
@@ -105,7 +108,7 @@ class Query(BaseModel):
         if isinstance(value, dict):
             return [value]
         is_listed = value is None or isinstance(value, list)
-        return [one for one in value or () if one is not None] if is_listed else value
+        return [item for item in value or () if item is not None] if is_listed else value
 
     @model_validator(mode="after")
     def _has_text(self) -> "Query":
@@ -122,13 +125,13 @@ class Query(BaseModel):
     @property
     def texts(self) -> list[str]:
         """Text of the cell or first property, then the others."""
-        values = [text for one in self.properties for text in one.v]
+        values = [text for item in self.properties for text in item.v]
         return [text for text in (self.query.strip(), *map(str.strip, values)) if text]
 
     def span(self, vocab: Vocab) -> Span:
         """The mention; the properties are its context."""
-        text, *rest = self.texts
-        words = [text, ",", ", ".join(rest)] if rest else [text]
+        text, *context = self.texts
+        words = [text, ",", ", ".join(context)] if context else [text]
         doc = Doc(vocab, words, [False, True, False][: len(words)])
         return Span(doc, 0, 1, label=self.type[0] if self.type else "")
 
@@ -162,13 +165,13 @@ def candidates(linker: ArboLinker, queries: Sequence[Query]) -> list[list[dict[s
                     if allowed is None or allowed.allows(number, position):
                         score = min(similarity, 0.99) * threshold
                         of_cell[position] = max(of_cell.get(position, 0.0), score)
-        given = entities.positions_of([query.query.strip() for query in queries]).tolist()
-        known = entities.at_all({*chain(*scored), *given} - {-1})
-    equals = [{one.kb_id for one in link.undecided} for link in links]
-    pairs = [[(known[p], score) for p, score in of_cell.items()] for of_cell in scored]
+        named_positions = entities.positions_of([query.query.strip() for query in queries]).tolist()
+        entity_of = entities.at_all({*chain(*scored), *named_positions} - {-1})
+    equals = [{candidate.kb_id for candidate in link.undecided} for link in links]
+    pairs = [[(entity_of[p], score) for p, score in of_cell.items()] for of_cell in scored]
     return [
-        _of_cell(query, threshold, found, known.get(named), ids)
-        for query, found, named, ids in zip(queries, pairs, given, equals)
+        _of_cell(query, threshold, pairs_of_cell, entity_of.get(named), ids)
+        for query, pairs_of_cell, named, ids in zip(queries, pairs, named_positions, equals)
     ]
 
 
@@ -199,7 +202,7 @@ class _CellCandidate:
 def _of_cell(
     query: Query,
     threshold: float,
-    found: Sequence[tuple[Entity, float]],
+    scored_entities: Sequence[tuple[Entity, float]],
     named: Entity | None,
     undecided: Collection[str],
 ) -> list[dict[str, Any]]:
@@ -208,9 +211,9 @@ def _of_cell(
     named: The entity that has the text of the cell as its id.
     undecided: The ids of entities that nothing tells apart for the linker.
     """
-    pairs = [(one, score) for one, score in found if one != named]
+    pairs = [(entity, score) for entity, score in scored_entities if entity != named]
     pairs += [] if named is None else [(named, 1.0)]
-    rows = [_CellCandidate(one, score, _features(query, one)) for one, score in pairs]
+    rows = [_CellCandidate(entity, score, _features(query, entity)) for entity, score in pairs]
     linkable = [row for row in rows if row.probability >= threshold]
     most = max((row.support for row in linkable), default=0.0)
 
@@ -236,18 +239,22 @@ def _of_cell(
 def _features(query: Query, entity: Entity) -> dict[str, bool | float]:
     text = query.texts[0]
     words = set(words_of(query.texts[0]))
-    others = [set(words_of(name)) for name in entity.names]
-    shared = [len(words & other) / len(words | other) for other in others if words | other]
+    word_sets = [set(words_of(name)) for name in entity.names]
+    shared = [
+        len(words & name_words) / len(words | name_words)
+        for name_words in word_sets
+        if words | name_words
+    ]
     features: dict[str, bool | float] = {
         "exact_name": folded(text) in set(map(folded, entity.names)),
         "shared_words": round(max(shared, default=0.0), 4),
     }
     if query.type:
         features["type"] = bool(set(query.type) & set(entity.types))
-    pairs = [(one.pid, text) for one in query.properties for text in one.v]
+    pairs = [(item.pid, text) for item in query.properties for text in item.v]
     if pairs:
-        kept = [is_said(text, values_of(entity, pid)) for pid, text in pairs]
-        features["properties"] = round(sum(kept) / len(kept), 4)
+        agreements = [is_said(text, values_of(entity, pid)) for pid, text in pairs]
+        features["properties"] = round(sum(agreements) / len(agreements), 4)
     if entity.frequency:
         features["frequency"] = entity.frequency
     return features
@@ -268,17 +275,19 @@ def values_of(entity: Entity, name: str) -> tuple[Any, ...]:
         return (value,) if value else ()
     value = entity.meta.get(name)
     values = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(one for one in values if isinstance(one, (str, int, float)))
+    return tuple(item for item in values if isinstance(item, (str, int, float)))
 
 
 def _allowed(datastore: Datastore, queries: Sequence[Query]) -> AllowedEntities | None:
     """Entities of the types asked for; None for all. Entities without a type are allowed too."""
-    asked = [(tuple(query.type), query.type_strict == "all") for query in queries]
-    if not (datastore.settings.match_types or any(types for types, _ in asked)):
+    type_filters = [(tuple(query.type), query.type_strict == "all") for query in queries]
+    if not (datastore.settings.match_types or any(types for types, _ in type_filters)):
         return None
-    distinct = list(dict.fromkeys(asked))
-    masks = [_mask(datastore, *one) for one in distinct]
-    return AllowedEntities(np.array([distinct.index(one) for one in asked]), np.array(masks))
+    distinct = list(dict.fromkeys(type_filters))
+    masks = [_mask(datastore, *type_filter) for type_filter in distinct]
+    return AllowedEntities(
+        np.array([distinct.index(type_filter) for type_filter in type_filters]), np.array(masks)
+    )
 
 
 def _mask(datastore: Datastore, types: Sequence[str], has_all: bool) -> np.ndarray:

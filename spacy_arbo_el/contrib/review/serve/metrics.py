@@ -46,20 +46,24 @@ class Counts:
     paths: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
-        own = CollectorRegistry()
-        self.registry = own
-        self.entities = Gauge("arbo_entities", "Entities of the knowledge base", registry=own)
+        registry = CollectorRegistry()
+        self.registry = registry
+        self.entities = Gauge("arbo_entities", "Entities of the knowledge base", registry=registry)
         self.mentions = Counter(
             "arbo_mentions",
             "Mentions that were asked for, by whether they have a link",
             ["linked"],
-            registry=own,
+            registry=registry,
         )
         self.requests = Counter(
-            "arbo_requests", "Answers by path and status", ["path", "status"], registry=own
+            "arbo_requests", "Answers by path and status", ["path", "status"], registry=registry
         )
         self.seconds = Histogram(
-            "arbo_request_seconds", "Time to the answer", ["path"], buckets=BOUNDS, registry=own
+            "arbo_request_seconds",
+            "Time to the answer",
+            ["path"],
+            buckets=BOUNDS,
+            registry=registry,
         )
 
     def add_request(self, path: str, status: int, seconds: float) -> None:

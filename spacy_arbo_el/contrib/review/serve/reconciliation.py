@@ -165,31 +165,35 @@ class Reconciliation:
                 wrong.append(error)
         if wrong and not cells:
             raise wrong[0]
-        known = {name: cell for name, cell in cells.items() if cell is not None}
+        valid_cells = {name: cell for name, cell in cells.items() if cell is not None}
         try:
-            found = dict(zip(known, self.service.cells(list(known.values()))))
+            candidates_of = dict(zip(valid_cells, self.service.cells(list(valid_cells.values()))))
         except TimeoutError:
             problem = "They were not linked in time; ask for less at once, or later"
             raise refused("queries", problem, 503) from None
-        return {name: {"result": found.get(name, [])} for name in queries}
+        return {name: {"result": candidates_of.get(name, [])} for name in queries}
 
     def extend(self, text: str) -> dict[str, Any]:
         """Values of properties of entities."""
-        asked = read(_EXTENSION, "extend", text)
+        extension = read(_EXTENSION, "extend", text)
         kb = self.linker.kb
         names = self.properties()
-        ids = [one.id for one in asked.properties]
-        entities = {one: kb.get(one) if one in kb else None for one in asked.ids}
+        ids = [item.id for item in extension.properties]
+        entities = {
+            entity_id: kb.get(entity_id) if entity_id in kb else None for entity_id in extension.ids
+        }
         rows = {
-            one: {pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids}
-            for one, entity in entities.items()
+            entity_id: {
+                pid: [_value(v) for v in values_of(entity, pid)] if entity else [] for pid in ids
+            }
+            for entity_id, entity in entities.items()
         }
         return {"meta": [{"id": pid, "name": names.get(pid, pid)} for pid in ids], "rows": rows}
 
     def manifest(self, request: Request) -> dict[str, Any]:
         """Describe the service's offers and addresses."""
         origin = str(self.rules.origin_of(request))
-        own = {"service_url": origin + self.path}
+        service_address = {"service_url": origin + self.path}
         kinds = ("entity", "type", "property")
         shown = f"{origin}{self.path}/preview?id={{{{id}}}}"
         types = [{"id": name, "name": name} for name in self.types()]
@@ -202,8 +206,10 @@ class Reconciliation:
             "defaultTypes": types[:DEFAULT_TYPES] or [ANY],
             "view": {"url": shown},
             "preview": {"url": shown, "width": 400, "height": 180},
-            "suggest": {kind: {**own, "service_path": f"/suggest/{kind}"} for kind in kinds},
-            "extend": {"propose_properties": {**own, "service_path": "/properties"}},
+            "suggest": {
+                kind: {**service_address, "service_path": f"/suggest/{kind}"} for kind in kinds
+            },
+            "extend": {"propose_properties": {**service_address, "service_path": "/properties"}},
             "batchSize": BATCH // 2,
         }
 
@@ -215,8 +221,8 @@ class Reconciliation:
             raise refused("cursor", "It is no number")
         start = int(skipped)
         kind = request.path_params["kind"]
-        found = self._suggestions(kind, prefix, start + SUGGESTED)
-        return JSONResponse({"result": found[start : start + SUGGESTED]})
+        suggestions = self._suggestions(kind, prefix, start + SUGGESTED)
+        return JSONResponse({"result": suggestions[start : start + SUGGESTED]})
 
     def _suggestions(self, kind: str, prefix: str, count: int) -> list[dict[str, Any]]:
         if kind == "entity":
@@ -230,9 +236,9 @@ class Reconciliation:
                 for e in self._entities(prefix, count)
             ]
         return [
-            {"id": one, "name": name, "description": description}
-            for one, (name, description) in self._listed(kind).items()
-            if any(text.casefold().startswith(prefix.casefold()) for text in (one, name))
+            {"id": value_id, "name": name, "description": description}
+            for value_id, (name, description) in self._listed(kind).items()
+            if any(text.casefold().startswith(prefix.casefold()) for text in (value_id, name))
         ]
 
     def _entities(self, prefix: str, count: int) -> list[Entity]:
@@ -241,8 +247,10 @@ class Reconciliation:
         if not prefix:
             return list(islice(kb, count))
         begins = kb.entities.at_all(positions := kb.entities.with_prefix(prefix, count))
-        found = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
-        return list({one.id: one for one in (*found, *kb.search(prefix, count))}.values())
+        matching = [*([kb.get(prefix)] if prefix in kb else []), *(begins[p] for p in positions)]
+        return list(
+            {entity.id: entity for entity in (*matching, *kb.search(prefix, count))}.values()
+        )
 
     def preview(self, request: Request) -> Response:
         """A page about an entity, for a frame."""
@@ -255,7 +263,7 @@ class Reconciliation:
     def propose(self, request: Request) -> Response:
         """The properties that can be asked for, whatever the type."""
         limit = request.query_params.get("limit", "")
-        properties = [{"id": name, "name": about} for name, about in self.properties().items()]
+        properties = [{"id": name, "name": label} for name, label in self.properties().items()]
         properties = properties[: int(limit) if limit.isdecimal() and len(limit) < 9 else None]
         of_type = request.query_params.get("type", "")
         return JSONResponse({"type": of_type, "properties": properties})
@@ -265,10 +273,10 @@ class Reconciliation:
     def _listed(self, kind: str) -> dict[str, tuple[str, str]]:
         if kind == "type":
             counts = {name: counted(n, "entity", "entities") for name, n in self.types().items()}
-            return {name: (name, about) for name, about in counts.items()}
+            return {name: (name, count_text) for name, count_text in counts.items()}
         if kind != "property":
             raise refused("kind", f"It is {kind!r}", 404)
-        return {name: (about, "") for name, about in self.properties().items()}
+        return {name: (label, "") for name, label in self.properties().items()}
 
     def types(self) -> dict[str, int]:
         """Types with numbers of entities, the most frequent first."""
@@ -279,9 +287,9 @@ class Reconciliation:
         """The properties of entities with their names. Also what ``meta`` of some of them has."""
 
         def build() -> dict[str, str]:
-            some = islice(self.linker.kb, SAMPLE)
-            found = {key: key for entity in some for key in entity.meta if values_of(entity, key)}
-            return {**PROPERTIES, **dict(sorted(found.items()))}
+            sampled = islice(self.linker.kb, SAMPLE)
+            keys = {key: key for entity in sampled for key in entity.meta if values_of(entity, key)}
+            return {**PROPERTIES, **dict(sorted(keys.items()))}
 
         return self.linker.datastore.derived("reconciliation_properties", build)
 

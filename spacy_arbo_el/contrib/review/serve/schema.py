@@ -49,9 +49,9 @@ class Document(Body):
         if sum(map(len, self.tokens or ())) > 50_000:
             raise ValueError("the tokens have more than 50,000 characters")
         length = len(self.text if self.tokens is None else self.tokens)  # type: ignore[arg-type]
-        for number, one in enumerate(self.mentions or ()):
-            if not one.start < one.end <= length:
-                place = f"{one.start} to {one.end} is not within 0 to {length}"
+        for number, mention in enumerate(self.mentions or ()):
+            if not mention.start < mention.end <= length:
+                place = f"{mention.start} to {mention.end} is not within 0 to {length}"
                 raise ValueError(f"mentions[{number}]: {place}")
         return self
 
@@ -62,10 +62,18 @@ class LinkRequest(Body):
 
     @model_validator(mode="after")
     def _is_short(self) -> Self:
-        if sum(len(one.mentions or ()) for one in self.documents) > MENTIONS:
+        if sum(len(document.mentions or ()) for document in self.documents) > MENTIONS:
             raise ValueError(f"the documents have more than {MENTIONS:,} mentions")
         if (
-            sum(map(len, (one.text or "".join(one.tokens or ()) for one in self.documents)))
+            sum(
+                map(
+                    len,
+                    (
+                        document.text or "".join(document.tokens or ())
+                        for document in self.documents
+                    ),
+                )
+            )
             > CHARACTERS
         ):
             raise ValueError(f"the documents have more than {CHARACTERS:,} characters")

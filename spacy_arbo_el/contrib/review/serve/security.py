@@ -86,16 +86,16 @@ class Rules:
     @property
     def origins(self) -> list[str]:
         """Our own addresses. A page of another name may try to reach us (DNS rebinding)."""
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        names = EVERY.get(self.host, (own,))
-        names = tuple(dict.fromkeys((*names, *LOOPBACK))) if own in LOOPBACK else names
-        found = [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
-        return [*([self.url] if self.url else []), *found]
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        names = EVERY.get(self.host, (host,))
+        names = tuple(dict.fromkeys((*names, *LOOPBACK))) if host in LOOPBACK else names
+        origins = [f"http://{name}" + f":{self.port}" * (self.port != 80) for name in names]
+        return [*([self.url] if self.url else []), *origins]
 
     def origin_of(self, request: Request) -> str | None:
         """Find the own address that a client asks by; None for another, as after a rebinding."""
         host = request.headers.get("host", "")
-        return next((one for one in self.origins if urlsplit(one).netloc == host), None)
+        return next((origin for origin in self.origins if urlsplit(origin).netloc == host), None)
 
     def has_secret(self, path: str) -> bool:
         """Return whether a path below ``RECONCILE`` has the secret."""
@@ -138,8 +138,8 @@ class Windows:
     def find(self, request: Request, path: str) -> Window | None:
         """The window that a request comes from; None without its secret and its cookie."""
         window = self._open.get(path.split("/")[2])
-        given = request.cookies.get(COOKIE, "")
-        return window if window is not None and same(given, window.cookie) else None
+        cookie = request.cookies.get(COOKIE, "")
+        return window if window is not None and same(cookie, window.cookie) else None
 
     def close(self, window: Window) -> None:
         """End a window. Its address and cookie open nothing any more."""
@@ -305,17 +305,22 @@ def _again(body: bytes) -> Callable:
 def _origin(url: str) -> str:
     """An address as browsers send it in Origin and Host. ValueError where it is none."""
     try:
-        parts = urlsplit(url)
-        host = parts.hostname
-        port = parts.port
+        split_url = urlsplit(url)
+        host = split_url.hostname
+        port = split_url.port
     except ValueError:
         raise ArboError(ReviewMessages.E923.format(url=url)) from None
-    more = parts.path.rstrip("/") or parts.query or parts.fragment or "@" in parts.netloc
-    if parts.scheme not in PORTS or not host or more:
+    more = (
+        split_url.path.rstrip("/")
+        or split_url.query
+        or split_url.fragment
+        or "@" in split_url.netloc
+    )
+    if split_url.scheme not in PORTS or not host or more:
         raise ArboError(ReviewMessages.E923.format(url=url))
     name = f"[{host}]" if ":" in host else host
-    shown = "" if port in (None, PORTS[parts.scheme]) else f":{port}"
-    return f"{parts.scheme}://{name}{shown}"
+    shown = "" if port in (None, PORTS[split_url.scheme]) else f":{port}"
+    return f"{split_url.scheme}://{name}{shown}"
 
 
 def own_path(scope: Mapping[str, Any]) -> str:
@@ -338,6 +343,6 @@ def refusal(
     return JSONResponse({"error": text}, status, headers)
 
 
-def same(left: str, right: str) -> bool:
+def same(first: str, right: str) -> bool:
     """Compare two secrets in constant time."""
-    return hmac.compare_digest(left.encode("utf8", "replace"), right.encode())
+    return hmac.compare_digest(first.encode("utf8", "replace"), right.encode())

@@ -91,9 +91,12 @@ class Service:
     def link(self, body: schema.LinkRequest) -> dict[str, Any]:
         """The links of documents, in order."""
         answers = self.documents(
-            [(f"documents[{i}]", one, body.candidates) for i, one in enumerate(body.documents)]
+            [
+                (f"documents[{i}]", document, body.candidates)
+                for i, document in enumerate(body.documents)
+            ]
         )
-        kb_ids = [one["kb_id"] for answer in answers for one in answer]
+        kb_ids = [mention["kb_id"] for answer in answers for mention in answer]
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
 
@@ -102,14 +105,16 @@ class Service:
         edits = self._allowed()
         entities = [entity.model_dump(exclude_unset=True) for entity in body.entities]
         # The old state answers until they are encoded, and the next link has not to wait.
-        self.encode_ahead(Entity(**one) for one in entities)
+        self.encode_ahead(Entity(**values) for values in entities)
         edits.upsert(entities)
         return self._state()
 
     def encode_ahead(self, entities: Iterable[Entity]) -> None:
         """Encode the texts of entities for the refresh after they were added."""
         datastore = self.linker.datastore
-        texts = dict.fromkeys(t for one in entities for t in datastore.settings.verbalization(one))
+        texts = dict.fromkeys(
+            t for entity in entities for t in datastore.settings.verbalization(entity)
+        )
         new = dict(zip(keys_of(texts), texts))
         cache = datastore.vector_cache(NAMES)
         keys = np.array(list(new), dtype=np.int64)
@@ -163,15 +168,15 @@ class Service:
         """The mentions of documents. Where some are given, only linkers see the document."""
         docs = [self._doc(place, document) for place, document, _ in items]
         are_given = [document.mentions is not None for _, document, _ in items]
-        found = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
-        given: Any = (doc for doc, is_given in zip(docs, are_given) if is_given)
+        piped = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
+        given_docs: Any = (doc for doc, is_given in zip(docs, are_given) if is_given)
         for _, pipe in self.nlp.pipeline:
             if isinstance(pipe, ArboLinker):
-                given = pipe.pipe(given)
-        linked = [next(given if is_given else found) for is_given in are_given]
+                given_docs = pipe.pipe(given_docs)
+        linked = [next(given_docs if is_given else piped) for is_given in are_given]
         return [
-            [_mention(*pair, count, one.tokens is not None) for pair in self._links(doc)]
-            for (_, one, count), doc in zip(items, linked)
+            [_mention(*pair, count, document.tokens is not None) for pair in self._links(doc)]
+            for (_, document, count), doc in zip(items, linked)
         ]
 
     def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
@@ -184,7 +189,7 @@ class Service:
             doc = Doc(self.nlp.vocab, document.tokens)
         if document.mentions is None:
             return doc
-        spans = [_span(doc, one, document.tokens is not None) for one in document.mentions]
+        spans = [_span(doc, mention, document.tokens is not None) for mention in document.mentions]
         getter = self.linker.mentions.getter
         if getter.spans_key is None and len(filter_spans(spans)) < len(spans):
             raise HTTPException(422, f"{place}.mentions: some overlap, also in parts of tokens.")
@@ -222,22 +227,22 @@ class Service:
             ("/entities/remove", self.remove, schema.State, "Remove entities"),
             ("/entities/merge", self.merge, schema.State, "Merge two entities"),
         ):
-            about: Any = {"response_model": answer, "summary": summary, **token}
-            router.add_api_route(path, function, methods=["POST"], **about)
+            route: Any = {"response_model": answer, "summary": summary, **token}
+            router.add_api_route(path, function, methods=["POST"], **route)
         for path, read, summary, security in (
             ("/health", self.health, "Answers while the process runs", {}),
             ("/ready", self.ready, "Answers where documents can be linked", {}),
             ("/metrics", self.metrics, "Counts in the text format of Prometheus", token),
         ):
-            about = {"response_class": PlainTextResponse, "summary": summary, **security}
-            router.add_api_route(path, read, methods=["GET"], **about)
+            route = {"response_class": PlainTextResponse, "summary": summary, **security}
+            router.add_api_route(path, read, methods=["GET"], **route)
             router.add_api_route(path, read, methods=["HEAD"], include_in_schema=False)
         return router
 
     def app(self, **settings: Any) -> FastAPI:
         """An application with all operations and their description in OpenAPI."""
-        about: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
-        app = FastAPI(title="spacy_arbo_el", **about)
+        details: Any = {"version": __version__, "docs_url": None, "redoc_url": None, **settings}
+        app = FastAPI(title="spacy_arbo_el", **details)
         router = self.router()
         paths = (route.path for route in router.routes if isinstance(route, APIRoute))
         self.counts.paths = frozenset(paths)
@@ -335,7 +340,7 @@ def _mention(span: Span, link: Link, n_candidates: int, in_tokens: bool) -> dict
         "title": link.title,
         "score": link.score,
         "presence": link.presence,
-        "undecided": [one.kb_id for one in link.undecided],
+        "undecided": [candidate.kb_id for candidate in link.undecided],
         "new_entity": link.cluster,
         "candidates": link.to_dict()["candidates"][:n_candidates],
     }
