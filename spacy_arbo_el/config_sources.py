@@ -81,21 +81,21 @@ def read_partial(text: str) -> Config:
     parents = {name[: dot.start()] for name in sections for dot in re.finditer(r"\.", name)}
     sections.update((name, "\n") for name in parents - set(sections) if not name.endswith("*"))
     parents_first = sorted(sections, key=lambda name: name.count("."))
-    whole = "".join(f"[{name}]{sections[name]}" for name in parents_first)
-    return Config().from_str(whole, interpolate=False)
+    joined = "".join(f"[{name}]{sections[name]}" for name in parents_first)
+    return Config().from_str(joined, interpolate=False)
 
 
 def split(text: str) -> dict[str, str]:
     """The sections of a config by name. Raises ValueError where one is there twice."""
-    start, *parts = re.split(r"^\[(.+)\]$", text, flags=re.M)
+    start, *pieces = re.split(r"^\[(.+)\]$", text, flags=re.M)
     unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
     if unread:
         raise ArboError(Errors.E797.format(line=unread[0]))
-    names = parts[::2]
+    names = pieces[::2]
     for name in names:
         if names.count(name) > 1:
             raise ArboError(Errors.E798.format(section=name))
-    return dict(zip(names, parts[1::2]))
+    return dict(zip(names, pieces[1::2]))
 
 
 def in_order(text: str) -> str:
@@ -110,9 +110,9 @@ def in_order(text: str) -> str:
 
 def _place(name: str) -> tuple[object, ...]:
     """Position of a section. The parts of a list, those below a ``*``, keep their order."""
-    parts = name.split(".")
-    above = ["", *parts]
-    names = ["" if parent == "*" else part for parent, part in zip(above, parts)]
-    known = parts[0] in CONFIG_SECTION_ORDER
-    first = CONFIG_SECTION_ORDER.index(parts[0]) if known else len(CONFIG_SECTION_ORDER)
+    names_above = name.split(".")
+    above = ["", *names_above]
+    names = ["" if parent == "*" else name_here for parent, name_here in zip(above, names_above)]
+    is_listed = names_above[0] in CONFIG_SECTION_ORDER
+    first = CONFIG_SECTION_ORDER.index(names_above[0]) if is_listed else len(CONFIG_SECTION_ORDER)
     return (first, *names)

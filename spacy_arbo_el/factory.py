@@ -64,9 +64,9 @@ def make_arbo_linker(
     """Build an ``ArboLinker``, which explains the settings."""
     settings: dict[str, Any] = dict(locals())
     del settings["nlp"]
-    for other, pipe in nlp.components:
+    for pipe_name, pipe in nlp.components:
         if isinstance(pipe, ArboLinker) and pipe.cfg["extension"] == extension:
-            warnings.warn(Warnings.W544.format(name=name, other=other, extension=extension))
+            warnings.warn(Warnings.W544.format(name=name, other=pipe_name, extension=extension))
     linker = ArboLinker(nlp.vocab, **settings)
     linker.cfg.belong_to(linker, nlp)
     made_for.add(nlp)

@@ -152,15 +152,15 @@ class ArboLinker(TrainablePipe):
 
     def __repr__(self) -> str:
         exemplars = counted(len(self.exemplars), "exemplar")
-        parts = [
+        details = [
             repr(self.name),
             repr(self.kb),
             exemplars,
             f"threshold {shown_threshold(self.threshold)}",
         ]
         if not self.encoder.is_ready:
-            parts.append("encoder not loaded yet")
-        return f"ArboLinker({', '.join(parts)})"
+            details.append("encoder not loaded yet")
+        return f"ArboLinker({', '.join(details)})"
 
     def _repr_html_(self) -> str:
         rows = [
@@ -494,13 +494,15 @@ class ArboLinker(TrainablePipe):
         return self.scorer(examples, **kwargs)
 
     def _with_gold_mentions(self, examples: list[Example]) -> list[Example]:
-        given = [gold_mentions_example(example, self.mentions.getter) for example in examples]
-        unlinked = [example.predicted for example, is_new in given if is_new]
+        examples_with_gold = [
+            gold_mentions_example(example, self.mentions.getter) for example in examples
+        ]
+        unlinked = [example.predicted for example, is_new in examples_with_gold if is_new]
         documents = self._documents()
         for docs in util.minibatch(unlinked, size=64):
             for doc, links in zip(docs, documents.link(docs)):
                 documents.annotate(doc, links)
-        return [example for example, _ in given]
+        return [example for example, _ in examples_with_gold]
 
     # Serialization
 

@@ -51,12 +51,12 @@ class TopK:
         )
 
     @classmethod
-    def concat(cls, parts: Sequence["TopK"]) -> "TopK":
+    def concat(cls, tables: Sequence["TopK"]) -> "TopK":
         """Stack the rows of several tables, padded to the widest."""
-        parts = parts or [cls.empty(0)]
+        tables = tables or [cls.empty(0)]
         return cls(
-            concat_tables([part.ids for part in parts], -1),
-            concat_tables([part.scores for part in parts], -np.inf),
+            concat_tables([table.ids for table in tables], -1),
+            concat_tables([table.scores for table in tables], -np.inf),
         )
 
     def take(self, rows: np.ndarray) -> "TopK":
@@ -75,10 +75,10 @@ class TopK:
 
     def where(self, keep: np.ndarray) -> "TopK":
         """The table without entries at which ``keep``, broadcast to (m, k) bool, is False."""
-        kept = np.broadcast_to(keep, self.ids.shape) & self.valid
-        order = np.argsort(~kept, axis=1, kind="stable")
-        ids = np.where(kept, self.ids, -1)
-        scores = np.where(kept, self.scores, np.float32(-np.inf))
+        is_kept = np.broadcast_to(keep, self.ids.shape) & self.valid
+        order = np.argsort(~is_kept, axis=1, kind="stable")
+        ids = np.where(is_kept, self.ids, -1)
+        scores = np.where(is_kept, self.scores, np.float32(-np.inf))
         return TopK(np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1))
 
     def columns_of(self, ids: np.ndarray) -> np.ndarray:
@@ -247,10 +247,10 @@ def concat_tables(tables: Sequence[np.ndarray], missing: float) -> np.ndarray:
     return np.concatenate([resized_table(table, width, missing) for table in tables])
 
 
-def concat_or_none(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
+def concat_or_none(arrays: Sequence[np.ndarray | None]) -> np.ndarray | None:
     """Arrays one after the other. None where any of them is None."""
-    given = [part for part in parts if part is not None]
-    return np.concatenate(given) if given and len(given) == len(parts) else None
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if present and len(present) == len(arrays) else None
 
 
 def mix(values: np.ndarray) -> np.ndarray:

@@ -62,12 +62,12 @@ class Calibration:
     @classmethod
     def from_config(cls, curves: CurveSettings | None) -> "Calibration":
         """The calibration that a config holds; None for the defaults."""
-        given = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
-        for name, curve in given.items():
+        curve_of = {name: tuple(float(x) for x in curve) for name, curve in (curves or {}).items()}
+        for name, curve in curve_of.items():
             fits = len(curve) == 2 and bool(np.isfinite(curve).all())
             if name not in KINDS or not fits or curve[0] <= 0:
                 raise ArboError(Errors.E401.format(name=name, curve=curve, known=list(KINDS)))
-        return cls(**given)  # type: ignore[arg-type]
+        return cls(**curve_of)  # type: ignore[arg-type]
 
     def to_config(self) -> dict[str, list[float]]:
         return {kind: list(getattr(self, kind)) for kind in KINDS}
@@ -111,9 +111,9 @@ def fit_logistic(similarity: np.ndarray, correct: np.ndarray) -> Curve | None:
     """
     from sklearn.linear_model import LogisticRegression
 
-    kept = np.isfinite(similarity)
-    similarity = np.asarray(similarity)[kept]
-    correct = np.asarray(correct)[kept]
+    is_finite = np.isfinite(similarity)
+    similarity = np.asarray(similarity)[is_finite]
+    correct = np.asarray(correct)[is_finite]
     if len(correct) < MIN_POINTS or correct.all() or not correct.any():
         return None
     spread = float(similarity.std()) or 1.0
@@ -128,9 +128,9 @@ def fit_offset(similarity: np.ndarray, correct: np.ndarray, slope: float) -> Cur
     """A curve with a given slope, right on average, as in ``fit_logistic``; None for few points."""
     from scipy.optimize import brentq
 
-    kept = np.isfinite(similarity)
-    scaled = slope * np.asarray(similarity)[kept]
-    correct = np.asarray(correct)[kept]
+    is_finite = np.isfinite(similarity)
+    scaled = slope * np.asarray(similarity)[is_finite]
+    correct = np.asarray(correct)[is_finite]
     if len(correct) < MIN_POINTS:
         return None
     # As if one more point were half right: all are never right, nor wrong.

@@ -31,9 +31,9 @@ class ShareEstimate(NamedTuple):
     standard_error: float
 
 
-def shift_between(fitted: float, wanted: float) -> float:
+def shift_between(fitted: float, target: float) -> float:
     """What moves log-odds from one share of mentions in the list to another."""
-    return float(np.log(wanted / (1 - wanted)) - np.log(fitted / (1 - fitted)))
+    return float(np.log(target / (1 - target)) - np.log(fitted / (1 - fitted)))
 
 
 def estimate_share(log_odds: np.ndarray, fitted: float, documents: np.ndarray) -> ShareEstimate:

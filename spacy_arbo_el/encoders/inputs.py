@@ -84,19 +84,19 @@ class SpanInputs:
         return cls.one_span_each(none, np.zeros(1, dtype=np.int64), none, none, none)
 
     @classmethod
-    def concat(cls, parts: Iterable["SpanInputs"]) -> "SpanInputs":
+    def concat(cls, batches: Iterable["SpanInputs"]) -> "SpanInputs":
         """Passages and spans one after the other, in order."""
-        parts = list(parts)
-        if not parts:
+        batches = list(batches)
+        if not batches:
             return cls.empty()
-        starts = offsets_of(np.array([part.passages for part in parts], dtype=np.int64))
+        starts = offsets_of(np.array([batch.passages for batch in batches], dtype=np.int64))
         return cls(
-            np.concatenate([part.ids for part in parts]),
-            offsets_of(np.concatenate([part.lengths for part in parts])),
-            np.concatenate([part.passage + start for part, start in zip(parts, starts)]),
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.last for part in parts]),
-            np.concatenate([part.marker for part in parts]),
+            np.concatenate([batch.ids for batch in batches]),
+            offsets_of(np.concatenate([batch.lengths for batch in batches])),
+            np.concatenate([batch.passage + start for batch, start in zip(batches, starts)]),
+            np.concatenate([batch.first for batch in batches]),
+            np.concatenate([batch.last for batch in batches]),
+            np.concatenate([batch.marker for batch in batches]),
         )
 
     def take(self, spans: np.ndarray) -> "SpanInputs":

@@ -69,8 +69,8 @@ def load_pretrained(
         tokenizer = AutoTokenizer.from_pretrained(source, use_fast=True)
         config = AutoConfig.from_pretrained(source, attn_implementation=attention, return_dict=True)
         # AutoModel looks for the class among all, for whose configurations it imports each model.
-        found: Any = MODEL_MAPPING.get(type(config), AutoModel)
-        model_class = AutoModel if isinstance(found, tuple) else found
+        mapped_class: Any = MODEL_MAPPING.get(type(config), AutoModel)
+        model_class = AutoModel if isinstance(mapped_class, tuple) else mapped_class
         transformer = model_class.from_pretrained(source, config=config)
     except (OSError, ValueError, SafetensorError) as error:
         if code_of(error):

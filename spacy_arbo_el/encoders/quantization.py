@@ -58,12 +58,12 @@ def find_scales(
     inputs = _inputs_of_layers(transformer, linears, passages)
     if earlier is not None and earlier.keys() == inputs.keys():
         return {name: _scales(r.low, r.high, earlier[name][:-2]) for name, r in inputs.items()}
-    found: dict[str, Tensor] = {}
+    scales_of: dict[str, Tensor] = {}
     for names in _siblings(transformer, list(inputs)):
         layers = [linears[name] for name in names]
         best = _best_scales(layers, inputs[names[0]])
-        found.update((name, best.clone()) for name in names)
-    return {**found, **_flat_scales(transformer, found, inputs, passages[::SPARED])}
+        scales_of.update((name, best.clone()) for name in names)
+    return {**scales_of, **_flat_scales(transformer, scales_of, inputs, passages[::SPARED])}
 
 
 def _siblings(transformer: nn.Module, names: list[str]) -> list[list[str]]:
@@ -87,17 +87,20 @@ def _best_scales(layers: Sequence[nn.Linear], inputs: "_Inputs") -> Tensor:
         outputs = [QuantizedLinear(layer, scales)(sample) for layer in layers]
         return sum(float((a - b).square().mean()) for a, b in zip(outputs, expected))
 
-    return min((_scales(low, high, one) for one in _factors(layers, low, high)), key=error)
+    return min((_scales(low, high, scales) for scales in _factors(layers, low, high)), key=error)
 
 
 def _flat_scales(
-    transformer: nn.Module, found: Scales, inputs: dict[str, "_Inputs"], passages: list[Tensor]
+    transformer: nn.Module,
+    best_scales: Scales,
+    inputs: dict[str, "_Inputs"],
+    passages: list[Tensor],
 ) -> Scales:
     """Scales without factors, of layers behind a GELU.
 
     They are of as many layers as keep the hidden states nearly unchanged.
 
-    found: The best scales of all layers.
+    best_scales: The best scales of all layers.
     """
     name_of = {id(layer): name for name, layer in linears_of(transformer).items()}
     behind = (name_of.get(id(feed_forward(module)[1])) for module in transformer.modules())
@@ -105,12 +108,12 @@ def _flat_scales(
     if not names:
         return {}
     exact = _normalized(transformer, passages)
-    least = _difference(_normalized(quantize(transformer, found), passages), exact)
+    least = _difference(_normalized(quantize(transformer, best_scales), passages), exact)
     # Large channels are in the first layers most of all.
-    for kept in sorted({len(names) * third // 3 for third in range(3)}):
-        reads = {name: inputs[name] for name in names[kept:]}
+    for n_skipped in sorted({len(names) * third // 3 for third in range(3)}):
+        reads = {name: inputs[name] for name in names[n_skipped:]}
         flat = {n: _scales(r.low, r.high, torch.ones_like(r.low)) for n, r in reads.items()}
-        changed = quantize(transformer, {**found, **flat})
+        changed = quantize(transformer, {**best_scales, **flat})
         if _difference(_normalized(changed, passages), exact) - least <= FLAT_DIFFERENCE:
             return flat
     return {}
@@ -121,7 +124,7 @@ def _normalized(transformer: nn.Module, passages: list[Tensor]) -> Tensor:
         transformer(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
         for ids in passages
     ]
-    return nn.functional.normalize(torch.cat([one.flatten(0, 1) for one in states]), dim=-1)
+    return nn.functional.normalize(torch.cat([state.flatten(0, 1) for state in states]), dim=-1)
 
 
 def _difference(first: Tensor, second: Tensor) -> float:
@@ -156,10 +159,10 @@ def _passages(tokenizer: WordPieceTokenizer) -> Iterator[Tensor]:
         ]
         places = [(at, STRIDE) for at in range(0, len(pieces), STRIDE)]
         for at, side in (*places, (len(pieces) // 2, LONG_SIDE)):
-            left = pieces[max(at - side, 0) : at]
-            right = pieces[at + NAME : at + side]
+            before = pieces[max(at - side, 0) : at]
+            behind = pieces[at + NAME : at + side]
             mention = pieces[at : at + NAME]
-            passages.append([cls, *left, start, *mention, end, *right, sep])
+            passages.append([cls, *before, start, *mention, end, *behind, sep])
         for passage in passages:
             by_length.setdefault(len(passage), []).append(passage)
     yield from (torch.tensor(passages) for passages in by_length.values())
@@ -202,8 +205,8 @@ def _inputs_of_layers(
         return hook
 
     hooks = [
-        one.register_forward_pre_hook(watch(name, _Inputs(one.in_features, stride)))
-        for name, one in linears.items()
+        layer.register_forward_pre_hook(watch(name, _Inputs(layer.in_features, stride)))
+        for name, layer in linears.items()
     ]
     try:
         for ids in passages:

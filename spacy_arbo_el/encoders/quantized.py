@@ -50,10 +50,10 @@ def scales_fit(transformer: nn.Module, scales: Scales) -> bool:
     linears = linears_of(transformer)
     return all(
         name in linears
-        and one.shape == (linears[name].in_features + 2,)
-        and one.dtype == torch.float32
-        and bool(one.isfinite().all() and (one[:-2] > 0).all())
-        for name, one in scales.items()
+        and layer_scales.shape == (linears[name].in_features + 2,)
+        and layer_scales.dtype == torch.float32
+        and bool(layer_scales.isfinite().all() and (layer_scales[:-2] > 0).all())
+        for name, layer_scales in scales.items()
     )
 
 
@@ -62,7 +62,11 @@ def bundled_scales() -> Scales:
 
 
 def linears_of(transformer: nn.Module) -> dict[str, nn.Linear]:
-    return {name: one for name, one in transformer.named_modules() if isinstance(one, nn.Linear)}
+    return {
+        name: module
+        for name, module in transformer.named_modules()
+        if isinstance(module, nn.Linear)
+    }
 
 
 class QuantizedLinear(nn.Module):
@@ -94,12 +98,12 @@ class QuantizedLinear(nn.Module):
         """True where inputs have one scale for all channels."""
         return bool((self.factors == 1).all())
 
-    def reads_as(self, other: nn.Module) -> bool:
+    def reads_as(self, layer: nn.Module) -> bool:
         """True where another layer rounds inputs in the same way."""
         return (
-            isinstance(other, QuantizedLinear)
-            and torch.equal(self.offset, other.offset)
-            and torch.equal(self.scaling, other.scaling)
+            isinstance(layer, QuantizedLinear)
+            and torch.equal(self.offset, layer.offset)
+            and torch.equal(self.scaling, layer.scaling)
         )
 
     def rounded(self, inputs: Tensor) -> Tensor:
@@ -124,8 +128,10 @@ def _round_once(module: nn.Module) -> None:
     same inputs, and between the layers of a feed-forward network nothing becomes float32.
     """
     if type(module).__name__ in SELF_ATTENTIONS:
-        query, *others = (getattr(module, name) for name in SIBLINGS)
-        if isinstance(query, QuantizedLinear) and all(query.reads_as(one) for one in others):
+        query, *siblings = (getattr(module, name) for name in SIBLINGS)
+        if isinstance(query, QuantizedLinear) and all(
+            query.reads_as(sibling) for sibling in siblings
+        ):
 
             def hook(module: nn.Module, args: Any, settings: Any) -> Any:
                 return (query.rounded(args[0]), *args[1:]), settings

@@ -94,8 +94,8 @@ class EncoderShim(HFShim):
         scales: Of 8-bit layers, if they are known.
         earlier: Those before training, where the present ones are not known.
         """
-        for known in (scales, earlier):
-            if known is not None and not scales_fit(transformer, known):
+        for known_scales in (scales, earlier):
+            if known_scales is not None and not scales_fit(transformer, known_scales):
                 raise ArboError(Errors.E202.format(problem="the scales of its 8-bit layers"))
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())

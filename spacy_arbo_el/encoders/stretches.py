@@ -45,10 +45,10 @@ def stretches_of(
     stretch = np.empty(len(order), dtype=np.int64)
     for group in np.split(order, np.flatnonzero(np.diff(text_of[order])) + 1):
         number = int(text_of[group[0]])
-        found, of_mention = _cut(texts[number], low[group].tolist(), high[group].tolist())
+        places_here, of_mention = _cut(texts[number], low[group].tolist(), high[group].tolist())
         stretch[group] = np.array(of_mention, dtype=np.int64) + len(places)
-        source += [number] * len(found)
-        places += found
+        source += [number] * len(places_here)
+        places += places_here
     cut = [texts[number][start:end] for number, (start, end) in zip(source, places)]
     bounds = np.array(places, dtype=np.int64)
     moved = offsets - bounds[stretch, :1]

@@ -153,8 +153,8 @@ def _forward_readable(model: Model, X: SpanInputs, is_train: bool) -> tuple[Floa
     kept_tokens = model.attrs["kept_tokens"] or KEPT_TOKENS[shim.device.type == "cuda"]
     is_kept = np.cumsum(tokens) <= kept_tokens
     steps = [
-        (_begin_kept if kept else _begin_recomputed)(model, X.take(batch))
-        for batch, kept in zip(batches, is_kept)
+        (_begin_kept if keeps else _begin_recomputed)(model, X.take(batch))
+        for batch, keeps in zip(batches, is_kept)
     ]
 
     def backprop(dY: Any) -> None:

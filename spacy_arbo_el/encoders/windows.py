@@ -120,29 +120,29 @@ def mention_windows(
     (ids, _), low, high = located.pieces, located.low, located.high
     available = located.around()
 
-    one = np.ones(len(low), dtype=np.int64)
-    kept = np.minimum(high - low, size - 4)
-    left, right = share_context(*available, size - 4 - kept)
-    tail = np.where(high - low > kept, kept // 2, 0)
-    head = kept - tail
+    ones = np.ones(len(low), dtype=np.int64)
+    mention_length = np.minimum(high - low, size - 4)
+    before, behind = share_context(*available, size - 4 - mention_length)
+    tail = np.where(high - low > mention_length, mention_length // 2, 0)
+    head = mention_length - tail
     cls, sep, start, end, _ = range(len(ids), len(ids) + len(tokenizer.specials))
     passages = assemble(
         np.concatenate([ids, tokenizer.specials]),
-        [cls * one, low - left, start * one, low, high - tail, end * one, high, sep * one],
-        [one, left, one, head, tail, one, right, one],
+        [cls * ones, low - before, start * ones, low, high - tail, end * ones, high, sep * ones],
+        [ones, before, ones, head, tail, ones, behind, ones],
     )
-    marker = left + 1
+    marker = before + 1
     readable = tokenizer.are_readable(ids, [low, low + head, high - tail, high])
-    last = np.where(readable, marker + kept, marker)
+    last = np.where(readable, marker + mention_length, marker)
     return SpanInputs.one_span_each(*passages, marker + 1, last, marker)
 
 
 def share_context(
-    left: np.ndarray, right: np.ndarray, spare: np.ndarray
+    before: np.ndarray, behind: np.ndarray, spare: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Divide the word pieces of a context, (n,) on each side; ``spare`` (n,) of both are kept."""
-    kept_right = np.minimum(right, np.maximum(spare // 2, spare - left))
-    return np.minimum(left, spare - kept_right), kept_right
+    kept_right = np.minimum(behind, np.maximum(spare // 2, spare - before))
+    return np.minimum(before, spare - kept_right), kept_right
 
 
 class LocatedMentions(NamedTuple):
@@ -184,9 +184,9 @@ def locate_mentions(
     while True:
         cut = stretches_of(texts, text_of, offsets, reach)
         located = _locate(tokenizer, cut.texts, cut.text_of, cut.offsets)
-        left, right = located.around()
+        before, behind = located.around()
         starts, ends = cut.places[cut.text_of].T
-        lacks = ((left < around) & (starts > 0)) | ((right < around) & (ends < lengths[text_of]))
+        lacks = ((before < around) & (starts > 0)) | ((behind < around) & (ends < lengths[text_of]))
         if not lacks.any():
             return located
         reach[lacks] *= 8
@@ -221,11 +221,11 @@ def entity_passages(tokenizer: WordPieceTokenizer, size: int, texts: Sequence[Te
     budget = size - 3
     title_lengths = np.minimum(np.diff(titles.bounds), budget)
     description_lengths = np.minimum(np.diff(descriptions.bounds), budget - title_lengths)
-    one = np.ones(len(texts), dtype=np.int64)
+    ones = np.ones(len(texts), dtype=np.int64)
     passages = assemble(
         ids,
-        [cls * one, titles.bounds[:-1], title_end * one, description_starts, sep * one],
-        [one, title_lengths, one, description_lengths, one],
+        [cls * ones, titles.bounds[:-1], title_end * ones, description_starts, sep * ones],
+        [ones, title_lengths, ones, description_lengths, ones],
     )
     marker = title_lengths + 1
     title, description = (
@@ -255,11 +255,11 @@ def whole_passages(model: Model, texts: Sequence[str], size: int) -> SpanInputs:
     starts = pieces.bounds[:-1]
     lengths = np.minimum(np.diff(pieces.bounds), size - 2)
     ids = np.concatenate([pieces.ids, tokenizer.specials])
-    one = np.ones(len(texts), dtype=np.int64)
+    ones = np.ones(len(texts), dtype=np.int64)
     cls = len(pieces.ids)
     sep = len(pieces.ids) + SEP_PLACE
-    passages = assemble(ids, [cls * one, starts, sep * one], [one, lengths, one])
+    passages = assemble(ids, [cls * ones, starts, sep * ones], [ones, lengths, ones])
     readable = tokenizer.are_readable(ids, [starts, starts + lengths])
     return SpanInputs.one_span_each(
-        *passages, 0 * one, np.where(readable, lengths + 1, -1), 0 * one
+        *passages, 0 * ones, np.where(readable, lengths + 1, -1), 0 * ones
     )

@@ -161,10 +161,10 @@ class WordPieceTokenizer:
 
     def _read_in_parts(self, text: str, borders: Sequence[int]) -> _InParts:
         """Read a text in parts, cut at borders of mentions, and of symbols in unknown words."""
-        whole = self._backend.encode(text, add_special_tokens=False)
-        offsets = whole.offsets
+        encoded = self._backend.encode(text, add_special_tokens=False)
+        offsets = encoded.offsets
         cuts = {border for border in borders if _is_inside(border, text, offsets)}
-        for id_, (start, end) in zip(whole.ids, offsets):
+        for id_, (start, end) in zip(encoded.ids, offsets):
             if id_ == self.unknown and end - start <= LONGEST_WORD:
                 kinds = [_is_of_word(character) for character in text[start:end]]
                 cuts.update(start + i for i in range(1, len(kinds)) if kinds[i] != kinds[i - 1])
@@ -172,8 +172,8 @@ class WordPieceTokenizer:
         joined = _InParts()
         for first in range(0, len(bounds) - 1, PARTS_AT_ONCE):
             block = bounds[first : first + PARTS_AT_ONCE + 1]
-            parts = [text[start:end] for start, end in zip(block, block[1:])]
-            encodings = self._backend.encode_batch(parts, add_special_tokens=False)
+            strings = [text[start:end] for start, end in zip(block, block[1:])]
+            encodings = self._backend.encode_batch(strings, add_special_tokens=False)
             for shift, encoding in zip(block, encodings):
                 joined.ids.extend(encoding.ids)
                 joined.offsets.extend((a + shift, b + shift) for a, b in encoding.offsets)
@@ -184,7 +184,9 @@ def _reads_words(tokenizer: PreTrainedTokenizerBase) -> bool:
     backend: Any = tokenizer.backend_tokenizer
     steps = type(backend.normalizer).__name__, type(backend.pre_tokenizer).__name__
     added = tokenizer.get_added_vocab()
-    return steps == ("BertNormalizer", "BertPreTokenizer") and not any(" " in one for one in added)
+    return steps == ("BertNormalizer", "BertPreTokenizer") and not any(
+        " " in token for token in added
+    )
 
 
 def _is_of_word(character: str) -> bool:

@@ -116,7 +116,9 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
         identity, step, evaluations, counts, _ = json.loads(arrays.pop(_STATE).tobytes())
     except (SafetensorError, ValueError, KeyError) as error:
         raise ArboError(Errors.E601.format(path=path, problem=error)) from None
-    return Checkpoint(identity, step, [(one, all_) for one, all_ in evaluations], counts, arrays)
+    return Checkpoint(
+        identity, step, [(score, all_) for score, all_ in evaluations], counts, arrays
+    )
 
 
 def checkpoint_to_resume(path: Path, identity: str) -> Checkpoint | None:
@@ -133,14 +135,14 @@ def checkpoint_to_resume(path: Path, identity: str) -> Checkpoint | None:
     return None
 
 
-def identity_of(settings: str, docs: Iterable[Doc], *others: str) -> str:
+def identity_of(settings: str, docs: Iterable[Doc], *further: str) -> str:
     """A hash of what a run begins with.
 
     settings: Its config.
     docs: Documents, of which texts and annotated spans count.
-    others: Fingerprints of what else the run depends on.
+    further: Fingerprints of what else the run depends on.
     """
-    digest = hashlib.blake2b(repr((settings, others)).encode("utf8"), digest_size=16)
+    digest = hashlib.blake2b(repr((settings, further)).encode("utf8"), digest_size=16)
     for doc in docs:
         groups = {"": doc.ents, **doc.spans}
         spans = [

@@ -69,11 +69,11 @@ class LimitedSearch:
         count: The number of names in all; 0 for all.
         """
         docs = [example.reference for example in corpus(nlp)] if count else []
-        found = {
+        among_of = {
             name: evaluated_entities(linker, docs, count)
             for name, linker in (linkers_of(nlp) if docs else {}).items()
         }
-        return cls({name: among for name, among in found.items() if among is not None})
+        return cls({name: among for name, among in among_of.items() if among is not None})
 
     @contextmanager
     def of_pipeline(self, nlp: Language) -> Iterator[None]:
@@ -95,15 +95,15 @@ def evaluated_entities(linker: ArboLinker, docs: Sequence[Doc], count: int) -> n
         names = np.bincount(owners[owners >= 0], minlength=linker.kb.entities.positions)
         if names.sum() <= count:
             return None
-        parts = []
+        candidates_of = []
         batches = [stages.read(spans) for spans in annotated_batches(stages.reader, docs)]
         for batch in map(stages.encode, batches):
             ids = [record.kb_ids for record in batch.records]
-            near = retriever.entities.nearest(batch.encoded, NEAREST).ids
-            parts.append(np.concatenate([gold_positions(linker.kb, ids), near], axis=1))
-    table = concat_tables([np.zeros((0, 0), dtype=np.int64), *parts], -1)
-    others = np.random.default_rng(0).permutation(len(names))
-    order = np.concatenate([table.T.ravel(), others])
+            nearest = retriever.entities.nearest(batch.encoded, NEAREST).ids
+            candidates_of.append(np.concatenate([gold_positions(linker.kb, ids), nearest], axis=1))
+    table = concat_tables([np.zeros((0, 0), dtype=np.int64), *candidates_of], -1)
+    random_order = np.random.default_rng(0).permutation(len(names))
+    order = np.concatenate([table.T.ravel(), random_order])
     order = order[order >= 0]
     order = order[np.sort(np.unique(order, return_index=True)[1])]
     among = np.zeros(len(names), dtype=bool)
@@ -138,14 +138,14 @@ def create_evaluation(
         held_out = {}
         if is_divided:
             as_saved, held_out = callback.calibrate_and_score(nlp, rough)
-        known = {name: value for name, value in held_out.items() if value is not None}
-        if known.keys() >= used.keys() and len(as_saved.pipeline) == 1:
+        present_scores = {name: value for name, value in held_out.items() if value is not None}
+        if present_scores.keys() >= used.keys() and len(as_saved.pipeline) == 1:
             # There is nothing else to score: the documents need not be linked once more.
             score = 0.0
-            scores = {name: known[name] for name in known if name != ERRORS}
+            scores = {name: present_scores[name] for name in present_scores if name != ERRORS}
         else:
             score, scores = create_evaluation_callback(as_saved, corpus, weights)()
-            scores.update({name: value for name, value in known.items() if name in scores})
+            scores.update({name: value for name, value in present_scores.items() if name in scores})
         if held_out:
             score = sum(scores.get(name, 0.0) * weight for name, weight in used.items())
             errors = held_out.get(ERRORS, {})
@@ -181,6 +181,6 @@ def is_chosen(evaluations: Sequence[Evaluation]) -> bool:
     evaluations: Those of the training so far, at least one: each score with all others.
     """
     score, scores = evaluations[-1]
-    best, of_best = max(evaluations, key=lambda one: one[0])
+    best, of_best = max(evaluations, key=lambda evaluation: evaluation[0])
     noise = math.hypot(scores.get(ERROR, 0.0), of_best.get(ERROR, 0.0))
     return score >= best - noise

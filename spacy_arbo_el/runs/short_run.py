@@ -50,8 +50,8 @@ def train_copy(
         "total_steps": len(batches) + 1,
     }
     optimizer = registry.resolve({"optimizer": settings["optimizer"]})["optimizer"]
-    for number, some in enumerate(batches):
-        linker.update(some, sgd=optimizer)
+    for number, examples_of_step in enumerate(batches):
+        linker.update(examples_of_step, sgd=optimizer)
         optimizer.step_schedules()
         for _ in range((number + 1) * shares // len(batches) - number * shares // len(batches)):
             watch()

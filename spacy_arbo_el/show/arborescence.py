@@ -78,8 +78,10 @@ def forest_of(links: Iterable[tuple[str, str, Link]]) -> list[Node]:
 
 def _node_of(step: Evidence, *, is_root: bool) -> Node:
     text = f"{step.text} ({step.id})" if step.kind == "entity" else step.text
-    about = " · ".join(part for part in (step.kind, step.id, step.document, step.context) if part)
-    return Node(step.kind, text, about, None if is_root else step.weight)
+    description = " · ".join(
+        item for item in (step.kind, step.id, step.document, step.context) if item
+    )
+    return Node(step.kind, text, description, None if is_root else step.weight)
 
 
 def draw_arborescence(

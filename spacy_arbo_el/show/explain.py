@@ -50,7 +50,7 @@ class Explainer:
         self, span: Span, spans: Sequence[Span], row: int, kb_id: str | None
     ) -> Explanation:
         linked = self.stages.link([spans], self.threshold)
-        own = threshold_for(self.threshold, span.label_)
+        threshold = threshold_for(self.threshold, span.label_)
         link = linked.links[row]
         ids = {link.kb_id, *link.ids[:SHOWN]} - {NIL}
         titles = {entity_id: self.stages.datastore.kb.get(entity_id).title for entity_id in ids}
@@ -61,7 +61,7 @@ class Explainer:
         return Explanation(
             span.text,
             link,
-            outcome_of(link, titles.get(link.kb_id, ""), own),
+            outcome_of(link, titles.get(link.kb_id, ""), threshold),
             titles,
             expected,
             reason,
@@ -85,23 +85,23 @@ class Explainer:
         """Compare the first candidate with another, feature by feature and in context."""
         reranker = self.stages.reranker
         ids = list(link.ids)
-        others = [expected] if expected in ids[1:] else ids[1:2]
-        if not isinstance(reranker, FeatureRanker) or not others:
+        compared_ids = [expected] if expected in ids[1:] else ids[1:2]
+        if not isinstance(reranker, FeatureRanker) or not compared_ids:
             return (), {}, ""
-        pair = (ids[0], others[0])
+        pair = (ids[0], compared_ids[0])
         positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
         context = self.stages.context
-        found = reranker.compare(ranked.batch, ranked.neighbours, context, row, *positions)
-        if found is None:
+        comparison = reranker.compare(ranked.batch, ranked.neighbours, context, row, *positions)
+        if comparison is None:
             return (), {}, ""
-        return pair, found.contributions, self._fit(found, positions[0])
+        return pair, comparison.contributions, self._fit(comparison, positions[0])
 
-    def _fit(self, found: Comparison, position: int) -> str:
-        if found.fit is None:
+    def _fit(self, comparison: Comparison, position: int) -> str:
+        if comparison.fit is None:
             return ""
-        against = "" if found.other_fit is None else f" against {found.other_fit:.2f}"
+        against = "" if comparison.other_fit is None else f" against {comparison.other_fit:.2f}"
         description = self.stages.datastore.kb.entities.at(position).description
-        return f'context fits: {found.fit:.2f}{against}, "{first_sentence(description)}"'
+        return f'context fits: {comparison.fit:.2f}{against}, "{first_sentence(description)}"'
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         datastore = self.stages.datastore
@@ -132,14 +132,14 @@ class Explainer:
         datastore = self.stages.datastore
         corrections = self.stages.corrections
         batch = ranked.batch.take(np.array([row]))
-        held = corrections.matches(batch, datastore).get(0)
-        if held is None:
+        match = corrections.matches(batch, datastore).get(0)
+        if match is None:
             return ""
-        record = held.mention.record
-        correction = corrections.items[held.mention.key]
+        record = match.mention.record
+        correction = corrections.items[match.mention.key]
         ids = [correction.kb_id or "", *correction.rejected]
-        given, *rejected = datastore.kb.entities.positions_of(ids).tolist()
-        if correction.kb_id != "" and given < 0 and position not in rejected:
+        linked_position, *rejected = datastore.kb.entities.positions_of(ids).tolist()
+        if correction.kb_id != "" and linked_position < 0 and position not in rejected:
             return ""
         if record.key == batch.records[0].key:
             return "excluded by a correction; linker.feedback.forget(span) undoes it"
@@ -179,9 +179,13 @@ class Explainer:
 
 def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
     """The place of a span among mentions, that with its label before others."""
-    same = [row for row, one in enumerate(spans) if offsets_of_span(one) == offsets_of_span(span)]
-    own = [row for row in same if place_of(spans[row]) == place_of(span)]
-    return next(iter([*own, *same]), None)
+    same = [
+        row
+        for row, candidate in enumerate(spans)
+        if offsets_of_span(candidate) == offsets_of_span(span)
+    ]
+    exact = [row for row in same if place_of(spans[row]) == place_of(span)]
+    return next(iter([*exact, *same]), None)
 
 
 def first_sentence(text: str) -> str:

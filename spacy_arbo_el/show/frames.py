@@ -54,7 +54,7 @@ def link_row(mention: dict[str, Any], link: Link) -> dict[str, Any]:
         "title": link.title,
         "score": link.score,
         "presence": link.presence,
-        "undecided": " ".join(one.kb_id for one in link.undecided),
+        "undecided": " ".join(candidate.kb_id for candidate in link.undecided),
         "new_entity": link.cluster,
     }
 

@@ -79,10 +79,10 @@ def render_evidence(
     page: Whether the HTML is a complete page, which can be searched and sorted.
     """
     get_spans = get_spans or EntSpans()
-    about: dict[str, Any] = {"get_spans": get_spans, "extension": extension}
+    options: dict[str, Any] = {"get_spans": get_spans, "extension": extension}
     shown = []
     for number, doc in enumerate(docs):
-        drawn = to_displacy(doc, kb_url_template=kb_url_template, **about)
+        drawn = to_displacy(doc, kb_url_template=kb_url_template, **options)
         figure = displacy.render(drawn, style="ent", manual=True, jupyter=False)
         spans = find_mentions(doc, get_spans)
         pairs = list(zip(spans, links_of(doc, spans, extension)))
@@ -97,7 +97,7 @@ def render_evidence(
                     for text, link in links
                 ],
                 "uncertainty": 1.0 - min(scores, default=1.0),
-                "drawing": Markup(draw_arborescence(doc, **about)) if links else "",
+                "drawing": Markup(draw_arborescence(doc, **options)) if links else "",
             }
         )
     return render("evidence", docs=shown, page=page)

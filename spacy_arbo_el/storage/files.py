@@ -211,11 +211,11 @@ class Checksum:
 
     def problem(self, data: bytes) -> str:
         """Error in the file's bytes; "" if unchanged."""
-        found = Checksum.of(data)
-        if found == self:
+        actual = Checksum.of(data)
+        if actual == self:
             return ""
-        if found.size != self.size:
-            return f"it has {found.size} bytes instead of {self.size}"
+        if actual.size != self.size:
+            return f"it has {actual.size} bytes instead of {self.size}"
         return "its checksum is wrong"
 
 

@@ -60,18 +60,18 @@ def make_reader(formats: catalogue.Registry, format: str, options: Mapping[str, 
     """The reader of a format. ValueError for a format or an option that there is not."""
     if format not in formats:
         choices = ", ".join(sorted(formats.get_all()))
-        about = {"value": format, "choices": choices, "registry": formats.namespace[-1]}
-        raise ArboError(Errors.E024.format(**about))
+        details = {"value": format, "choices": choices, "registry": formats.namespace[-1]}
+        raise ArboError(Errors.E024.format(**details))
     reader = formats.get(format)
-    known = [field.name for field in dataclasses.fields(reader)]
-    unknown = [name for name in options if name not in known]
+    field_names = [field.name for field in dataclasses.fields(reader)]
+    unknown = [name for name in options if name not in field_names]
     if unknown:
-        choices = ", ".join(known) or "none"
+        choices = ", ".join(field_names) or "none"
         raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
     return reader(**options)
 
 
-def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
+def parsed_options(reader: Any, assignments: Iterable[str]) -> dict[str, Any]:
     """Read options of a reader as a command has them: ``name=value``.
 
     A list has commas between its values, or is given several times. A table is given as
@@ -80,14 +80,14 @@ def parsed_options(reader: Any, given: Iterable[str]) -> dict[str, Any]:
     """
     kinds = get_type_hints(reader)
     options: dict[str, Any] = {}
-    for one in given:
-        name, _, value = one.partition("=")
+    for assignment in assignments:
+        name, _, value = assignment.partition("=")
         kind = kinds.get(name, str)
         if get_origin(kind) is Mapping:
             key, _, value = value.partition("=")
             options.setdefault(name, {}).setdefault(key, []).append(value)
         elif get_origin(kind) is tuple:
-            values = (part.strip() for part in value.split(","))
+            values = (item.strip() for item in value.split(","))
             options[name] = (*options.get(name, ()), *values)
         elif kind is bool and value not in ("true", "false"):
             raise ArboError(Errors.E751.format(name=name, kind="true or false", value=value))
@@ -102,7 +102,7 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
     RETURNS: That of the most certain reader, the first by name; "" where no reader knows it.
     """
     best = 0.0
-    found = ""
+    best_format = ""
     samples = [_sniffed(file, unpacked_start(file, START)) for file in _files(path)]
     for format, reader in sorted(formats.get_all().items()):
         if path.is_dir() and not getattr(reader, "reads_folders", False):
@@ -110,8 +110,8 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
         sure = max((_sure(reader, name, start) for name, start in samples), default=0.0)
         if sure > best:
             best = sure
-            found = format
-    return found
+            best_format = format
+    return best_format
 
 
 def _sure(reader: Any, name: str, start: bytes) -> float:
@@ -134,8 +134,8 @@ def check_readable(path: Path, reader: Any) -> None:
     name, start = _sniffed(path, beginning)
     # White space at the beginning may be a part of the mark.
     kind = next((kind for mark, kind in UNREAD_STARTS.items() if beginning.startswith(mark)), None)
-    own = _sure(reader, name, start)
-    if kind is None and own < BY_START and start[:1] not in (b"{", b"["):
+    confidence = _sure(reader, name, start)
+    if kind is None and confidence < BY_START and start[:1] not in (b"{", b"["):
         kind = UNREAD_SUFFIXES.get(path.suffix.lower()) or _other_format(name, start)
         if kind is None and start[:1] == b"<":
             kind = "XML file"
@@ -146,4 +146,4 @@ def check_readable(path: Path, reader: Any) -> None:
 def _other_format(name: str, start: bytes) -> str | None:
     """The format that a file begins like, of entities or corpora; None for none."""
     readers = {**entity_formats.get_all(), **corpus_formats.get_all()}
-    return next((one for one in readers if _sure(readers[one], name, start) >= BY_START), None)
+    return next((key for key in readers if _sure(readers[key], name, start) >= BY_START), None)

@@ -71,9 +71,9 @@ def _cells(line: str) -> list[str]:
     at = 0
     line = _bare(line)
     while at <= len(line):
-        found = _CELL.match(line, at)
-        assert found is not None, "any text is a cell"
-        enclosed = _ENCLOSED.fullmatch(found[0])
-        cells.append(enclosed[1].replace('""', '"') if enclosed else found[0])
-        at = found.end() + 1
+        match = _CELL.match(line, at)
+        assert match is not None, "any text is a cell"
+        enclosed = _ENCLOSED.fullmatch(match[0])
+        cells.append(enclosed[1].replace('""', '"') if enclosed else match[0])
+        at = match.end() + 1
     return cells
