@@ -136,9 +136,9 @@ class Dictionary:
             }
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
-        every = list(names.values())
+        name_list = list(names.values())
         patterns = list(numbers.values())
-        return cls(vocab, every, unusable, automaton, patterns, exact, stop_words)
+        return cls(vocab, name_list, unusable, automaton, patterns, exact, stop_words)
 
     def hits(self, doc: Doc) -> list[Hit]:
         """The names in a document in order, the best of those that overlap.
@@ -217,10 +217,10 @@ def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool
     ]
     if not overwrite:
         key = getter.spans_key
-        given = list(doc.ents if key is None else doc.spans.get(key, ()))
-        taken = {token.i for span in given for token in span}
+        earlier_spans = list(doc.ents if key is None else doc.spans.get(key, ()))
+        taken = {token.i for span in earlier_spans for token in span}
         free = (span for span in spans if taken.isdisjoint(range(span.start, span.end)))
-        spans = [*given, *free]
+        spans = [*earlier_spans, *free]
     set_mentions(doc, spans, getter)
     return doc
 
@@ -248,12 +248,15 @@ def _spellings(
         for form in _other_forms(key) if len(name.text) > SHORT else ():
             if is_usable(form, stop_words):
                 more[kind].setdefault(form, []).append(number)
-    every = list(names.values())
-    for known, others in zip((folded, exact), more):
-        for form, numbers in others.items():
+    name_list = list(names.values())
+    for by_spelling, candidates_of in zip((folded, exact), more):
+        for form, numbers in candidates_of.items():
             # A form of the names of several entities is a mention of none.
-            if len({every[number].kb_id for number in numbers}) == 1 and known.get(form, -1) < 0:
-                known[form] = numbers[0]
+            if (
+                len({name_list[number].kb_id for number in numbers}) == 1
+                and by_spelling.get(form, -1) < 0
+            ):
+                by_spelling[form] = numbers[0]
                 folded.setdefault(fold(form).text, -1)
     return folded, exact
 
@@ -265,8 +268,8 @@ def _other_forms(key: str) -> Iterator[str]:
     match = _LAST_WORD.search(key)
     if match and len(match[0]) >= MIN_PLURAL:
         word = match[0]
-        rest = key[: match.start()]
-        yield rest + (plural(word) if singular(word) == word else singular(word))
+        beginning = key[: match.start()]
+        yield beginning + (plural(word) if singular(word) == word else singular(word))
 
 
 def key_of(name: str) -> str:

@@ -81,20 +81,20 @@ class ArboNames:
     ) -> "ArboNames":
         """Get the component of a pipeline. The settings are those of the class."""
         made_for.add(nlp)
-        own = weakref.ref(nlp)
+        pipeline_ref = weakref.ref(nlp)
         of_own: ArboLinker | None = None
 
         def find(names: "ArboNames", vocab: Vocab | None) -> ArboLinker:
             nonlocal of_own
-            here = own()
+            here = pipeline_ref()
             pipelines = (here, *made_for)
-            nlp = next((one for one in pipelines if _is_in(names, one, vocab)), here)
+            nlp = next((pipeline for pipeline in pipelines if _is_in(names, pipeline, vocab)), here)
             if nlp is None and of_own is not None:
                 return of_own
-            found = _linker_after(names, nlp, linker)
+            next_linker = _linker_after(names, nlp, linker)
             if nlp is here:
-                of_own = found
-            return found
+                of_own = next_linker
+            return next_linker
 
         return cls(nlp.Defaults.stop_words, find, overwrite, forms, top_terms)
 
@@ -134,17 +134,17 @@ def _is_in(names: ArboNames, nlp: Language | None, vocab: Vocab | None) -> bool:
     return any(pipe is names for _, pipe in nlp.components)
 
 
-def _linker_after(names: ArboNames, nlp: Language | None, wanted: str | None) -> ArboLinker:
+def _linker_after(names: ArboNames, nlp: Language | None, linker_name: str | None) -> ArboLinker:
     components = [] if nlp is None else nlp.components
     linkers = [(name, pipe) for name, pipe in components if isinstance(pipe, ArboLinker)]
-    named = [pipe for name, pipe in linkers if name == wanted]
-    behind = dropwhile(lambda one: one[1] is not names, components)
+    named = [pipe for name, pipe in linkers if name == linker_name]
+    behind = dropwhile(lambda named_pipe: named_pipe[1] is not names, components)
     after = [pipe for _, pipe in behind if isinstance(pipe, ArboLinker)]
     # A linker that was renamed is the only one.
-    found = named or after[: 1 if not wanted or len(after) == 1 else 0]
-    if found:
-        return found[0]
-    raise ArboError(Errors.E511.format(wanted=wanted or "arbo_linker"))
+    matching = named or after[: 1 if not linker_name or len(after) == 1 else 0]
+    if matching:
+        return matching[0]
+    raise ArboError(Errors.E511.format(wanted=linker_name or "arbo_linker"))
 
 
 def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
@@ -192,16 +192,16 @@ def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:
 
 
 def _finder_of_other(nlp: Language, linker: ArboLinker, name: str) -> Finder:
-    other = spacy.load(name)
+    finder_pipeline = spacy.load(name)
     getter = linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:
         pairs = ((doc.text, doc.user_data.get("doc_id", "")) for doc in docs)
-        for found, doc_id in other.pipe(pairs, as_tuples=True):
-            doc = same_tokens(found, nlp.vocab)
+        for parsed, doc_id in finder_pipeline.pipe(pairs, as_tuples=True):
+            doc = same_tokens(parsed, nlp.vocab)
             if doc_id:
                 doc.user_data["doc_id"] = doc_id
-            spans = found.spans.get(getter.spans_key or "", found.ents)
+            spans = parsed.spans.get(getter.spans_key or "", parsed.ents)
             copies = [Span(doc, span.start, span.end, label=span.label_) for span in spans]
             set_mentions(doc, copies, getter)
             yield doc

@@ -83,18 +83,18 @@ class NearNames:
         Tokens that a name begins or ends in are split where ``split_tokens`` may do so.
         """
         borders = Borders(doc)
-        found = {
+        weighted = {
             place: (float(place[1] - place[0]), number)
             for place, number in self.dictionary.places(borders).items()
             if not self._is_general(borders.text[slice(*place)])
         }
         for place, (weight, number) in self._near(borders).items():
-            found.setdefault(place, (weight, number))
-        places = list(found)
-        chosen = best_without_overlaps(places, [found[place][0] for place in places])
+            weighted.setdefault(place, (weight, number))
+        places = list(weighted)
+        chosen = best_without_overlaps(places, [weighted[place][0] for place in places])
         borders.split({offset for number in chosen for offset in places[number]})
         return [
-            Hit(*borders.tokens(*places[number]), found[places[number]][1]) for number in chosen
+            Hit(*borders.tokens(*places[number]), weighted[places[number]][1]) for number in chosen
         ]
 
     def _is_general(self, text: str) -> bool:
@@ -111,7 +111,7 @@ class NearNames:
         single = {unit[:2]: unit for unit in units}
         joints = [(unit.start, unit.joint) for unit in units if unit.joint]
         signs = [place for place, _ in joints]
-        found = {}
+        weighted = {}
         for (start, end), (row, similarity) in windows.items():
             number = int(self.owners[row])
             unit = single.get((start, end))
@@ -129,8 +129,8 @@ class NearNames:
             if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(name):
                 continue
             if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
-                found[start, end] = ((end - start) * similarity, number)
-        return found
+                weighted[start, end] = ((end - start) * similarity, number)
+        return weighted
 
     def _may_be(self, text: str, unit: Unit, row: int, number: int) -> bool:
         """Return whether a single word may be a name, by its upper and lower case."""

@@ -121,13 +121,13 @@ class Borders:
 
 def _split(retokenizer: Any, token: Token, offsets: list[int]) -> None:
     edges = [0, *(offset - token.idx for offset in offsets), len(token)]
-    parts = [token.text[start:end] for start, end in pairwise(edges)]
+    pieces = [token.text[start:end] for start, end in pairwise(edges)]
     same = {"POS": token.pos, "TAG": token.tag, "DEP": token.dep, "MORPH": str(token.morph)}
     same.update({"ENT_TYPE": token.ent_type, "ENT_KB_ID": token.ent_kb_id})
-    attrs = {name: [value] * len(parts) for name, value in same.items()}
-    attrs["SENT_START"] = [int(bool(token.is_sent_start)), *([0] * (len(parts) - 1))]
+    attrs = {name: [value] * len(pieces) for name, value in same.items()}
+    attrs["SENT_START"] = [int(bool(token.is_sent_start)), *([0] * (len(pieces) - 1))]
     head = (token, 0) if token.head == token else token.head
-    retokenizer.split(token, parts, [head, *([(token, 0)] * (len(parts) - 1))], attrs=attrs)
+    retokenizer.split(token, pieces, [head, *([(token, 0)] * (len(pieces) - 1))], attrs=attrs)
 
 
 def _place(span: Span) -> tuple[int, int, int, int, None, str, int]:

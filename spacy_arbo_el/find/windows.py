@@ -119,21 +119,21 @@ def near_windows(
     names, similarities = index.nearest(WordWindows(bounds, flat, *words), least)
     names = names[inverse]
     similarities = similarities[inverse]
-    kept = np.flatnonzero((names >= 0) & (similarities >= least))
-    found = zip(names[kept].tolist(), similarities[kept].tolist())
-    ends = zip(start[kept].tolist(), (start[kept] + length[kept] - 1).tolist())
+    near = np.flatnonzero((names >= 0) & (similarities >= least))
+    matches = zip(names[near].tolist(), similarities[near].tolist())
+    ends = zip(start[near].tolist(), (start[near] + length[near] - 1).tolist())
     places = [(units[first].start, units[last].end) for first, last in ends]
-    return dict(zip(places, found))
+    return dict(zip(places, matches))
 
 
 def _words_of_kinds(
     kinds: Sequence[tuple[str, ...]], index: WordIndex
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The words of names that units stand for: see the last fields of ``WordWindows``."""
-    found = [[pair for word in words for pair in index.matches(word)] for words in kinds]
-    flat = [pair for pairs in found for pair in pairs]
+    matches_of_words = [[pair for word in words for pair in index.matches(word)] for words in kinds]
+    flat = [pair for pairs in matches_of_words for pair in pairs]
     return (
-        offsets_of(np.array([len(pairs) for pairs in found], dtype=np.int64)),
+        offsets_of(np.array([len(pairs) for pairs in matches_of_words], dtype=np.int64)),
         np.array([number for number, _ in flat], dtype=np.int64),
         np.array([similarity for _, similarity in flat], dtype=np.float32),
         np.array([len(words) for words in kinds], dtype=np.int64),
@@ -151,13 +151,13 @@ def _candidates(
         kinds have one key.
     """
     count = len(units)
-    known = (np.diff(words[0]) > 0)[kind]
+    in_names = (np.diff(words[0]) > 0)[kind]
     group = np.array([unit.group for unit in units], dtype=np.int64)
     short = np.array([unit.is_short for unit in units], dtype=bool)
     telling = offsets_of(np.array([_tells(unit, index) for unit in units], dtype=np.int64))
-    first = np.flatnonzero(known)
+    first = np.flatnonzero(in_names)
     key = np.zeros(len(first), dtype=np.uint64)
-    parts = []
+    windows_by_length = []
     for length in range(1, MOST_WORDS + 1):
         last = first + length - 1
         inside = last < count
@@ -166,12 +166,12 @@ def _candidates(
         last = last[inside]
         key = key[inside]
         key = mix(key + (kind[last].astype(np.uint64) + np.uint64(1)) * FACTOR)
-        is_window = known[last] & (telling[last + 1] > telling[first])
+        is_window = in_names[last] & (telling[last + 1] > telling[first])
         if length == 1:
             is_window &= ~short[last]
         lengths = np.full(int(is_window.sum()), length, dtype=np.int64)
-        parts.append((first[is_window], lengths, key[is_window]))
-    starts, sizes, keys = zip(*parts)
+        windows_by_length.append((first[is_window], lengths, key[is_window]))
+    starts, sizes, keys = zip(*windows_by_length)
     return np.concatenate(starts), np.concatenate(sizes), np.concatenate(keys)
 
 

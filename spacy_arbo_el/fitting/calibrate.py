@@ -171,7 +171,7 @@ def fit_in_parts(
             done()
             fitted = Fitted(stages.calibration, stages.reranker)
             return fitted, [fitted] * folds
-        part_of = numbers[annotated_mentions.batch.documents] % folds
+        fold_of = numbers[annotated_mentions.batch.documents] % folds
         # What rerankers look at beside the mentions is fitted on all of them.
         context = _with_evidence(stages, annotated_mentions).context
         log.info(
@@ -179,10 +179,10 @@ def fit_in_parts(
             len(annotated_mentions.batch),
             folds,
         )
-        rerankers = stages.reranker.cross_fit(*annotated_mentions[:3], context, part_of, folds)
+        rerankers = stages.reranker.cross_fit(*annotated_mentions[:3], context, fold_of, folds)
         fold_mentions = [
             annotated_mentions,
-            *(annotated_mentions.take(np.flatnonzero(part_of != fold)) for fold in range(folds)),
+            *(annotated_mentions.take(np.flatnonzero(fold_of != fold)) for fold in range(folds)),
         ]
         fits = [
             _fit_edges(

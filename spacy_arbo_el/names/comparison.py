@@ -68,13 +68,13 @@ class Interchanged(NamedTuple):
 
 @jit_helper
 def remaining(
-    interchanged: Interchanged, word: int, other: int
+    interchanged: Interchanged, word: int, other_word: int
 ) -> float:  # pragma: no cover - compiled
     """How different two words are, 0 to 1: 1 for words that never stand for each other."""
     keys = interchanged.keys
-    if word < 0 or other < 0 or not len(keys):
+    if word < 0 or other_word < 0 or not len(keys):
         return 1.0
-    key = word * 4294967296 + other
+    key = word * 4294967296 + other_word
     at = np.searchsorted(keys, key)
     if at < len(keys) and keys[at] == key:
         return interchanged.rest[at]
@@ -178,9 +178,9 @@ def take_interchanged(  # pragma: no cover - compiled
         nearest = -1
         for n in range(len(other_left)):
             if other_left[n]:
-                rest = remaining(interchanged, own.numbers[k], other.numbers[n])
-                if rest < least:
-                    least = rest
+                difference = remaining(interchanged, own.numbers[k], other.numbers[n])
+                if difference < least:
+                    least = difference
                     nearest = n
         if nearest >= 0:
             left[k] = False
@@ -401,18 +401,18 @@ def compare(  # pragma: no cover - compiled
             entity = entities[i, j]
             if entity < 0 or entity >= len(count) or not count[entity]:
                 continue
-            own = best[:, i, j]
+            best_here = best[:, i, j]
             for row in range(first[entity], first[entity] + count[entity]):
                 similarity = cosine(mention, norm, row, names, weights)
-                if similarity > own[NGRAMS]:
-                    own[NGRAMS] = similarity
+                if similarity > best_here[NGRAMS]:
+                    best_here[NGRAMS] = similarity
                     nearest[i, j] = row - first[entity]
                 common = words_in_common(mention, own_words, row, names)
-                own[WORDS] = max(own[WORDS], common)
+                best_here[WORDS] = max(best_here[WORDS], common)
                 if names.numbers[row] == mentions.numbers[i]:
-                    own[NUMBERS] = 1
+                    best_here[NUMBERS] = 1
             name = words_at(names, first[entity] + nearest[i, j])
-            own[EXTRA], own[MISSING], own[OPPOSED] = compare_words(
+            best_here[EXTRA], best_here[MISSING], best_here[OPPOSED] = compare_words(
                 words_at(mentions, i), name, interchanged
             )
         clear(mention, i, mentions)

@@ -94,19 +94,19 @@ def fold(text: str, case: bool = False, letters: Letters = str) -> Folded:
     case: Whether upper and lower case stay unchanged.
     letters: What letters are read as, such as those without accents.
     """
-    parts: list[str] = []
+    pieces: list[str] = []
     edges = [0]
     origins = [0]
     whole = [False]
     length = last = 0
 
-    def add(part: str, origin: int, changed: bool) -> None:
+    def add(piece: str, origin: int, changed: bool) -> None:
         nonlocal length
         edges.append(length)
         origins.append(origin)
         whole.append(changed)
-        parts.append(part)
-        length += len(part)
+        pieces.append(piece)
+        length += len(piece)
 
     def add_plain(end: int) -> None:
         if end > last:
@@ -125,7 +125,7 @@ def fold(text: str, case: bool = False, letters: Letters = str) -> Folded:
             start += len(cluster)
     add_plain(len(text))
     add("", len(text), False)
-    return Folded("".join(parts), edges, origins, whole)
+    return Folded("".join(pieces), edges, origins, whole)
 
 
 def shape(text: str, letters: Letters = str) -> str:

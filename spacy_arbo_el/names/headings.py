@@ -51,9 +51,9 @@ class Heading:
         pieces = [piece.strip() for piece in name.split(",")]
         while len(pieces) > 1 and is_time(pieces[-1]):
             dates = f"{pieces.pop()} {dates}"
-        found = None if dates else _AT_END.fullmatch(pieces[-1])
-        if found:
-            pieces[-1], dates = found.groups()
+        time_at_end = None if dates else _AT_END.fullmatch(pieces[-1])
+        if time_at_end:
+            pieces[-1], dates = time_at_end.groups()
         styles = []
         while len(pieces) > 2 and pieces[-1].lower() in STYLES:
             styles.append(pieces.pop())
@@ -66,11 +66,11 @@ class Heading:
             if not _RANGE.search(dates):
                 return None
             return cls((pieces[0],), _dated(pieces[0], dates))
-        family, given = pieces
+        family, given_name = pieces
         bare = []
-        for one in filter(None, (given, full)):
-            bare += [f"{one} {family}{suffix}", f"{family}, {one}{suffix}"]
-        bare += [f"{style} {given} {family}{suffix}" for style in styles]
+        for first_names in filter(None, (given_name, full)):
+            bare += [f"{first_names} {family}{suffix}", f"{family}, {first_names}{suffix}"]
+        bare += [f"{style} {given_name} {family}{suffix}" for style in styles]
         return cls(tuple(bare), _dated(bare[0], dates))
 
 
@@ -82,9 +82,9 @@ def is_time(text: str) -> bool:
 def _split(name: str) -> tuple[str, str, str]:
     """A name without its brackets; the dates in them; the full names in them."""
     dates = full = ""
-    found = _IN_BRACKETS.fullmatch(name)
-    if found:
-        before, inner, after = found.groups()
+    brackets = _IN_BRACKETS.fullmatch(name)
+    if brackets:
+        before, inner, after = brackets.groups()
         if is_time(inner):
             name = before + after
             dates = inner

@@ -30,7 +30,7 @@ def prefixes_in(text: str) -> dict[int, str]:
 def differ_in_prefixes(text: str, name: str) -> bool:
     """Return whether one of two strings has a prefix that the other lacks, also as a word."""
     return any(
-        re.search(rf"(?<![^\W_]){prefix}(?![^\W_])", other, re.IGNORECASE) is None
-        for string, other in ((text, name), (name, text))
+        re.search(rf"(?<![^\W_]){prefix}(?![^\W_])", counterpart, re.IGNORECASE) is None
+        for string, counterpart in ((text, name), (name, text))
         for prefix in prefixes_in(string).values()
     )

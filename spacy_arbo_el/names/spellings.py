@@ -68,29 +68,29 @@ def folded(name: str) -> str:
 
 def other_spellings(name: str) -> dict[str, int]:
     """Further spellings of a name, folded or not, in order of preference, with their kinds."""
-    own = folded(name)
-    found: dict[str, int] = {}
-    if not _MAY_DIFFER.search(own) and not has_number_words(own):
-        return found
-    heading = Heading.of(own)
-    for form in _transliterated(own):
-        found.setdefault(with_plain_numbers(form.lower()), OTHER)
+    folded_name = folded(name)
+    kinds: dict[str, int] = {}
+    if not _MAY_DIFFER.search(folded_name) and not has_number_words(folded_name):
+        return kinds
+    heading = Heading.of(folded_name)
+    for form in _transliterated(folded_name):
+        kinds.setdefault(with_plain_numbers(form.lower()), OTHER)
     if heading is not None:
         for form in _transliterated(heading.dated):
-            found.setdefault(form.lower(), OTHER)
+            kinds.setdefault(form.lower(), OTHER)
         for bare in heading.bare:
             for form in _transliterated(bare):
-                found.setdefault(form.lower(), BARE)
-    return {form: kind for form, kind in found.items() if form not in ("", own)}
+                kinds.setdefault(form.lower(), BARE)
+    return {form: kind for form, kind in kinds.items() if form not in ("", folded_name)}
 
 
 def all_spellings(names: Iterable[str]) -> dict[str, int]:
     """The spellings of an entity's names, folded, with their kinds; see ``other_spellings``."""
-    found = dict.fromkeys(map(folded, names), OWN)
-    for own in list(found):
-        for spelling, kind in other_spellings(own).items():
-            found[spelling] = min(kind, found.get(spelling, kind))
-    return found
+    kinds = dict.fromkeys(map(folded, names), OWN)
+    for folded_name in list(kinds):
+        for spelling, kind in other_spellings(folded_name).items():
+            kinds[spelling] = min(kind, kinds.get(spelling, kind))
+    return kinds
 
 
 def compared_forms(name: str) -> list[str]:
@@ -98,10 +98,14 @@ def compared_forms(name: str) -> list[str]:
     heading = Heading.of(name)
     if heading is None and name.isascii():
         return [name]
-    own = compatible(name)
+    compatible_name = compatible(name)
     bare = heading.bare if heading is not None else ()
-    forms = [form.lower() for text in (own, *bare) for form in _transliterated(text)]
-    return list(dict.fromkeys((own, *(form for form in forms if form != own.lower()))))
+    forms = [form.lower() for text in (compatible_name, *bare) for form in _transliterated(text)]
+    return list(
+        dict.fromkeys(
+            (compatible_name, *(form for form in forms if form != compatible_name.lower()))
+        )
+    )
 
 
 def without_accents(text: str) -> str:
@@ -132,11 +136,13 @@ def is_accented(text: str) -> bool:
 
 def written_forms(name: str) -> list[str]:
     """The other forms of a name in texts, in its own case: bare of headings, plain letters."""
-    own = compatible(name)
-    heading = Heading.of(own)
+    compatible_name = compatible(name)
+    heading = Heading.of(compatible_name)
     bare = heading.bare if heading is not None else ()
-    forms = dict.fromkeys(form for text in (own, *bare) for form in _transliterated(text))
-    return [form for form in forms if form not in (own, name)]
+    forms = dict.fromkeys(
+        form for text in (compatible_name, *bare) for form in _transliterated(text)
+    )
+    return [form for form in forms if form not in (compatible_name, name)]
 
 
 def _transliterated(text: str) -> Iterator[str]:

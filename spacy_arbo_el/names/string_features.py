@@ -59,7 +59,7 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
     starts = offsets_of(lengths)[:-1]
     word_of = np.repeat(np.arange(len(words)), lengths)
-    left = (starts + lengths)[word_of] - np.arange(len(codes))
+    letters_left = (starts + lengths)[word_of] - np.arange(len(codes))
     values = (codes + np.uint64(1)) * FACTOR
 
     places = np.arange(len(codes))
@@ -67,16 +67,16 @@ def count_ngrams(strings: Sequence[str], shortest: int, longest: int) -> NgramCo
     found_places: list[np.ndarray] = [places[:0]]
     found_keys: list[np.ndarray] = [keys[:0]]
     for length in range(1, longest + 1):
-        is_long = left[places] >= length
+        is_long = letters_left[places] >= length
         places = places[is_long]
         keys = keys[is_long]
         keys = mix(keys + values[places + length - 1])
-        whole = np.ones(len(places), dtype=bool)
+        is_ngram = np.ones(len(places), dtype=bool)
         if length < shortest:
             # Only words of this length, from their beginning to their end.
-            whole = (left[places] == length) & (starts[word_of[places]] == places)
-        found_places.append(places[whole])
-        found_keys.append(keys[whole])
+            is_ngram = (letters_left[places] == length) & (starts[word_of[places]] == places)
+        found_places.append(places[is_ngram])
+        found_keys.append(keys[is_ngram])
     owners = np.repeat(np.arange(len(strings)), n_words)[word_of[np.concatenate(found_places)]]
     return _counted(owners, np.concatenate(found_keys), len(strings))
 
@@ -157,24 +157,24 @@ class FeatureReader:
         """(k,) int64, the numbers of n-grams. New ones for those that had none."""
         numbers = self._numbers_of(keys)
         is_new = numbers < 0
-        known, known_numbers = self._known
-        first = len(known)
+        sorted_keys, known_numbers = self._known
+        first = len(sorted_keys)
         numbers[is_new] = np.arange(first, first + is_new.sum())
         self._frequency = self._frequency.with_rows(np.zeros(int(is_new.sum()), dtype=np.int64))
-        at = np.searchsorted(known, keys[is_new])
+        at = np.searchsorted(sorted_keys, keys[is_new])
         self._known = (
-            np.insert(known, at, keys[is_new]),
+            np.insert(sorted_keys, at, keys[is_new]),
             np.insert(known_numbers, at, numbers[is_new]),
         )
         return numbers
 
     def _numbers_of(self, keys: np.ndarray) -> np.ndarray:
         """Numbers of n-grams: (k,) int64, -1 for none."""
-        known, numbers = self._known
-        if not len(known):
+        sorted_keys, numbers = self._known
+        if not len(sorted_keys):
             return np.full(len(keys), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        return np.where(known[at] == keys, numbers[at], -1)
+        at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
+        return np.where(sorted_keys[at] == keys, numbers[at], -1)
 
     def weights(self) -> np.ndarray:
         """Inverse document frequency per n-gram: (n-grams,) float32. 0 where no counted string
@@ -207,12 +207,12 @@ class InterchangedWords:
 
         sign: -1 to forget names that were counted.
         """
-        found = set(interchanged_in(names))
-        for pair in found:
+        pairs = set(interchanged_in(names))
+        for pair in pairs:
             self._counts[pair] += sign
             if not self._counts[pair]:
                 del self._counts[pair]
-        if found:
+        if pairs:
             self._table = None
 
     def table(self) -> Interchanged:
@@ -220,9 +220,9 @@ class InterchangedWords:
         table = self._table
         if table is None:
             pairs = list(self._counts)
-            left = self._reader.numbers_of_words([one for one, _ in pairs])
-            right = self._reader.numbers_of_words([other for _, other in pairs])
-            keys = np.concatenate([(left << 32) + right, (right << 32) + left])
+            first = self._reader.numbers_of_words([first_word for first_word, _ in pairs])
+            right = self._reader.numbers_of_words([second_word for _, second_word in pairs])
+            keys = np.concatenate([(first << 32) + right, (right << 32) + first])
             counts = np.array(list(self._counts.values()) * 2, dtype=np.float32)
             order = np.argsort(keys, kind="stable")
             table = self._table = Interchanged(keys[order], 1 / (1 + counts[order]))
@@ -235,17 +235,17 @@ def interchanged_in(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     The names have all other words in common, at least one. Their order does not count. Numbers and
     words that negate never stand for others.
     """
-    others = defaultdict(set)
+    interchangeable = defaultdict(set)
     for words in {frozenset(words_of(name)) for name in names}:
         if len(words) < 2:
             continue
         for word in words:
             if not word.isdigit() and word not in NEGATING:
-                others[words - {word}].add(word)
-    for found in others.values():
-        ordered = sorted(found)
+                interchangeable[words - {word}].add(word)
+    for words_there in interchangeable.values():
+        ordered = sorted(words_there)
         for place, word in enumerate(ordered):
-            yield from ((word, other) for other in ordered[place + 1 :])
+            yield from ((word, second_word) for second_word in ordered[place + 1 :])
 
 
 # Which values each bounds are of.
@@ -280,8 +280,8 @@ class StringTable:
 
     def has(self, entities: np.ndarray) -> np.ndarray:
         """(e,) bool, whether the strings of each entity are known. There may be none."""
-        known = self._has
-        return take_or(known, np.where(entities < len(known), entities, -1), False)
+        has_strings = self._has
+        return take_or(has_strings, np.where(entities < len(has_strings), entities, -1), False)
 
     def of(self, entity: int) -> list[str]:
         """The strings of an entity, in order; may be empty."""
@@ -289,9 +289,9 @@ class StringTable:
 
     def forget(self, entities: np.ndarray) -> None:
         """Remove the strings of entities, which are then unknown."""
-        known = entities[self.has(entities)]
-        self.replace(known, [[] for _ in known])
-        self._has[known] = False
+        with_strings = entities[self.has(entities)]
+        self.replace(with_strings, [[] for _ in with_strings])
+        self._has[with_strings] = False
 
     def replace(self, entities: np.ndarray, groups: Sequence[list[str]]) -> None:
         """Give entities other strings.

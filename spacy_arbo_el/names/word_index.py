@@ -56,8 +56,8 @@ def normal_word(word: str) -> str:
 def words_of_name(name: str, stop_words: Container[str]) -> list[str]:
     """The distinct words of a name by which it is found."""
     words = [match[1] or match[0] for match in WORD.finditer(name)]
-    kept = (word for word in words if not is_stop_word(word, name, stop_words))
-    return list(dict.fromkeys(map(normal_word, kept)))
+    telling_words = (word for word in words if not is_stop_word(word, name, stop_words))
+    return list(dict.fromkeys(map(normal_word, telling_words)))
 
 
 def words_to_index(name: str, stop_words: Container[str]) -> list[str]:
@@ -123,24 +123,28 @@ class SimilarWords:
         rows = np.concatenate([self.rows[self.bounds[i] : self.bounds[i + 1]] for i in at])
         shared = np.bincount(rows, minlength=len(self.sizes))
         dice = 2 * shared / (self.sizes + len(pairs))
-        found = np.flatnonzero(dice >= ALIKE)
-        best = found[np.argsort(-dice[found], kind="stable")][:MOST_ALIKE]
+        similar = np.flatnonzero(dice >= ALIKE)
+        best = similar[np.argsort(-dice[similar], kind="stable")][:MOST_ALIKE]
         return [int(self.numbers[row]) for row in best if is_one_edit(word, self.words[row])]
 
 
-def is_one_edit(one: str, other: str) -> bool:
+def is_one_edit(first: str, second: str) -> bool:
     """Return whether two words differ by one letter more, less or another, or two exchanged.
 
     They have the same first letter.
     """
-    if one[:1] != other[:1] or abs(len(one) - len(other)) > 1:
+    if first[:1] != second[:1] or abs(len(first) - len(second)) > 1:
         return False
-    same = len(commonprefix((one, other)))
-    rest = one[same:]
-    other_rest = other[same:]
-    endings = [(rest[1:], other_rest[1:]), (rest[1:], other_rest), (rest, other_rest[1:])]
-    if rest[:2] == other_rest[:2][::-1]:
-        endings.append((rest[2:], other_rest[2:]))
+    same = len(commonprefix((first, second)))
+    first_rest = first[same:]
+    other_rest = second[same:]
+    endings = [
+        (first_rest[1:], other_rest[1:]),
+        (first_rest[1:], other_rest),
+        (first_rest, other_rest[1:]),
+    ]
+    if first_rest[:2] == other_rest[:2][::-1]:
+        endings.append((first_rest[2:], other_rest[2:]))
     return any(a == b for a, b in endings)
 
 
@@ -228,13 +232,13 @@ class WordIndex:
             return [(number, 1.0)]
         if not may_be_misspelled(word):
             return []
-        found = self._kept.get(word)
-        if found is None:
+        matches = self._kept.get(word)
+        if matches is None:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            found = [(number, MISSPELLED) for number in self.similar.search(word)]
-            self._kept[word] = found
-        return found
+            matches = [(number, MISSPELLED) for number in self.similar.search(word)]
+            self._kept[word] = matches
+        return matches
 
     def nearest(self, windows: WordWindows, least: float) -> tuple[np.ndarray, np.ndarray]:
         """The most similar name of each window, among those with its first and its last word.
@@ -258,7 +262,7 @@ def _similarity(  # pragma: no cover - compiled
 ) -> float:
     """The similarity of a window to a name; 0 where the name lacks its first or its last unit."""
     dot = np.float32(0.0)
-    found = np.zeros(len(of_name), dtype=np.bool_)
+    is_counted = np.zeros(len(of_name), dtype=np.bool_)
     for place in range(len(units)):
         unit = units[place]
         has_unit = False
@@ -267,8 +271,8 @@ def _similarity(  # pragma: no cover - compiled
                 if of_name[k] == windows.words[i]:
                     has_unit = True
                     # A word that the window has twice says nothing more.
-                    if not found[k]:
-                        found[k] = True
+                    if not is_counted[k]:
+                        is_counted[k] = True
                         dot += windows.similarities[i]
         if not has_unit and (place == 0 or place == len(units) - 1):
             return 0.0
@@ -299,12 +303,12 @@ def _nearest(  # pragma: no cover - compiled
     for window in range(len(windows.bounds) - 1):
         units = windows.units[windows.bounds[window] : windows.bounds[window + 1]]
         size = windows.sizes[units].sum()
-        left = size
+        weight_left = size
         for place in np.argsort(frequency[units]):
-            if left < least * least * size - ROUNDING:
+            if weight_left < least * least * size - ROUNDING:
                 break
             unit = units[place]
-            left -= windows.sizes[unit]
+            weight_left -= windows.sizes[unit]
             for i in range(windows.word_bounds[unit], windows.word_bounds[unit + 1]):
                 word = windows.words[i]
                 for name in names.values[names.bounds[word] : names.bounds[word + 1]]:

@@ -52,8 +52,8 @@ def numbers_among(words: Sequence[str]) -> frozenset[str]:
 
 def without_qualifier(name: str) -> str:
     """ "Mercury" for "Mercury (planet)"; "" for a name without such an ending."""
-    found = _QUALIFIED.fullmatch(name)
-    return found.group(1) if found else ""
+    match = _QUALIFIED.fullmatch(name)
+    return match.group(1) if match else ""
 
 
 _UNITS = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
@@ -121,20 +121,20 @@ def has_number_words(name: str) -> bool:
 
 
 def _in_digits(match: "re.Match[str]") -> str:
-    found = match.groupdict()
-    if found["roman"]:
+    groups = match.groupdict()
+    if groups["roman"]:
         is_word = match[0] in _NO_ROMAN
-        return match[0] if is_word else f"{roman_value(found['roman'])}{found['part']}"
-    if found["cardinal"]:
-        return str(CARDINALS[found["cardinal"]])
-    if found["tens"]:
-        unit = found["unit"] or ""
-        number = TENS[found["tens"]] + CARDINALS.get(unit, ORDINALS.get(unit, 0))
+        return match[0] if is_word else f"{roman_value(groups['roman'])}{groups['part']}"
+    if groups["cardinal"]:
+        return str(CARDINALS[groups["cardinal"]])
+    if groups["tens"]:
+        unit = groups["unit"] or ""
+        number = TENS[groups["tens"]] + CARDINALS.get(unit, ORDINALS.get(unit, 0))
         return f"{_MARK if unit in ORDINALS else ''}{number}"
-    if found["digits"]:
-        return f"{_MARK}{found['digits']}"
-    ordinal = found["ordinal"]
-    return f"{_MARK}{ORDINALS[ordinal] if ordinal else _TENTHS[found['tenth']]}"
+    if groups["digits"]:
+        return f"{_MARK}{groups['digits']}"
+    ordinal = groups["ordinal"]
+    return f"{_MARK}{ORDINALS[ordinal] if ordinal else _TENTHS[groups['tenth']]}"
 
 
 def roman_value(numeral: str) -> int:
@@ -163,10 +163,10 @@ _BEGINS_WITH = re.compile(rf"{_FIRM_WORD}\b", re.IGNORECASE)
 
 def without_legal_form(name: str) -> str:
     """The name without the legal form at its end; "" for a name without one."""
-    rest = name.strip()
-    while (shorter := _without_one_form(rest)) is not None:
-        rest = shorter
-    return rest if rest != name.strip() else ""
+    shorter_name = name.strip()
+    while (shorter := _without_one_form(shorter_name)) is not None:
+        shorter_name = shorter
+    return shorter_name if shorter_name != name.strip() else ""
 
 
 def bare_forms(name: str) -> list[str]:

@@ -49,13 +49,13 @@ class Descriptions:
     @classmethod
     def of(cls, datastore: DescriptionSource) -> "Descriptions":
         """The texts of a datastore's present state, cached there."""
-        found = datastore.derived(
+        descriptions = datastore.derived(
             "descriptions", lambda: cls(datastore), lambda earlier: earlier._updated(datastore)
         )
-        if found._fingerprint != datastore.encoder.fingerprint:
+        if descriptions._fingerprint != datastore.encoder.fingerprint:
             # Training changes vectors without changing the content of the datastore.
-            found._forget()
-        return found
+            descriptions._forget()
+        return descriptions
 
     def _updated(self, datastore: DescriptionSource) -> "Descriptions":
         """The texts of a later state of the datastore."""
@@ -94,19 +94,19 @@ class Descriptions:
 
     def _read(self, positions: np.ndarray) -> None:
         """Encode the texts of some entities. positions: (n,) int64, each once."""
-        found = self._entities.at_all(positions.tolist())
+        entities = self._entities.at_all(positions.tolist())
         # An entity may have been removed since it was retrieved.
         texts = [
-            (found[p].title, found[p].description) if p in found else ("", "")
+            (entities[p].title, entities[p].description) if p in entities else ("", "")
             for p in positions.tolist()
         ]
-        both = [*texts, *((title, "") for title, _ in texts)]
-        distinct = list(dict.fromkeys(both))
+        texts_and_titles = [*texts, *((title, "") for title, _ in texts)]
+        distinct = list(dict.fromkeys(texts_and_titles))
         first = self._vectors.length
         vectors = unit(self._encoded(distinct)).astype(np.float32)
         self._vectors = self._vectors.with_rows(vectors)
         number = {text: first + i for i, text in enumerate(distinct)}
-        rows = np.array([number[text] for text in both], dtype=np.int64)
+        rows = np.array([number[text] for text in texts_and_titles], dtype=np.int64)
         # Last: another thread may compare with them from now on.
         self._rows[positions] = rows.reshape(2, -1).T
 
@@ -140,27 +140,29 @@ def fits_of(
 
     cache: Keeps the vectors of contexts for the next call; None to keep none.
     """
-    found = ContextFits.none(candidates.entities.shape)
+    fits = ContextFits.none(candidates.entities.shape)
     mentions, columns = np.nonzero(candidates.worth_describing())
     if not len(mentions):
-        return found
+        return fits
     rows, vectors = Descriptions.of(datastore).of_entities(candidates.entities[mentions, columns])
     has_description = rows[:, 0] != rows[:, 1]
     compared = np.unique(mentions[has_description])
     is_compared = np.isin(mentions, compared)
     if len(compared):
-        some = [records[row] for row in compared.tolist()]
-        contexts = encode_contexts(datastore.encoder, [one.passage for one in some], cache)
+        records_compared = [records[row] for row in compared.tolist()]
+        contexts = encode_contexts(
+            datastore.encoder, [record.passage for record in records_compared], cache
+        )
         place = np.searchsorted(compared, mentions[is_compared])
         texts, titles = vectors[rows[is_compared].T]
         cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
-        shared = _of_same_string(some, contexts)
-        found.fit[cell] = fit
-        found.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
-        found.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
-        found.described[cell] = has_description[is_compared]
-    return found
+        shared = _of_same_string(records_compared, contexts)
+        fits.fit[cell] = fit
+        fits.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
+        fits.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
+        fits.described[cell] = has_description[is_compared]
+    return fits
 
 
 def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:

@@ -165,22 +165,24 @@ class StringIndex:
 
     def names_with(self, entities: np.ndarray) -> StringTable:
         """Names including those of these entities; -1 for none."""
-        wanted = np.unique(entities[entities >= 0])
-        if self._names.has(wanted).all():
+        distinct = np.unique(entities[entities >= 0])
+        if self._names.has(distinct).all():
             return self._names
         with self._loading:
-            missing = wanted[~self._names.has(wanted)]
+            missing = distinct[~self._names.has(distinct)]
             if len(self._names) > MAX_NAMES:
                 # Other threads may still compare with the present table.
                 self._names = StringTable(self._reader)
-                missing = wanted
+                missing = distinct
             self._names.replace(missing, self._read(missing))
             return self._names
 
     def _read(self, entities: np.ndarray) -> list[list[str]]:
         """Names of entities, cached while they are counted."""
-        others = np.array([e for e in entities.tolist() if e not in self._counted], dtype=np.int64)
-        names = dict(zip(others.tolist(), self._read_names(others) if len(others) else ()))
+        uncounted = np.array(
+            [e for e in entities.tolist() if e not in self._counted], dtype=np.int64
+        )
+        names = dict(zip(uncounted.tolist(), self._read_names(uncounted) if len(uncounted) else ()))
         return [self._counted.get(e) or _distinct(names.get(e, ())) for e in entities.tolist()]
 
 
@@ -218,7 +220,7 @@ class _Sources:
         edited = later.entities.changes.since(self.changes)
         if self.entities is not later.entities or edited is None:
             return None
-        kept, before, after = np.intersect1d(self.serials, later.serials, return_indices=True)
+        common, before, after = np.intersect1d(self.serials, later.serials, return_indices=True)
         moved = self.owners[before] != later.owners[after]
         affected = np.concatenate(
             [
@@ -328,10 +330,13 @@ class EntityStrings:
         for i, record in enumerate(records):
             forms = record.normalized, record.text
             attested, _ = self._attested(record, withheld)
-            both = [*attested, *(position for form in forms for position in named.get(form, ()))]
+            candidates = [
+                *attested,
+                *(position for form in forms for position in named.get(form, ())),
+            ]
             # Another program may have added entities since the datastore was read.
-            known = (position for position in both if position < len(self.has_exemplar))
-            entities = list(dict.fromkeys(known))[:count]
+            present = (position for position in candidates if position < len(self.has_exemplar))
+            entities = list(dict.fromkeys(present))[:count]
             owners[i, : len(entities)] = entities
         widest = int((owners >= 0).sum(axis=1).max(initial=0))
         return owners[:, :widest]

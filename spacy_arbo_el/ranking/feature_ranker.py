@@ -24,7 +24,7 @@ from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import fits_of
 from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features
-from .ranker_fit import FOLDS, Labelled, cross_fit, parts_of
+from .ranker_fit import FOLDS, Labelled, cross_fit, folds_of
 from .ranker_weights import Assessment, RankerWeights, share_among_equals
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
 
@@ -98,11 +98,11 @@ def _vectors_of_probes(encoder: DualEncoder) -> np.ndarray:
     ends = np.array([len(text) for text in texts], dtype=np.int64)
     offsets = np.stack([np.zeros_like(ends), ends], axis=1)
     mentions = encoder.read_mentions(texts, np.arange(len(texts)), offsets)
-    both = [
+    vectors = [
         encoder.encode_texts(encoder.read_texts([(text, "") for text in texts])),
         encoder.encode_mentions(mentions),
     ]
-    return unit(np.concatenate(both)).astype(np.float32)
+    return unit(np.concatenate(vectors)).astype(np.float32)
 
 
 # Rankers are fitted on real mentions, and with this share as if their entities had no
@@ -174,11 +174,11 @@ class FeatureRanker:
         logits = share_among_equals(candidates, assessment).logits
         least = np.where(candidates.valid, logits, np.inf).min(axis=1, keepdims=True)
         count = neighbours.entities.width + neighbours.exemplars.width
-        others = rank_by_best_evidence(neighbours, context.calibration, count)
+        by_vectors = rank_by_best_evidence(neighbours, context.calibration, count)
         return Ranking.from_scored(
-            np.concatenate([candidates.entities, others.candidates.ids], axis=1),
-            np.concatenate([logits, np.minimum(others.candidates.scores, least - GAP)], axis=1),
-            np.concatenate([candidates.exemplars, others.exemplars], axis=1),
+            np.concatenate([candidates.entities, by_vectors.candidates.ids], axis=1),
+            np.concatenate([logits, np.minimum(by_vectors.candidates.scores, least - GAP)], axis=1),
+            np.concatenate([candidates.exemplars, by_vectors.exemplars], axis=1),
             context.n_candidates,
             assessment.presence.astype(np.float32),
         )
@@ -200,9 +200,11 @@ class FeatureRanker:
         open_mentions = np.flatnonzero(_is_open(candidates, by_name))
         if not len(open_mentions):
             return candidates, by_name
-        some = [records[row] for row in open_mentions.tolist()]
-        part = candidates.take(open_mentions)
-        read = part.with_contexts(fits_of(some, part, context.datastore, context.cache))
+        open_records = [records[row] for row in open_mentions.tolist()]
+        open_candidates = candidates.take(open_mentions)
+        read = open_candidates.with_contexts(
+            fits_of(open_records, open_candidates, context.datastore, context.cache)
+        )
         assessment = by_name.replaced(open_mentions, weights.assess(read))
         return candidates.replaced(open_mentions, read), assessment
 
@@ -251,14 +253,14 @@ class FeatureRanker:
         neighbours: Neighbours,
         context: RankingContext,
         mention: int,
-        one: int,
-        other: int,
+        first: int,
+        second: int,
     ) -> Comparison | None:
         """Compare two candidates of a mention feature by feature.
 
         batch: The mentions of its document.
         mention: Its number among them.
-        one, other: Positions of the entities in the knowledge base.
+        first, second: Positions of the entities in the knowledge base.
         RETURNS: None where the two have no features.
         """
         weights = self.weights_in(context)
@@ -267,15 +269,17 @@ class FeatureRanker:
             return None
         candidates, _ = self._in_context(batch.records, candidates, weights, context)
         candidates = candidates.take(np.array([mention]))
-        columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (one, other)]
-        if not all(len(found) for found in columns):
+        columns = [np.flatnonzero(candidates.entities[0] == entity) for entity in (first, second)]
+        if not all(len(places) for places in columns):
             return None
         pair = int(columns[0][0]), int(columns[1][0])
-        parts = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
-        parts["frequency"] = float(np.subtract(*candidates.frequency_prior()[0, list(pair)]))
+        contributions = dict(zip(FEATURES, weights.contributions(candidates, *pair).tolist()))
+        contributions["frequency"] = float(
+            np.subtract(*candidates.frequency_prior()[0, list(pair)])
+        )
         described = candidates.column("described")[0]
         fits = candidates.column("fit")[0].tolist()
-        return Comparison(parts, *(fits[c] if described[c] else None for c in pair))
+        return Comparison(contributions, *(fits[c] if described[c] else None for c in pair))
 
     def gather_withheld(
         self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
@@ -293,17 +297,17 @@ class FeatureRanker:
         mentions = [np.zeros(0, dtype=np.int64)]
         gathered = []
         with datastore.reading() as retriever:
-            for part in range(PARTS):
-                withheld = part_of == part
+            for part_number in range(PARTS):
+                withheld = part_of == part_number
                 rows = np.flatnonzero(take_or(withheld, gold, False).any(axis=1))
                 if len(rows):
-                    some = batch.take(rows)
+                    withheld_mentions = batch.take(rows)
                     allowed = AllowedEntities.all_but(
-                        withheld, len(rows), datastore.allowed_entities(some)
+                        withheld, len(rows), datastore.allowed_entities(withheld_mentions)
                     )
-                    found = retriever.exemplars(some.encoded, count, allowed)
-                    without = neighbours.take(rows).with_exemplars(*found)
-                    features = self.gather(some, without, context, withheld)
+                    exemplars = retriever.exemplars(withheld_mentions.encoded, count, allowed)
+                    without = neighbours.take(rows).with_exemplars(*exemplars)
+                    features = self.gather(withheld_mentions, without, context, withheld)
                     if features is not None:
                         mentions.append(rows)
                         gathered.append(features)
@@ -320,7 +324,7 @@ class FeatureRanker:
 
         gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
         """
-        return self.cross_fit(batch, neighbours, gold, context, parts_of(batch.documents), FOLDS)[0]
+        return self.cross_fit(batch, neighbours, gold, context, folds_of(batch.documents), FOLDS)[0]
 
     def cross_fit(
         self,
@@ -328,25 +332,27 @@ class FeatureRanker:
         neighbours: Neighbours,
         gold: np.ndarray,
         context: RankingContext,
-        part_of: np.ndarray,
-        parts: int,
+        fold_of: np.ndarray,
+        n_folds: int,
     ) -> list["FeatureRanker"]:
         """Learn from all mentions, and without each part: see ``Reranker``."""
-        found = self.labelled(batch, neighbours, gold, context)
-        if found is None:
-            return [replace(self, weights=None)] * (parts + 1)
-        return self._cross_fit(found.labelled, part_of[found.mentions], parts, context)
+        examples = self.labelled(batch, neighbours, gold, context)
+        if examples is None:
+            return [replace(self, weights=None)] * (n_folds + 1)
+        return self._cross_fit(examples.labelled, fold_of[examples.mentions], n_folds, context)
 
     def cross_fit_parts(
-        self, parts: Sequence[RankerExamples | None], context: RankingContext
+        self, folds: Sequence[RankerExamples | None], context: RankingContext
     ) -> list["FeatureRanker"]:
         """Learn from all parts, and without each: see ``FitsBesideExemplars``."""
-        found = [(number, one.labelled) for number, one in enumerate(parts) if one is not None]
-        if not found:
-            return [replace(self, weights=None)] * (len(parts) + 1)
-        part_of = np.repeat([n for n, _ in found], [len(one.shares) for _, one in found])
-        labelled = Labelled.concat([one for _, one in found])
-        return self._cross_fit(labelled, part_of, len(parts), context)
+        numbered = [
+            (number, fold.labelled) for number, fold in enumerate(folds) if fold is not None
+        ]
+        if not numbered:
+            return [replace(self, weights=None)] * (len(folds) + 1)
+        fold_of = np.repeat([n for n, _ in numbered], [len(fold.shares) for _, fold in numbered])
+        labelled = Labelled.concat([fold for _, fold in numbered])
+        return self._cross_fit(labelled, fold_of, len(folds), context)
 
     def labelled(
         self,
@@ -384,13 +390,13 @@ class FeatureRanker:
         return RankerExamples(Labelled(candidates, correct, shares), rows)
 
     def _cross_fit(
-        self, labelled: Labelled, part_of: np.ndarray, parts: int, context: RankingContext
+        self, labelled: Labelled, fold_of: np.ndarray, n_folds: int, context: RankingContext
     ) -> list["FeatureRanker"]:
-        fitted = cross_fit(labelled, part_of, parts, self.pretrained_in(context))
+        fitted = cross_fit(labelled, fold_of, n_folds, self.pretrained_in(context))
         if fitted is None:
-            return [replace(self, weights=None)] * (parts + 1)
-        log.info("Ranker fitted, held-out accuracy %.4f", fitted.whole.accuracy)
-        return [replace(self, weights=weights) for weights in (fitted.whole, *fitted.parts)]
+            return [replace(self, weights=None)] * (n_folds + 1)
+        log.info("Ranker fitted, held-out accuracy %.4f", fitted.overall.accuracy)
+        return [replace(self, weights=weights) for weights in (fitted.overall, *fitted.by_fold)]
 
     def to_bytes(self) -> bytes:
         return b"" if self.weights is None else self.weights.to_bytes()

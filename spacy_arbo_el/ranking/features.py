@@ -115,15 +115,15 @@ class CandidateFeatures:
         return self.entities >= 0
 
     @classmethod
-    def concat(cls, parts: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
+    def concat(cls, batches: Sequence["CandidateFeatures"]) -> "CandidateFeatures":
         """Concatenate batches. They may have unequal numbers of candidates."""
-        width = max((part.entities.shape[1] for part in parts), default=0)
-        parts = [part.resized(width) for part in parts]
+        width = max((batch.entities.shape[1] for batch in batches), default=0)
+        batches = [batch.resized(width) for batch in batches]
         return cls(
-            np.concatenate([part.entities for part in parts]),
-            np.concatenate([part.features for part in parts]),
-            np.concatenate([part.exemplars for part in parts]),
-            np.concatenate([part.prior for part in parts]),
+            np.concatenate([batch.entities for batch in batches]),
+            np.concatenate([batch.features for batch in batches]),
+            np.concatenate([batch.exemplars for batch in batches]),
+            np.concatenate([batch.prior for batch in batches]),
         )
 
     def resized(self, width: int) -> "CandidateFeatures":
@@ -173,14 +173,14 @@ class CandidateFeatures:
         """
         read = (fits.described >= 0) & self.valid
         same = read & namesakes(self)
-        own = [
+        context_features = [
             read & (fits.described > 0),
             _or_mean(fits.fit, read),
             np.where(read, fits.beyond, np.float32(0)),
             _lead(fits.shared, same),
         ]
         features = self.features.copy()
-        features[:, :, len(NAME_FEATURES) :] = np.stack(own, axis=2)
+        features[:, :, len(NAME_FEATURES) :] = np.stack(context_features, axis=2)
         features[~self.valid] = 0
         return replace(self, features=features)
 
@@ -200,10 +200,12 @@ class CandidateFeatures:
         owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1, keepdims=True)
         return self.valid & (rank < np.maximum(owners, MAX_DESCRIBED))
 
-    def replaced(self, mentions: np.ndarray, others: "CandidateFeatures") -> "CandidateFeatures":
+    def replaced(
+        self, mentions: np.ndarray, replacements: "CandidateFeatures"
+    ) -> "CandidateFeatures":
         """The same with other features of some mentions (k,)."""
         features = self.features.copy()
-        features[mentions] = others.features
+        features[mentions] = replacements.features
         return replace(self, features=features)
 
 
@@ -224,17 +226,17 @@ def _lead(fit: np.ndarray, among: np.ndarray) -> np.ndarray:
         return np.zeros(fit.shape, dtype=np.float32)
     values = np.where(among, fit, -np.inf)
     two = -np.partition(-values, 1, axis=1)[:, :2]
-    other = np.where(values >= two[:, :1], two[:, 1:], two[:, :1])
+    best_other = np.where(values >= two[:, :1], two[:, 1:], two[:, :1])
     with np.errstate(invalid="ignore"):
-        lead = np.clip(values - other, -MOST_LEAD, MOST_LEAD)
+        lead = np.clip(values - best_other, -MOST_LEAD, MOST_LEAD)
     return np.where(among, lead, 0.0).astype(np.float32)
 
 
-def _or_mean(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def _or_mean(values: np.ndarray, is_known: np.ndarray) -> np.ndarray:
     """Values (m, c), with the mean of the known ones of the row in the place of the others."""
-    counts = np.maximum(known.sum(axis=1, keepdims=True), 1)
-    mean = np.where(known, values, 0).sum(axis=1, keepdims=True) / counts
-    return np.where(known, values, mean).astype(np.float32)
+    counts = np.maximum(is_known.sum(axis=1, keepdims=True), 1)
+    mean = np.where(is_known, values, 0).sum(axis=1, keepdims=True) / counts
+    return np.where(is_known, values, mean).astype(np.float32)
 
 
 def gather_features(
@@ -284,7 +286,7 @@ def gather_features(
     # What the more similar of name and surface form differs by.
     by_exemplar = similarity.ngrams[1] > similarity.ngrams[0]
     differences = (similarity.extra, similarity.missing, similarity.opposed)
-    extra, missing, opposed = (np.where(by_exemplar, one[1], one[0]) for one in differences)
+    extra, missing, opposed = (np.where(by_exemplar, pair[1], pair[0]) for pair in differences)
     features += [extra, missing, np.minimum(extra, missing), opposed]
     same_string = (entities >= 0) & (similarity.ngrams.max(axis=0) >= SAME_STRING)
     features += [entity_strings.exact(records, entities, same_string), has_exemplar]
@@ -304,8 +306,8 @@ def _prior(frequencies: np.ndarray, same_string: np.ndarray) -> np.ndarray:
     frequencies: (m, c) float, 0 where it is unknown.
     same_string: (m, c) bool, the entities that have the string of the mention.
     """
-    known = np.where(same_string & (frequencies > 0), frequencies, np.inf)
-    least = known.min(axis=1, keepdims=True, initial=np.inf)
+    known_frequencies = np.where(same_string & (frequencies > 0), frequencies, np.inf)
+    least = known_frequencies.min(axis=1, keepdims=True, initial=np.inf)
     counts = np.where(frequencies > 0, frequencies, least)
     counts = np.where(same_string & np.isfinite(least), counts, 1.0)
     top = np.where(same_string, counts, 0.0).max(axis=1, keepdims=True, initial=0.0)
@@ -322,15 +324,17 @@ def _choose_candidates(
     """
     if allowed is not None:
         same = allowed.restrict(same)
-    near = np.where(neighbours.exemplars.scores >= NEAR_EXEMPLAR, neighbours.exemplar_entities, -1)
+    near_entities = np.where(
+        neighbours.exemplars.scores >= NEAR_EXEMPLAR, neighbours.exemplar_entities, -1
+    )
     # Entities with the same string first, whatever else is near. Those of exemplars next: they are
     # few, and may be far down the list of entities.
     nearest = neighbours.entities.first(count).ids
-    entities = np.concatenate([same, near, nearest], axis=1)
+    entities = np.concatenate([same, near_entities, nearest], axis=1)
     valid = entities >= 0
     flat = entities[valid]
-    others = min(MIN_OTHERS, count // 3)
-    limit = np.maximum(count, (same >= 0).sum(axis=1) + others)
+    n_others = min(MIN_OTHERS, count // 3)
+    limit = np.maximum(count, (same >= 0).sum(axis=1) + n_others)
     places = first_of_each(np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count)))
     places[np.arange(places.shape[1]) >= limit[:, None]] = -1
     return take_or(flat, places, -1)

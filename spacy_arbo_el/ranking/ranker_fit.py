@@ -1,7 +1,7 @@
 """Fit of the feature ranker's weights on mentions with labels.
 
 A small network over the features is trained by softmax among the candidates of each mention, once
-without each part of the mentions. Probabilities are fitted on the scores of the parts by the
+without each fold of the mentions. Probabilities are fitted on the scores of the folds by the
 networks that did not see them. The ranker is the mean of these networks.
 """
 
@@ -34,14 +34,14 @@ ABSENT = 0.02
 
 
 class CrossFit(NamedTuple):
-    """Weights fitted on all mentions, and without each part of them.
+    """Weights fitted on all mentions, and without each fold of them.
 
-    whole: For other mentions: the mean of the parts' networks.
-    parts: By part, weights that were fitted on the mentions of the other parts.
+    overall: For other mentions: the mean of the folds' networks.
+    by_fold: For each fold, weights that were fitted on the mentions of the other folds.
     """
 
-    whole: RankerWeights
-    parts: list[RankerWeights]
+    overall: RankerWeights
+    by_fold: list[RankerWeights]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +68,12 @@ class Labelled:
         return self.candidates.where(~self.correct)
 
     @classmethod
-    def concat(cls, parts: Sequence["Labelled"]) -> "Labelled":
+    def concat(cls, batches: Sequence["Labelled"]) -> "Labelled":
         """The mentions of one or more parts, one after the other."""
         return cls(
-            CandidateFeatures.concat([part.candidates for part in parts]),
-            concat_tables([part.correct for part in parts], False),
-            np.concatenate([part.shares for part in parts]),
+            CandidateFeatures.concat([batch.candidates for batch in batches]),
+            concat_tables([batch.correct for batch in batches], False),
+            np.concatenate([batch.shares for batch in batches]),
         )
 
     def take(self, rows: np.ndarray) -> "Labelled":
@@ -104,21 +104,21 @@ class PresenceData(NamedTuple):
         return float(self.counts[self.present].sum() / self.counts.sum())
 
 
-class _Way(NamedTuple):
-    """Networks by part, with the scores that they give to the candidates of their part.
+class CrossValidatedNetworks(NamedTuple):
+    """Networks by fold, with the scores that they give to the candidates of their fold.
 
-    whole: The network with the mean of their scores.
-    networks: By part, a network that was fitted without it.
+    mean: The network with the mean of their scores.
+    networks: By fold, a network that was fitted without it.
     scores: (m, c) float64, -inf for no candidate.
     absent: The same without the correct candidates.
     """
 
-    whole: RankerWeights
+    mean: RankerWeights
     networks: list[RankerWeights]
     scores: np.ndarray
     absent: np.ndarray
 
-    def take(self, rows: np.ndarray) -> "_Way":
+    def take(self, rows: np.ndarray) -> "CrossValidatedNetworks":
         return self._replace(scores=self.scores[rows], absent=self.absent[rows])
 
 
@@ -139,14 +139,14 @@ def fit_weights(
     """
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
-    fitted = cross_fit(labelled, parts_of(groups), FOLDS, start, presence, fit_trees)
-    return None if fitted is None else fitted.whole
+    fitted = cross_fit(labelled, folds_of(groups), FOLDS, start, presence, fit_trees)
+    return None if fitted is None else fitted.overall
 
 
-def parts_of(groups: np.ndarray) -> np.ndarray:
-    """Divide mentions by their groups: (m,) int64, the number of each mention's part.
+def folds_of(groups: np.ndarray) -> np.ndarray:
+    """Divide mentions by their groups: (m,) int64, the number of each mention's fold.
 
-    Every fifth group is in one part; every fifth mention where all are of one group.
+    Every fifth group is in one fold; every fifth mention where all are of one group.
     """
     numbers = np.unique(groups, return_inverse=True)[1]
     return (numbers if numbers.any() else np.arange(len(groups))) % FOLDS
@@ -154,16 +154,16 @@ def parts_of(groups: np.ndarray) -> np.ndarray:
 
 def cross_fit(
     labelled: Labelled,
-    part_of: np.ndarray,
-    parts: int,
+    fold_of: np.ndarray,
+    n_folds: int,
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
     fit_trees: Callable[[PresenceData], Trees] | None = None,
 ) -> CrossFit | None:
-    """Train a network without each part of the mentions, and fit probabilities on the part.
+    """Train a network without each fold of the mentions, and fit probabilities on the fold.
 
-    part_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
-    parts: How many parts there are.
+    fold_of: (m,) int64, the fold of each mention. Mentions of one document are in one fold.
+    n_folds: How many folds there are.
     start: Weights that few mentions change little. The mean of their scores and of those by
         networks that were fitted from them is used, if held-out mentions are at least as likely by
         it as by networks that were fitted from nothing.
@@ -180,71 +180,73 @@ def cross_fit(
     gold = labelled.gold
     if (gold & (candidates.valid.sum(axis=1) > 1)).sum() < MIN_MENTIONS:
         return None
-    way = _best_way(labelled, part_of, parts, start)
+    way = _best_way(labelled, fold_of, n_folds, start)
     if presence is None:
         presence = np.stack([(1 - ABSENT) * shares, ABSENT * shares])
-    whole = _with_curve(way.whole, way, labelled, presence, start, fit_trees)
-    if whole is None:
+    overall = _with_curve(way.mean, way, labelled, presence, start, fit_trees)
+    if overall is None:
         return None
     hit = np.take_along_axis(correct, way.scores.argmax(axis=1)[:, None], axis=1)[:, 0]
     accuracy = float(np.average(hit[gold], weights=shares[gold]))
     without = []
-    for part, network in enumerate(way.networks):
-        rest = np.flatnonzero(part_of != part)
-        others = way.take(rest), labelled.take(rest), presence[:, rest]
-        curved = _with_curve(network, *others, start)
-        without.append(curved or replace(network, curve=whole.curve, trees=whole.trees))
-    return CrossFit(replace(whole, accuracy=accuracy), without)
+    for fold, network in enumerate(way.networks):
+        seen = np.flatnonzero(fold_of != fold)
+        seen_mentions = way.take(seen), labelled.take(seen), presence[:, seen]
+        curved = _with_curve(network, *seen_mentions, start)
+        without.append(curved or replace(network, curve=overall.curve, trees=overall.trees))
+    return CrossFit(replace(overall, accuracy=accuracy), without)
 
 
 def _best_way(
-    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
-) -> _Way:
+    labelled: Labelled, fold_of: np.ndarray, n_folds: int, start: RankerWeights | None
+) -> CrossValidatedNetworks:
     """The networks by which mentions that they did not see are most likely."""
-    way = _networks(labelled, part_of, parts, None)
+    way = _networks(labelled, fold_of, n_folds, None)
     if start is None:
         return way
-    moved = _networks(labelled, part_of, parts, start)
-    kept = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
+    moved = _networks(labelled, fold_of, n_folds, start)
+    start_scores = np.where(labelled.candidates.valid, start.scores(labelled.candidates), -np.inf)
     # Each counts at its temperature: the one with the larger scores does not outvote the other.
-    factors = [labelled.temperature(scores)[0] / 2 for scores in (kept, moved.scores)]
-    pairs = [sum_of_networks([start, one], factors) for one in moved.networks]
-    mean = _way_of(pairs, labelled, part_of)
+    factors = [labelled.temperature(scores)[0] / 2 for scores in (start_scores, moved.scores)]
+    pairs = [sum_of_networks([start, network], factors) for network in moved.networks]
+    mean = _way_of(pairs, labelled, fold_of)
     # The start once: it would be in each pair.
-    mean = mean._replace(whole=sum_of_networks([start, moved.whole], factors))
-    likelihoods = [labelled.temperature(one.scores)[1] for one in (mean, way)]
+    mean = mean._replace(mean=sum_of_networks([start, moved.mean], factors))
+    likelihoods = [labelled.temperature(candidate_way.scores)[1] for candidate_way in (mean, way)]
     return mean if likelihoods[0] >= likelihoods[1] else way
 
 
 def _networks(
-    labelled: Labelled, part_of: np.ndarray, parts: int, start: RankerWeights | None
-) -> _Way:
-    """Train a network without each part, from other weights or from random ones."""
+    labelled: Labelled, fold_of: np.ndarray, n_folds: int, start: RankerWeights | None
+) -> CrossValidatedNetworks:
+    """Train a network without each fold, from other weights or from random ones."""
     standards = standards_of(labelled.candidates) if start is None else (start.mean, start.spread)
     networks = []
-    for part in range(parts):
-        begins = [part * STARTS + i for i in range(STARTS)] if start is None else [start]
-        rest = labelled.take(part_of != part)
-        trained = [train_network(rest, standards, begin) for begin in begins]
+    for fold in range(n_folds):
+        begins = [fold * STARTS + i for i in range(STARTS)] if start is None else [start]
+        seen = labelled.take(fold_of != fold)
+        trained = [train_network(seen, standards, begin) for begin in begins]
         networks.append(sum_of_networks(trained, [1 / len(begins)] * len(begins)))
-    return _way_of(networks, labelled, part_of)
+    return _way_of(networks, labelled, fold_of)
 
 
-def _way_of(networks: list[RankerWeights], labelled: Labelled, part_of: np.ndarray) -> _Way:
-    """Networks with the scores that each gives to its part."""
-    both = []
+def _way_of(
+    networks: list[RankerWeights], labelled: Labelled, fold_of: np.ndarray
+) -> CrossValidatedNetworks:
+    """Networks with the scores that each gives to its fold."""
+    scores_of_both = []
     for candidates in (labelled.candidates, labelled.absent):
         scores = np.full(labelled.correct.shape, -np.inf)
-        for part, network in enumerate(networks):
-            scores[part_of == part] = network.scores(candidates.take(part_of == part))
-        both.append(np.where(candidates.valid, scores, -np.inf))
+        for fold, network in enumerate(networks):
+            scores[fold_of == fold] = network.scores(candidates.take(fold_of == fold))
+        scores_of_both.append(np.where(candidates.valid, scores, -np.inf))
     mean = sum_of_networks(networks, [1 / len(networks)] * len(networks))
-    return _Way(mean, networks, *both)
+    return CrossValidatedNetworks(mean, networks, *scores_of_both)
 
 
 def _with_curve(
     network: RankerWeights,
-    way: _Way,
+    way: CrossValidatedNetworks,
     labelled: Labelled,
     presence: np.ndarray,
     start: RankerWeights | None,
@@ -292,13 +294,20 @@ def _by_trees(
 
 
 def _presence_data(
-    way: _Way, labelled: Labelled, presence: np.ndarray, temperature: float
+    way: CrossValidatedNetworks, labelled: Labelled, presence: np.ndarray, temperature: float
 ) -> PresenceData:
     """The evidence of each mention, with its entity in the knowledge base and without it."""
-    parts = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
-    evidence = np.concatenate([evidence_of(one, temperature * scores) for one, scores in parts])
+    candidates_and_scores = ((labelled.candidates, way.scores), (labelled.absent, way.absent))
+    evidence = np.concatenate(
+        [
+            evidence_of(candidates, temperature * scores)
+            for candidates, scores in candidates_and_scores
+        ]
+    )
     present = np.concatenate([labelled.gold, np.zeros(len(labelled.gold), dtype=bool)])
-    has_any = np.concatenate([one.valid.any(axis=1) for one, _ in parts])
+    has_any = np.concatenate(
+        [candidates.valid.any(axis=1) for candidates, _ in candidates_and_scores]
+    )
     return PresenceData(evidence, present, presence.ravel() * has_any)
 
 
@@ -354,11 +363,11 @@ def _fitted(
         weights, max_iter=MAX_STEPS, history_size=20, line_search_fn="strong_wolfe"
     )
     mentions = max(BLOCK // max(data[0].shape[1] * hidden.shape[1], 1), 1)
-    blocks = list(zip(*(part.split(mentions) for part in data)))
+    blocks = list(zip(*(tensor.split(mentions) for tensor in data)))
 
     def closure() -> Any:
         optimizer.zero_grad()
-        size = penalty * sum(((part - old) ** 2).sum() for part, old in counted)
+        size = penalty * sum(((weight - old) ** 2).sum() for weight, old in counted)
         size.backward()
         loss = size.detach()
         for inputs, is_candidate, is_gold, counts in blocks:
@@ -372,7 +381,7 @@ def _fitted(
 
     if len(data[0]):
         optimizer.step(closure)
-    return [part.detach().numpy() for part in weights]
+    return [weight.detach().numpy() for weight in weights]
 
 
 def _copies(weights: RankerWeights) -> list[Any]:
@@ -385,5 +394,5 @@ def _random(width: int, seed: int) -> list[Any]:
     generator = torch.Generator().manual_seed(seed)
     hidden = torch.randn((width, HIDDEN), generator=generator) * 0.3
     out = torch.randn(HIDDEN, generator=generator) * 0.1
-    parts = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
-    return [part.requires_grad_() for part in parts]
+    weights = [torch.zeros(width), hidden, torch.zeros(HIDDEN), out]
+    return [weight.requires_grad_() for weight in weights]

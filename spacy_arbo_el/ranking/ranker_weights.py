@@ -95,30 +95,32 @@ class RankerWeights:
         x = (inputs_of(candidates).astype(np.float64) - self.mean) / self.spread
         return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
 
-    def contributions(self, candidates: CandidateFeatures, one: int, other: int) -> np.ndarray:
+    def contributions(self, candidates: CandidateFeatures, first: int, second: int) -> np.ndarray:
         """Contribution of each feature to one candidate's lead. The lead is over another candidate
         of the first mention.
 
         The gradient is integrated along the line from the inputs of the other to those of the one,
         so that the parts sum to the log of how many times as probable the one is.
 
-        one, other: Columns of the candidates.
+        first, second: Columns of the candidates.
         RETURNS: float64, one number for each feature that there is, 0 for those that candidates
             are not compared by.
         """
-        inputs = inputs_of(candidates)[0, [one, other]].astype(np.float64)
+        inputs = inputs_of(candidates)[0, [first, second]].astype(np.float64)
         x = (inputs - self.mean) / self.spread
         z = x @ self.hidden + self.bias
         step = z[0] - z[1]
         slope = 1 - np.tanh(z[1]) ** 2
         rise = np.divide(np.tanh(z[0]) - np.tanh(z[1]), step, out=slope, where=np.abs(step) > 1e-6)
-        parts = (x[0] - x[1]) * (self.linear + self.hidden @ (rise * self.out))
-        whole = np.zeros(candidates.features.shape[2])
-        whole[compared_by(candidates)] = float(self.curve[0]) * parts.reshape(2, -1).sum(axis=0)
-        return whole
+        by_input = (x[0] - x[1]) * (self.linear + self.hidden @ (rise * self.out))
+        by_feature = np.zeros(candidates.features.shape[2])
+        by_feature[compared_by(candidates)] = float(self.curve[0]) * by_input.reshape(2, -1).sum(
+            axis=0
+        )
+        return by_feature
 
     def to_bytes(self) -> bytes:
-        names = [one.name for one in fields(self) if one.name != "trees"]
+        names = [item.name for item in fields(self) if item.name != "trees"]
         arrays = {name: np.asarray(getattr(self, name)) for name in names}
         trees = {TREES + name: array for name, array in self.trees.to_arrays().items()}
         return pack_arrays({**arrays, **trees})
@@ -132,7 +134,7 @@ class RankerWeights:
         packed = unpack_arrays(data)
         of_trees = {k[len(TREES) :]: v for k, v in packed.items() if k.startswith(TREES)}
         arrays = {k: v for k, v in packed.items() if not k.startswith(TREES)}
-        names = {one.name for one in fields(cls)} - {"trees"}
+        names = {item.name for item in fields(cls)} - {"trees"}
         n_inputs = 2 * (len(COMPARED) + n_features - len(FEATURES))
         if set(arrays) != names or arrays["mean"].shape != (n_inputs,):
             raise ValueError("the weights are for other features")
@@ -171,12 +173,12 @@ class Assessment:
         """The log-odds of each candidate: (m, c) float32, -inf for none."""
         return log_odds_of(self.log_shares, self.presence)
 
-    def replaced(self, mentions: np.ndarray, others: "Assessment") -> "Assessment":
+    def replaced(self, mentions: np.ndarray, replacements: "Assessment") -> "Assessment":
         """The same with another assessment of some mentions (k,)."""
         log_shares = self.log_shares.copy()
-        log_shares[mentions] = others.log_shares
+        log_shares[mentions] = replacements.log_shares
         presence = self.presence.copy()
-        presence[mentions] = others.presence
+        presence[mentions] = replacements.presence
         return Assessment(log_shares, presence)
 
 
@@ -189,10 +191,10 @@ def evidence_of(candidates: CandidateFeatures, scores: np.ndarray) -> np.ndarray
     rows = np.arange(len(scores))
     best = scores.argmax(axis=1)
     features = candidates.features[rows, best].astype(np.float64)
-    near = np.maximum(features[:, FEATURES.index("nearest")] - NEAR, 0.0)
+    nearness = np.maximum(features[:, FEATURES.index("nearest")] - NEAR, 0.0)
     share = log_softmax(scores, candidates.valid)[rows, best]
     share = np.where(np.isfinite(share), share, 0.0)
-    return np.column_stack([features[:, EVIDENCE], near, share])
+    return np.column_stack([features[:, EVIDENCE], nearness, share])
 
 
 def compared_by(candidates: CandidateFeatures) -> list[int]:
@@ -221,10 +223,10 @@ def sum_of_networks(networks: Sequence[RankerWeights], factors: Sequence[float])
     sizes = np.array(factors, dtype=np.float32)
     return replace(
         networks[-1],
-        linear=sizes @ np.stack([one.linear for one in networks]),
-        hidden=np.concatenate([one.hidden for one in networks], axis=1),
-        bias=np.concatenate([one.bias for one in networks]),
-        out=np.concatenate([size * one.out for size, one in zip(sizes, networks)]),
+        linear=sizes @ np.stack([network.linear for network in networks]),
+        hidden=np.concatenate([network.hidden for network in networks], axis=1),
+        bias=np.concatenate([network.bias for network in networks]),
+        out=np.concatenate([size * network.out for size, network in zip(sizes, networks)]),
     )
 
 
@@ -242,12 +244,12 @@ def share_among_equals(candidates: CandidateFeatures, assessment: Assessment) ->
     if not len(rows):
         return assessment
     equal = equal[rows]
-    own = log_shares[rows]
+    scores_here = log_shares[rows]
     count = equal.sum(axis=1, keepdims=True)
-    total = np.logaddexp.reduce(np.where(equal, own, -np.inf), axis=1, keepdims=True)
-    rank = np.argsort(np.argsort(-own, axis=1, kind="stable"), axis=1)
+    total = np.logaddexp.reduce(np.where(equal, scores_here, -np.inf), axis=1, keepdims=True)
+    rank = np.argsort(np.argsort(-scores_here, axis=1, kind="stable"), axis=1)
     shared = total - np.log(count) - STEP * rank
-    changed = Assessment(np.where(equal, shared, own), assessment.presence[rows])
+    changed = Assessment(np.where(equal, shared, scores_here), assessment.presence[rows])
     return assessment.replaced(rows, changed)
 
 

@@ -69,11 +69,11 @@ class Ranking:
         return cls(best, take_or(exemplars[valid], places, -1), presence)
 
     @classmethod
-    def concat(cls, parts: Sequence["Ranking"]) -> "Ranking":
+    def concat(cls, batches: Sequence["Ranking"]) -> "Ranking":
         """The mentions of one or more rankings, one after the other."""
-        exemplars = concat_tables([part.exemplars for part in parts], -1)
-        presence = np.concatenate([part.presence for part in parts])
-        return cls(TopK.concat([part.candidates for part in parts]), exemplars, presence)
+        exemplars = concat_tables([batch.exemplars for batch in batches], -1)
+        presence = np.concatenate([batch.presence for batch in batches])
+        return cls(TopK.concat([batch.candidates for batch in batches]), exemplars, presence)
 
     def take(self, rows: np.ndarray) -> "Ranking":
         """The rankings of some mentions."""
@@ -140,13 +140,13 @@ class RankedMentions:
     corrected: np.ndarray
 
     @classmethod
-    def concat(cls, parts: Sequence["RankedMentions"]) -> "RankedMentions":
+    def concat(cls, batches: Sequence["RankedMentions"]) -> "RankedMentions":
         """The mentions of one or more batches, one after the other."""
         return cls(
-            MentionBatch.concat([part.batch for part in parts]),
-            Neighbours.concat([part.neighbours for part in parts]),
-            Ranking.concat([part.ranking for part in parts]),
-            np.concatenate([part.corrected for part in parts]),
+            MentionBatch.concat([batch.batch for batch in batches]),
+            Neighbours.concat([batch.neighbours for batch in batches]),
+            Ranking.concat([batch.ranking for batch in batches]),
+            np.concatenate([batch.corrected for batch in batches]),
         )
 
     def without_ties(self) -> "RankedMentions":
@@ -212,12 +212,12 @@ class Reranker(Protocol):
         neighbours: Neighbours,
         gold: np.ndarray,
         context: RankingContext,
-        part_of: np.ndarray,
-        parts: int,
+        fold_of: np.ndarray,
+        n_folds: int,
     ) -> Sequence["Reranker"]:
         """Learn from all mentions, and without each part of them.
 
-        part_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
+        fold_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
         RETURNS: The reranker for other mentions, then for each part one that has not seen it.
         """
         ...
@@ -245,10 +245,10 @@ class FitsBesideExemplars(Protocol):
         """What it learns from mentions of a part, with the exemplars that there are now."""
         ...
 
-    def cross_fit_parts(self, parts: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
+    def cross_fit_parts(self, folds: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
         """Learn from all parts, and without each: as ``Reranker.cross_fit``.
 
-        parts: What ``labelled`` has returned for each, None for a part without mentions.
+        folds: What ``labelled`` has returned for each, None for a part without mentions.
         """
         ...
 
@@ -296,10 +296,10 @@ class BestEvidence:
         neighbours: Neighbours,
         gold: np.ndarray,
         context: RankingContext,
-        part_of: np.ndarray,
-        parts: int,
+        fold_of: np.ndarray,
+        n_folds: int,
     ) -> list["BestEvidence"]:
-        return [self] * (parts + 1)
+        return [self] * (n_folds + 1)
 
     def to_bytes(self) -> bytes:
         return b""

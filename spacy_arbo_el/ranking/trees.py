@@ -31,9 +31,9 @@ class Trees:
     @classmethod
     def none(cls) -> "Trees":
         """No trees: everything has the value 0."""
-        whole = np.zeros(0, dtype=np.int64)
+        integers = np.zeros(0, dtype=np.int64)
         real = np.zeros(0)
-        return cls(whole, whole, real, whole, whole, real)
+        return cls(integers, integers, real, integers, integers, real)
 
     @cached_property
     def depth(self) -> int:

@@ -354,14 +354,14 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
         cross_fit(Labelled(candidates, labels, np.ones(240)), part_of, 3, start if begun else None)
         for labels in (correct, other)
     )
-    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.parts, two.parts)]
+    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.by_fold, two.by_fold)]
     assert same == [False, True, False]
-    assert not np.array_equal(one.whole.hidden, two.whole.hidden)
+    assert not np.array_equal(one.overall.hidden, two.overall.hidden)
     rows = np.flatnonzero(part_of == 1)
-    best = one.parts[1].logits(candidates.take(rows)).argmax(axis=1)
+    best = one.by_fold[1].logits(candidates.take(rows)).argmax(axis=1)
     assert (best == correct[rows].argmax(axis=1)).mean() > 0.8
-    mean = np.mean([weights.scores(candidates) for weights in one.parts], axis=0)
-    np.testing.assert_allclose(one.whole.scores(candidates), mean, atol=1e-3)
+    mean = np.mean([weights.scores(candidates) for weights in one.by_fold], axis=0)
+    np.testing.assert_allclose(one.overall.scores(candidates), mean, atol=1e-3)
 
 
 @pytest.mark.parametrize("begun", [False, True])

@@ -209,14 +209,14 @@ class CrossEncoder:
         neighbours: Neighbours,
         gold: np.ndarray,
         context: RankingContext,
-        part_of: np.ndarray,
+        fold_of: np.ndarray,
         n_folds: int,
     ) -> list["CrossEncoder"]:
         """Fit on all mentions, and without each part: see ``Reranker``."""
-        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, part_of, n_folds)
+        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, fold_of, n_folds)
         fitted = []
         for fold, ranker in enumerate(rankers, -1):
-            rows = np.flatnonzero(part_of != fold)
+            rows = np.flatnonzero(fold_of != fold)
             fold_mentions = batch.take(rows), neighbours.take(rows), gold[rows]
             fitted.append(replace(self, ranker=ranker)._fit_scores(*fold_mentions, context))
         return fitted
