@@ -206,7 +206,8 @@ class ArboLinker(TrainablePipe):
     @property
     def threshold(self) -> float:
         """The probability that a link must have; ``LabelThresholds`` where it differs by label."""
-        return threshold_of(self.cfg["threshold"])
+        setting = self.cfg["threshold"]
+        return setting if isinstance(setting, float) else threshold_of(setting)
 
     @threshold.setter
     def threshold(self, value: ThresholdSetting) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, cast
 
 import srsly
@@ -282,6 +283,7 @@ def depends_on_batch(device: torch.device) -> bool:
     return device.type == "cpu" and _cpu_has("amx_tile")
 
 
+@cache
 def _cpu_has(feature: str) -> bool:
     # Versions of torch differ in what they can check.
     return getattr(torch.cpu, f"_is_{feature}_supported", bool)()

@@ -130,9 +130,11 @@ class LinkingStages:
         """The ranked candidates of mentions, with corrections applied."""
         with self.datastore.reading():
             ranking = self.reranker(batch, neighbours, self.context)
-            neighbours, ranking, corrected = self.corrections.apply(
-                batch, neighbours, ranking, self.datastore, self.cache
-            )
+            corrected = np.zeros(len(batch), dtype=bool)
+            if self.corrections.items:
+                neighbours, ranking, corrected = self.corrections.apply(
+                    batch, neighbours, ranking, self.datastore, self.cache
+                )
             if self.only is not None:
                 ranking = self.only.restrict(ranking, self.datastore)
         ranked = RankedMentions(batch, neighbours, ranking, corrected)
@@ -169,9 +171,9 @@ class LinkingStages:
         """
         if threshold > 0.0:
             ranked = ranked.without_ties()
-        least = least_logit(least_threshold(threshold))
         if not isinstance(threshold, LabelThresholds):
-            return self.inference.decide(ranked, self.calibration, least)
+            return self.inference.decide(ranked, self.calibration, least_logit(threshold))
+        least = least_logit(least_threshold(threshold))
         labels = [record.label for record in ranked.batch.records]
         needed = np.array([least_logit(threshold_for(threshold, label)) for label in labels])
         likely = ranked.ranking.candidates.scores >= needed[:, None]
@@ -187,16 +189,16 @@ class LinkingStages:
         """
         groups = np.full(len(batch), -1, dtype=np.int64)
         rows = np.flatnonzero(decisions.entities < 0)
-        if self.discovery is None:
-            groups[rows] = np.arange(len(rows))
-        elif len(rows):
+        groups[rows] = np.arange(len(rows))
+        documents = batch.documents[rows]
+        if self.discovery is not None and len(np.unique(documents)) < len(rows):
             settings = self.datastore.settings
             records = [batch.records[row] for row in rows.tolist()]
             groups[rows] = self.discovery.group(
                 batch.encoded[rows],
                 settings.similarity,
                 self.calibration,
-                batch.documents[rows],
+                documents,
                 batch.labels[rows] if settings.match_types else None,
                 names=number_names(records),
                 number_sets=number_sets(records),
