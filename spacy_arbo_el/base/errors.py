@@ -104,7 +104,6 @@ class Errors(metaclass=Coded):
     )
     E021 = "The ids to merge both belong to entity {id!r}. Give the ids of two different entities."
     E022 = 'Vectors of up to {largest:.3g} don\'t fit into float16. Build with dtype = "float32".'
-
     E023 = "The id {old!r} can't lead to {new!r}: {problem}."
     E024 = (
         "There is no format {value!r} here. Choose one of: {choices}. Others are registered by "
@@ -133,6 +132,38 @@ class Errors(metaclass=Coded):
         "all its entities: ArboKB.create(path, overwrite=True), spacy arbo kb build --replace."
     )
     E035 = "{path} is a file, not the folder of a knowledge base. Build it: spacy arbo kb build."
+    E037 = (
+        "Entity {id!r} has the text {value!r:.60}, which is no string, or contains a NUL character "
+        "or half a character (a lone surrogate). Remove these."
+    )
+    E038 = "The {name} of entity {id!r} must be a list of strings, not {value!r:.60}."
+    E039 = (
+        "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
+        "finite numbers, lists and dicts with strings as keys."
+    )
+    E040 = (
+        "{path} is a knowledge base of spaCy, which can't be opened in place. Give it to "
+        "linker.set_kb, or build one from it: spacy arbo kb build {path} kb --format spacy."
+    )
+    E041 = (
+        "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
+        "and may have 'title', 'description', 'aliases', 'types' and 'frequency'."
+    )
+    E042 = (
+        "{where}: {name} is a symbolic link, which could lead to any file. Copy the whole "
+        "pipeline with what its links point to, cp -rL FOLDER COPY, and load the copy."
+    )
+    E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
+    E044 = (
+        "{path} is not the folder that was locked: another one has taken its place. Nothing was "
+        "saved. Put the folder back, or save the pipeline under another name with save_pipeline."
+    )
+    E045 = (
+        "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
+        "with arbo convert, and give the entities' names in 'title' and 'aliases'."
+    )
+    E046 = "The pattern {pattern!r:.80} is no name: only 'LOWER', 'ORTH' and 'TEXT' may be in one."
+    E047 = "{path} has no entity{skipped}. Check the file, its format and the reader's options."
 
     # Saving and loading pipelines: E050 to E079
     E050 = "{path} is being changed by another program or thread. Try again once it is done."
@@ -175,48 +206,11 @@ class Errors(metaclass=Coded):
         "are loaded, never custom code."
     )
 
-    E037 = (
-        "Entity {id!r} has the text {value!r:.60}, which is no string, or contains a NUL character "
-        "or half a character (a lone surrogate). Remove these."
-    )
-    E038 = "The {name} of entity {id!r} must be a list of strings, not {value!r:.60}."
-    E039 = (
-        "The field meta of entity {id!r} can't be written as JSON: {problem}. It may hold strings, "
-        "finite numbers, lists and dicts with strings as keys."
-    )
-    E040 = (
-        "{path} is a knowledge base of spaCy, which can't be opened in place. Give it to "
-        "linker.set_kb, or build one from it: spacy arbo kb build {path} kb --format spacy."
-    )
-    E041 = (
-        "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
-        "and may have 'title', 'description', 'aliases', 'types' and 'frequency'."
-    )
-    E042 = (
-        "{where}: {name} is a symbolic link, which could lead to any file. Copy the whole "
-        "pipeline with what its links point to, cp -rL FOLDER COPY, and load the copy."
-    )
-    E044 = (
-        "{path} is not the folder that was locked: another one has taken its place. Nothing was "
-        "saved. Put the folder back, or save the pipeline under another name with save_pipeline."
-    )
-    E045 = (
-        "'text' and {key!r} are keys of an annotated document, not of an entity. Convert documents "
-        "with arbo convert, and give the entities' names in 'title' and 'aliases'."
-    )
-    E046 = "The pattern {pattern!r:.80} is no name: only 'LOWER', 'ORTH' and 'TEXT' may be in one."
-    E047 = "{path} has no entity{skipped}. Check the file, its format and the reader's options."
-    E043 = "The reader of {format!r} has no option {name!r}. Leave it out; it has: {choices}."
-
     # Reading files: E1xx
     E100 = "{path}, line {line}: {problem}"
     E101 = "{path} does not exist. {hint}"
     E108 = "There is no encoding {encoding!r}. Usual ones are utf-8, cp1252, latin-1 and utf-16."
     E110 = "Document {doc!r}: {problem}"
-    E120 = (
-        "Neither the name nor the beginning of {path} says its format. Name it with --format, one "
-        "of: {formats}."
-    )
     E113 = (
         "The tokenizer changes the text of document {doc!r}, so the offsets of its mentions are "
         "meaningless. Use a tokenizer that keeps the text, such as the one of spacy.blank('en')."
@@ -224,10 +218,13 @@ class Errors(metaclass=Coded):
     E114 = "There are no documents to write to {path}. Check the input and the excluded ids."
     E115 = "The corpus reader has no path. Set it in the config or with --paths.train, --paths.dev."
     E116 = "{path} is no valid .spacy file ({problem}): convert the corpus again."
-
     E119 = (
         "{path} can't be read: it is of another format, {kind}. Name its format with --format, "
         "convert it, or give a reader of yours with --format NAME --code FILE."
+    )
+    E120 = (
+        "Neither the name nor the beginning of {path} says its format. Name it with --format, one "
+        "of: {formats}."
     )
 
     # Encoders: E2xx
@@ -269,7 +266,6 @@ class Errors(metaclass=Coded):
         "There are {records} exemplars, but {inputs} encoder inputs or another number of vectors. "
         "Give one encoder input and one vector per exemplar."
     )
-
     E303 = (
         "Can't read the search index {path}: {problem}. Remove the file, or build the index again "
         "and keep it with kb.vectors.keep_index."
@@ -285,11 +281,6 @@ class Errors(metaclass=Coded):
         "two finite numbers with a slope above zero. Fit a new one: spacy arbo fit MODEL DOCS."
     )
     E402 = "The threshold must be between 0 and 1, or a table of such by label, not {value!r}."
-    E407 = (
-        "The table of thresholds {value!r} has no '*', which stands for the labels that are not in "
-        'it. Give one such as {{"*": 0.3, "Disease": 0.5}}.'
-    )
-    E408 = "The knowledge base has no entity {id!r} to link to. Give ids of its entities."
     E403 = (
         "The coverage is {value!r}. It must be a share above 0 and below 1, a table of such by "
         'label, "estimate", or null for that of the fit.'
@@ -306,6 +297,11 @@ class Errors(metaclass=Coded):
     E406 = (
         "The linker '{name}' is in no pipeline that could find mentions. Give Docs with mentions."
     )
+    E407 = (
+        "The table of thresholds {value!r} has no '*', which stands for the labels that are not in "
+        'it. Give one such as {{"*": 0.3, "Disease": 0.5}}.'
+    )
+    E408 = "The knowledge base has no entity {id!r} to link to. Give ids of its entities."
 
     # Annotations and the component: E5xx
     E501 = (
@@ -315,15 +311,6 @@ class Errors(metaclass=Coded):
     E502 = (
         "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
         "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
-    )
-    E506 = (
-        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list "
-        'with a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
-    )
-    E508 = (
-        "No mention of the training corpus has a gold id, so {name!r} can't learn. Check that it "
-        "was converted with ids, and that mentions.getter finds its spans. Without training, call "
-        "set_kb."
     )
     E503 = (
         "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
@@ -336,6 +323,15 @@ class Errors(metaclass=Coded):
     E505 = (
         "The weights of the reranker that come with the package, {path}, are damaged or missing: "
         "{problem}. Install the package again, or set reranker.pretrained = false."
+    )
+    E506 = (
+        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list "
+        'with a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
+    )
+    E508 = (
+        "No mention of the training corpus has a gold id, so {name!r} can't learn. Check that it "
+        "was converted with ids, and that mentions.getter finds its spans. Without training, call "
+        "set_kb."
     )
     E510 = (
         "There is no entity {id!r} in the knowledge base for the mention {text!r}. Add it first, "
@@ -378,10 +374,44 @@ class Errors(metaclass=Coded):
     E704 = "The new entity {id!r} has {count} mentions, numbered from 0: there is no {member}."
     E705 = "Splitting {id!r} must leave mentions on both sides: give some of its {count}, not all."
     E708 = "These bytes are not new entities: {problem}."
+    E709 = (
+        "The linker has no discovery, so it can't group new entities. Add one to its config, such "
+        'as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
+    )
+    E710 = (
+        "The documents that were read the second time differ from those of the first time. `read` "
+        "must return the same documents with the same mentions each time it is called."
+    )
     E712 = (
         'The documents have no annotated mentions to tune on. Annotated spans have a kb_id_, "NIL" '
         "for no entity."
     )
+    E714 = "Decision {number} stays: decision {later} ({action}) on {names} came later. Undo that."
+    E715 = (
+        "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
+        "if that is the one you mean, or take the merge back: new_entities.undo()."
+    )
+    E716 = "There is no such decision to undo or to make again: see new_entities.log."
+    E717 = (
+        "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
+        "too. Take it back in both: linker.new_entities.undo()."
+    )
+    E718 = "Decisions were made or undone after this discovery began. Discover again, then update."
+    E719 = "The two sets of new entities come from different encoders. Discover again, then update."
+    E722 = (
+        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
+        ".jsonl or .csv. Choose one of these, or the name of a folder."
+    )
+    E726 = (
+        '{path} has no annotated mention to score (with a kb_id_, "NIL" for no entity). Check the '
+        "file and its conversion. Without labels: arbo fit --no-labels."
+    )
+    E727 = "No linker has these new entities: set linker.new_entities to them first."
+    E750 = (
+        "The template of addresses {value!r} must begin with http:// or https://, such as "
+        "'https://www.wikidata.org/wiki/{{}}', or with {{}} where the ids are addresses."
+    )
+    E751 = "The setting {name} must be {kind}, not {value!r}."
     E770 = (
         "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
         "at the same time: it would wait for itself. Edit after linking."
@@ -414,53 +444,19 @@ class Errors(metaclass=Coded):
     E795 = "{path} already exists. Give another name, or replace it with --force."
     E796 = "{path} cannot be made a complete config: {error}"
     E797 = "It has {line!r} above its first section. Only comments may stand there."
-    E799 = "{path} is no list of entities. With documents, give both: arbo check DATA KB."
     E798 = "It has the section [{section}] twice."
-    E715 = (
-        "The new entity {id!r} was merged into {now!r} ({name!r}, {count} mentions). Give {now!r} "
-        "if that is the one you mean, or take the merge back: new_entities.undo()."
-    )
-    E716 = "There is no such decision to undo or to make again: see new_entities.log."
-    E714 = "Decision {number} stays: decision {later} ({action}) on {names} came later. Undo that."
-    E717 = (
-        "The last decision was to accept {id!r} as {kb_id!r}, which has changed the knowledge base "
-        "too. Take it back in both: linker.new_entities.undo()."
-    )
-    E718 = "Decisions were made or undone after this discovery began. Discover again, then update."
-    E727 = "No linker has these new entities: set linker.new_entities to them first."
-    E719 = "The two sets of new entities come from different encoders. Discover again, then update."
-    E726 = (
-        '{path} has no annotated mention to score (with a kb_id_, "NIL" for no entity). Check the '
-        "file and its conversion. Without labels: arbo fit --no-labels."
-    )
-    E722 = (
-        "{path} is neither a folder nor a file that can be written: {suffix} is not .spacy, "
-        ".jsonl or .csv. Choose one of these, or the name of a folder."
-    )
-    E710 = (
-        "The documents that were read the second time differ from those of the first time. `read` "
-        "must return the same documents with the same mentions each time it is called."
-    )
-    E709 = (
-        "The linker has no discovery, so it can't group new entities. Add one to its config, such "
-        'as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
-    )
-    E750 = (
-        "The template of addresses {value!r} must begin with http:// or https://, such as "
-        "'https://www.wikidata.org/wiki/{{}}', or with {{}} where the ids are addresses."
-    )
-    E751 = "The setting {name} must be {kind}, not {value!r}."
+    E799 = "{path} is no list of entities. With documents, give both: arbo check DATA KB."
 
     # Evaluation: E83x
     E831 = "Give either --thresholds, for labelled mentions, or --no-labels."
     E833 = "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
-    E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
-    E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
     E835 = "{path} can't be written: name it {suffixes}."
+    E836 = "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
     E837 = (
         "{count} documents have labelled mentions. It takes two at least, each linked after the "
         "other was used: label more, or divide the documents."
     )
+    E838 = "--errors lists the wrong links of one pipeline, and {count} were given. Name one."
 
     # Packages and options: E85x to E89x
     E895 = "Parquet needs pyarrow: pip install pyarrow, or 'spacy_arbo_el[ray]'."
@@ -468,6 +464,12 @@ class Errors(metaclass=Coded):
 
 
 class Warnings(metaclass=Coded):
+    # Pipelines: W0xx
+    W051 = (
+        "{path} has decisions on the pipeline beside it, which may lack some of them: the package "
+        "that makes them is not installed. Install spacy_arbo_el with its entry points."
+    )
+
     # Reading files: W1xx
     W101 = "{path}: {count} mentions overlap longer ones: only doc.spans[{key!r}] has them all."
     W102 = (
@@ -482,9 +484,9 @@ class Warnings(metaclass=Coded):
         "{path}: the offsets of {count} documents are {reading}, as the words of the mentions "
         "show. They were converted to characters."
     )
-    W051 = (
-        "{path} has decisions on the pipeline beside it, which may lack some of them: the package "
-        "that makes them is not installed. Install spacy_arbo_el with its entry points."
+    W105 = (
+        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
+        "a word, such as {example}. With --offsets {reading} {fewer} would: try it."
     )
     W106 = "{path}: {count} entries are no entities and were left out: {reasons}."
     W107 = (
@@ -492,18 +494,14 @@ class Warnings(metaclass=Coded):
         "is {doc!r}. A span has one piece: annotate the whole stretch to keep them."
     )
     W108 = "{path}: the merged ids of the replaced knowledge base can't be read: {problem}"
-    W110 = "{path}: {count} documents without text were left out, the first is {doc!r}."
-    W111 = (
-        "The documents have links in the span groups {groups}, and none in doc.ents, which are "
-        "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
-    )
     W109 = (
         "{path}: mentions without an id have fields that were not read and may have it: {fields}. "
         "Name it with arbo convert --id-key {first!r}, unless these mentions are NIL."
     )
-    W105 = (
-        "{path}: {count} of {all} mentions whose words the file does not have begin or end within "
-        "a word, such as {example}. With --offsets {reading} {fewer} would: try it."
+    W110 = "{path}: {count} documents without text were left out, the first is {doc!r}."
+    W111 = (
+        "The documents have links in the span groups {groups}, and none in doc.ents, which are "
+        "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
     )
 
     # Retrieval: W3xx
@@ -511,7 +509,6 @@ class Warnings(metaclass=Coded):
         "The installed FAISS has no GPU support, so the search runs on the GPU in torch, exactly. "
         "To use the configured index, install faiss-gpu (Linux, CUDA 12)."
     )
-
     W303 = (
         "FAISS can't search the index {kind!r} on a GPU, so it is searched on the CPU. An index "
         'with factory = "IVF2048,SQ8" or "IVF2048,PQ48" is searched on the GPU.'
@@ -550,6 +547,10 @@ class Warnings(metaclass=Coded):
         "The encoder cannot read some mentions: their script or symbols are not in its "
         "vocabulary. They are linked by exactly their name alone. Choose a multilingual encoder."
     )
+    W541 = (
+        "A document has no group doc.spans[{key!r}], from which the linker takes mentions. Set it "
+        "before the linker, or set mentions.getter.spans_key."
+    )
     W543 = (
         "{count} mentions of a document are values ({labels}), not entities, and are left out, as "
         "in all other documents. To link them, set labels_discard = [] in the linker's mentions."
@@ -562,7 +563,6 @@ class Warnings(metaclass=Coded):
         "The knowledge base of {name!r} is empty, so every mention is NIL. Give it entities with "
         "set_kb or kb.add; without any, mentions can only be grouped, see corpus.link."
     )
-    W548 = "The knowledge base of {name!r} is empty, so arbo_names finds nothing: call set_kb."
     W546 = (
         "None of the {count} gold ids of {path}, such as {some}, is in the knowledge base. Check "
         "that both belong together, and the conversion: `arbo convert --concepts kb`."
@@ -571,7 +571,4 @@ class Warnings(metaclass=Coded):
         "Mentions with the label {label!r} can't be linked: no entity has this type, all have "
         "one, such as {types}. Map labels to types, or set retriever.match_types = false."
     )
-    W541 = (
-        "A document has no group doc.spans[{key!r}], from which the linker takes mentions. Set it "
-        "before the linker, or set mentions.getter.spans_key."
-    )
+    W548 = "The knowledge base of {name!r} is empty, so arbo_names finds nothing: call set_kb."
