@@ -113,7 +113,7 @@ def create(path: Path, count: int) -> dict:
             with kb.database.bulk_loading():
                 kb.add(map(entity, range(count)))
             added = time.perf_counter()
-            kb.sync(TitleOnly(), synthetic.encode, "synthetic")
+            kb.encode_missing(TitleOnly(), synthetic.encode, "synthetic")
             encoded = time.perf_counter()
             index = lists(count)(kb.rows, Cosine())
             indexed = time.perf_counter()
@@ -132,7 +132,7 @@ def create(path: Path, count: int) -> dict:
 def opened(path: Path, count: int) -> ArboKB:
     """The knowledge base with its stored vectors, none of which is encoded again."""
     kb = ArboKB.for_reading(path)
-    kb.sync(TitleOnly(), Synthetic(count).encode, "synthetic")
+    kb.encode_missing(TitleOnly(), Synthetic(count).encode, "synthetic")
     return kb
 
 

@@ -163,7 +163,7 @@ def score(args: argparse.Namespace) -> None:
             average_weights(start, linker.model, share)
             linker.encoder.weights_changed(trained=True)
         linker.encoder.end_training()
-        with linker.datastore.searching(among) if among is not None else nullcontext():
+        with linker.datastore.limited_to(among) if among is not None else nullcontext():
             target.write_text(json.dumps(judge(linker, dev, withheld, args.both)))
         print("scored", step, share, flush=True)
 

@@ -99,13 +99,13 @@ def kb(world):
     def write(path):
         kb = ArboKB.for_reading(path)
         kb.add(Entity("new", "new"))
-        kb.sync(Names(), encode, "x")
+        kb.encode_missing(Names(), encode, "x")
         kb.to_disk(path)
 
     def read(path):
         assert verify(path) == []
         kb = ArboKB.for_reading(path)
-        assert kb.sync(Names(), encode, "x") == 0
+        assert kb.encode_missing(Names(), encode, "x") == 0
         return [entity.to_dict() for entity in kb]
 
     return Writer(
@@ -120,11 +120,11 @@ def encoding(world):
     """Vectors of another encoder, in the folder of a knowledge base."""
 
     def another(path):
-        return ArboKB.for_reading(path).sync(Names(), encode, "another")
+        return ArboKB.for_reading(path).encode_missing(Names(), encode, "another")
 
     def read(path):
         assert verify(path) == []
-        assert ArboKB.for_reading(path).sync(Names(), encode, "x") == 0
+        assert ArboKB.for_reading(path).encode_missing(Names(), encode, "x") == 0
         copy = shutil.copytree(path, path.parent / "copy")
         encoded = another(copy)
         shutil.rmtree(copy)

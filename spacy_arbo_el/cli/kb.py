@@ -96,7 +96,9 @@ def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
 
     encoder = linker.encoder
     verbalization = linker.datastore.settings.verbalization
-    return kb.sync(verbalization, partial(encode_texts, encoder), encoder.text_fingerprint)
+    return kb.encode_missing(
+        verbalization, partial(encode_texts, encoder), encoder.text_fingerprint
+    )
 
 
 def table_options(columns: list[str], header: str) -> dict[str, Any]:

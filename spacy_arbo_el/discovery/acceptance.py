@@ -69,9 +69,9 @@ class Acceptance:
                 raise
             self.corrections.forget_outdated(mentions.keys, accepted.id)
             datastore.changed()
-            new_entities.release(new_entity, accepted.id, added=is_new, labels=before)
+            new_entities.mark_accepted(new_entity, accepted.id, added=is_new, labels=before)
         if self.stored is not new_entities:
-            self.stored.leave_out(mentions.keys, accepted.id)
+            self.stored.mark_accepted_elsewhere(mentions.keys, accepted.id)
         return accepted
 
     def _encode(self, inputs: SpanInputs) -> np.ndarray:
@@ -81,13 +81,13 @@ class Acceptance:
     def undo(self, new_entities: NewEntities, number: int | None = None) -> Entry:
         """See ``NewEntities.undo``. new_entities: Where the decision was made."""
         with self.datastore.editing(), new_entities.lock:
-            entry = new_entities.take_back(number, acceptances=True)
+            entry = new_entities.revert(number, acceptances=True)
             if "kb_id" not in entry:
                 return entry
             if "labels" in entry:
                 self._take_back(entry)
         if self.stored is not new_entities:
-            self.stored.take_in(entry["mentions"], entry["kb_id"])
+            self.stored.unmark(entry["mentions"], entry["kb_id"])
         return entry
 
     def _take_back(self, entry: Entry) -> None:

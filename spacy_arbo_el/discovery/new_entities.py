@@ -168,7 +168,7 @@ class NewEntities:
 
     # Adding mentions
 
-    def put(
+    def add_groups(
         self, mentions: Unlinked, groups: np.ndarray, continued: dict[int, int] | None = None
     ) -> None:
         """Add mentions in groups.
@@ -220,12 +220,12 @@ class NewEntities:
         with self._changing() as verdicts:
             verdicts.reject(self._named(entity))
 
-    def release(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
+    def mark_accepted(self, entity: EntityOrId, kb_id: str, **more: Any) -> None:
         """Mark a new entity as accepted into the knowledge base."""
         with self._changing() as verdicts:
             verdicts.accept(self._named(entity), kb_id, **more)
 
-    def leave_out(self, keys: Iterable[MentionKey], kb_id: str) -> None:
+    def mark_accepted_elsewhere(self, keys: Iterable[MentionKey], kb_id: str) -> None:
         """Mark mentions as accepted into the knowledge base elsewhere.
 
         A new entity that loses all its mentions by this has become that entity too.
@@ -233,8 +233,8 @@ class NewEntities:
         with self._changing() as verdicts:
             verdicts.leave_out(set(keys), kb_id)
 
-    def take_in(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
-        """Undo the last ``leave_out`` of mentions, if any. kb_id: The entity that they were."""
+    def unmark(self, keys: Iterable[Sequence[Any]], kb_id: str) -> None:
+        """Undo the last ``mark_accepted_elsewhere`` of mentions of an entity, if any."""
         with self._changing() as verdicts:
             mention_keys = {tuple(key) for key in keys}
             for entry in reversed(self.history.standing()):
@@ -271,10 +271,10 @@ class NewEntities:
         RETURNS: What the log says of the decision.
         """
         if self.acceptance is None:
-            return self.take_back(number)
+            return self.revert(number)
         return self.acceptance().undo(self, number)
 
-    def take_back(self, number: int | None = None, *, acceptances: bool = False) -> Entry:
+    def revert(self, number: int | None = None, *, acceptances: bool = False) -> Entry:
         """Undo a decision as ``undo`` does, outside of the knowledge base.
 
         acceptances: Whether to take back an acceptance all the same; else that is an error.

@@ -268,12 +268,12 @@ class ArboKB(KnowledgeBase):
 
     # Vectors
 
-    def sync(
+    def encode_missing(
         self, verbalize: Verbalization, encode: Encode, fingerprint: str, **options: Any
     ) -> int:
         """Encode what has no vector of an encoder yet; see ``EntityVectors.sync``."""
         with self.guard.writing():
-            return self.vectors.sync(verbalize, encode, fingerprint, **options)
+            return self.vectors.encode_missing(verbalize, encode, fingerprint, **options)
 
     # Folders and bytes
 

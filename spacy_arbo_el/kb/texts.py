@@ -96,7 +96,7 @@ class TextRows:
         """The same without the texts that no entity has. Rows get other numbers."""
         return replace(self, owners=self.owners[self.live], keys=self.keys[self.live])
 
-    def among(self, positions: np.ndarray | None) -> "TextRows":
+    def limited_to(self, positions: np.ndarray | None) -> "TextRows":
         """The texts of some entities alone, (positions,) bool; None for all."""
         if positions is None:
             return self

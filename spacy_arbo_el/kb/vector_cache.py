@@ -380,23 +380,23 @@ class VectorCaches:
         self._caches[cache.about, True] = cache
         return cache
 
-    def of(self, kind: str, encoder: str, *, lasting: bool = True) -> VectorCache:
+    def of(self, kind: str, encoder: str, *, persist: bool = True) -> VectorCache:
         """The vectors of some kind of texts, to look them up and to add some.
 
         kind: What the texts are, such as "descriptions": lowercase letters.
-        lasting: Whether vectors are kept for others. Those of an encoder in training are not.
+        persist: Whether others may use the vectors. Those of an encoder in training are not.
         """
         vector_kind = VectorKind(encoder, kind, self.storage.dtype)
         with self._making:
             # An encoder in training has the vectors of another where its weights are the same.
-            lasting = lasting or (vector_kind, True) in self._caches
-            cache = self._caches.get((vector_kind, lasting))
+            persist = persist or (vector_kind, True) in self._caches
+            cache = self._caches.get((vector_kind, persist))
             if cache is None:
-                folder = self._place(vector_kind) if lasting else None
-                same = [k for k in self._caches if k[0].kind == kind and k[1] == lasting]
-                for old in same[: len(same) + 1 - (MOST_KEPT if lasting else 1)]:
+                folder = self._place(vector_kind) if persist else None
+                same = [k for k in self._caches if k[0].kind == kind and k[1] == persist]
+                for old in same[: len(same) + 1 - (MOST_KEPT if persist else 1)]:
                     del self._caches[old]
-                cache = self._caches[vector_kind, lasting] = VectorCache(vector_kind, folder)
+                cache = self._caches[vector_kind, persist] = VectorCache(vector_kind, folder)
                 cache.used()
         return cache
 

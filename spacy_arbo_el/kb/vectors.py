@@ -121,7 +121,7 @@ class EntityVectors:
     def _forget(self) -> None:
         # All texts, and those that have rows.
         self._texts = self._shown = TextRows()
-        self._among: np.ndarray | None = None
+        self._only: np.ndarray | None = None
         self._verbalize: Verbalization | None = None
         self._cache: VectorCache | None = None
         self._rows = VectorRows(dtype=self.storage.dtype)
@@ -182,11 +182,11 @@ class EntityVectors:
         return [] if place is None else [kind.encoder for kind in VectorFolder(place).kinds(NAMES)]
 
     def are_of(
-        self, verbalize: Verbalization, fingerprint: str, among: np.ndarray | None = None
+        self, verbalize: Verbalization, fingerprint: str, only: np.ndarray | None = None
     ) -> bool:
         """Return whether the rows are up to date, of these texts and this encoder."""
         return (
-            self._among is among
+            self._only is only
             and self._cache is not None
             and self._cache.about.encoder == fingerprint
             and self._gives_same(verbalize)
@@ -234,20 +234,20 @@ class EntityVectors:
 
     # Encoding
 
-    def sync(
+    def encode_missing(
         self,
         verbalize: Verbalization,
         encode: Encode,
         fingerprint: str,
         *,
-        lasting: bool = True,
-        among: np.ndarray | None = None,
+        persist: bool = True,
+        only: np.ndarray | None = None,
     ) -> int:
-        """Have the vectors of all texts by an encoder. Those that are known are not encoded.
+        """Encode the texts that this encoder has no vector for.
 
         encode: Texts -> (n, width) float32 vectors.
-        lasting: Whether vectors are kept for others. Those of an encoder in training are not.
-        among: (positions,) bool, the entities that have rows; None for all.
+        persist: Whether others may use the vectors. Those of an encoder in training are not kept.
+        only: (positions,) bool, the entities that have rows; None for all.
         RETURNS: The number of texts encoded.
         """
         if self.storage.database.in_transaction:
@@ -256,10 +256,10 @@ class EntityVectors:
         keys = texts.keys[texts.live]
         count = 0
         self.caches.count = len(texts.keys)
-        cache = self.caches.of(NAMES, fingerprint, lasting=lasting)
+        cache = self.caches.of(NAMES, fingerprint, persist=persist)
         cache.take_over(self._earlier, keys)
         cache = self.caches.to_fill(cache, keys)
-        chosen = texts.among(among)
+        chosen = texts.limited_to(only)
         # Again where another program has replaced the files meanwhile; in the end in memory.
         for passes_left in range(PASSES, 0, -1):
             has = cache.has(chosen.keys)
@@ -280,13 +280,13 @@ class EntityVectors:
                         count += len(lacking)
         if count and cache.folder is not None and cache.folder.most_bytes:
             say_where(cache.folder)
-        self._use(texts, cache, among)
+        self._use(texts, cache, only)
         self._verbalize = verbalize
         self._earlier = None
         self._save_texts(texts)
         return count
 
-    def follow(self, earlier: "EntityVectors") -> None:
+    def reuse_vectors_of(self, earlier: "EntityVectors") -> None:
         """Use the vectors of a knowledge base that this one replaces, where texts are the same."""
         self._earlier = earlier._cache
 
@@ -320,7 +320,7 @@ class EntityVectors:
         return None
 
     def _use(
-        self, every_text: TextRows, cache: VectorCache, among: np.ndarray | None = None
+        self, every_text: TextRows, cache: VectorCache, only: np.ndarray | None = None
     ) -> None:
         before = self._shown
         texts = every_text
@@ -329,8 +329,8 @@ class EntityVectors:
         # Without any vector, the width of rows is not known.
         if is_other or not every_text.live.any():
             texts = every_text = every_text.compacted()
-        if among is not None:
-            texts = every_text.among(among).compacted()
+        if only is not None:
+            texts = every_text.limited_to(only).compacted()
         extends = is_same_encoder and texts.extends(before)
         vectors, readable, places = cache.locate(texts.keys)
         readable = np.append(readable, False)[places]
@@ -340,7 +340,7 @@ class EntityVectors:
         self._texts = every_text
         self._shown = texts
         self._cache = cache
-        self._among = among
+        self._only = only
         self.layout += not is_same
         self.epoch += not extends
         if not extends:

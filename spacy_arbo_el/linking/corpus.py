@@ -257,8 +257,8 @@ class CorpusLinker:
             documents = mentions.documents[taken[added]]
             # Those of most discoveries are all new: their vectors need not be copied.
             new = new_mentions if len(added) == len(new_mentions) else new_mentions.take(added)
-            put = Unlinked(new.records, documents, nearest, new.inputs, new.encoded)
-            new_entities.put(put, groups[added], continued)
+            unlinked_mentions = Unlinked(new.records, documents, nearest, new.inputs, new.encoded)
+            new_entities.add_groups(unlinked_mentions, groups[added], continued)
         return new_entities
 
     def gather(self, read: ReadDocs) -> CorpusMentions:

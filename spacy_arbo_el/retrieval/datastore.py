@@ -71,7 +71,7 @@ class Datastore:
         self._derived = RevisionCache()
         self._builder = RetrieverBuilder(settings)
         self._retriever: Retriever | None = None
-        self._among: np.ndarray | None = None
+        self._only: np.ndarray | None = None
 
     @property
     def revision(self) -> Revision:
@@ -167,7 +167,7 @@ class Datastore:
         """Replace the knowledge base. source: See ``kb.loaders.load_kb``."""
         kb = load_kb(source, self.vocab)
         with self.editing():
-            kb.vectors.follow(self.kb.vectors)
+            kb.vectors.reuse_vectors_of(self.kb.vectors)
             self.kb = kb
             self.changed()
 
@@ -216,7 +216,7 @@ class Datastore:
     @property
     def _is_encoded(self) -> bool:
         texts = self.settings.verbalization, self.encoder.text_fingerprint
-        return self.kb.vectors.are_of(*texts, self._among)
+        return self.kb.vectors.are_of(*texts, self._only)
 
     @property
     def _retriever_in_use(self) -> Retriever | None:
@@ -255,12 +255,12 @@ class Datastore:
     def _sync(self) -> int:
         """Have vectors of all entities. RETURNS: The number of texts encoded."""
         encoder = self.encoder
-        count = self.kb.sync(
+        count = self.kb.encode_missing(
             self.settings.verbalization,
             self._encode_texts,
             encoder.text_fingerprint,
-            lasting=not encoder.is_trained,
-            among=self._among,
+            persist=not encoder.is_trained,
+            only=self._only,
         )
         self._retriever = None
         return count
@@ -271,14 +271,16 @@ class Datastore:
             self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
             self._retriever = None
 
-    def complete(self) -> None:
+    def encode_missing(self) -> None:
         """Encode what has no vector, and keep older vectors. Training uses this."""
         with self.editing():
             kb = self.kb
             fingerprint = kb.fingerprint or self.encoder.text_fingerprint
             is_own = fingerprint == self.encoder.text_fingerprint and not self.encoder.is_trained
-            kb.vectors.follow(kb.vectors)
-            kb.sync(self.settings.verbalization, self._encode_texts, fingerprint, lasting=is_own)
+            kb.vectors.reuse_vectors_of(kb.vectors)
+            kb.encode_missing(
+                self.settings.verbalization, self._encode_texts, fingerprint, persist=is_own
+            )
             self.exemplars.sync(self.encoder.encode_mentions, self.exemplars.fingerprint)
             self._edits = kb.edits
             self._retriever = None
@@ -286,20 +288,20 @@ class Datastore:
     @property
     def is_limited(self) -> bool:
         """Return whether some entities alone are searched."""
-        return self._among is not None
+        return self._only is not None
 
     @contextmanager
-    def searching(self, among: np.ndarray | None) -> Iterator[None]:
+    def limited_to(self, positions: np.ndarray | None) -> Iterator[None]:
         """Encode and search some entities alone, as evaluations in a training do.
 
-        among: (positions,) bool; None for all. No entities may be added in the block.
+        positions: (positions,) bool; None for all. No entities may be added in the block.
         """
-        before = self._among
-        self._among = among
+        before = self._only
+        self._only = positions
         try:
             yield
         finally:
-            self._among = before
+            self._only = before
 
     def vector_cache(self, kind: str) -> VectorCache:
         """Vectors of further texts by the present encoder, to read and to extend.
@@ -307,8 +309,8 @@ class Datastore:
         kind: What the texts are, such as "descriptions"; see ``VectorCaches.of``.
         """
         encoder = self.encoder
-        lasting = not encoder.is_trained
-        return self.kb.vectors.caches.of(kind, encoder.text_fingerprint, lasting=lasting)
+        persist = not encoder.is_trained
+        return self.kb.vectors.caches.of(kind, encoder.text_fingerprint, persist=persist)
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return encode_texts(self.encoder, texts)

@@ -80,7 +80,7 @@ class LimitedSearch:
         """Search these entities alone in the block."""
         with ExitStack() as stack:
             for name, among in self.among.items():
-                stack.enter_context(find_linker(nlp, name).datastore.searching(among))
+                stack.enter_context(find_linker(nlp, name).datastore.limited_to(among))
             yield
 
 

@@ -178,7 +178,7 @@ class Trainer:
         """Data of the present datastore, keeping older cached vectors."""
         datastore = self.datastore
         if not datastore.is_current or data.content != datastore.content:
-            datastore.complete()
+            datastore.encode_missing()
             datastore.changed()
             data = self._data = self._read_datastore(data, keep=True)
         return data

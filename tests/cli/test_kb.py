@@ -158,6 +158,6 @@ def test_info_tells_of_a_stored_index(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "many") as many:
         many.add(Entity(f"e{i}", f"name {i}") for i in range(300))
-        many.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
+        many.encode_missing(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
         many.vectors.keep_index(faiss_index.FaissIndex("HNSW4", "")(many.rows, Cosine()).attached)
     assert "HNSW4 over 300 vectors" in succeed("kb", "info", tmp_path / "many")

@@ -45,7 +45,7 @@ def mentions(numbers):
 
 def of_groups(groups):
     entities = NewEntities(0.5, "encoder")
-    entities.put(mentions(range(len(groups))), np.array(groups))
+    entities.add_groups(mentions(range(len(groups))), np.array(groups))
     return entities
 
 
@@ -129,7 +129,7 @@ def test_bad_edits_change_nothing():
     entities.merge(a, a)
     assert len(entities) == 2
     assert not entities.log
-    entities.release(b, "E1")
+    entities.mark_accepted(b, "E1")
     with pytest.raises(ValueError, match="linker.new_entities.undo"):
         entities.undo()
     assert entities.resolve(b) == "E1"
@@ -141,7 +141,7 @@ def test_saving_keeps_everything(tmp_path):
     names = entities.ids
     names.append(entities.split(entities.ids[0], [0]).id)
     entities.reject(entities.ids[-1])
-    entities.release(entities.ids[-1], "E5")
+    entities.mark_accepted(entities.ids[-1], "E5")
     entities.to_disk(tmp_path / "new")
     again = NewEntities.from_disk(tmp_path / "new")
     assert list(again) == list(entities)
@@ -180,7 +180,7 @@ def test_an_edit_of_an_id_that_leads_elsewhere_names_where():
     b, a = entities.ids
     entities.merge(b, a)
     assert entities[a].id == b, "reading follows"
-    for edit in (entities.reject, entities.named, lambda i: entities.release(i, "E1")):
+    for edit in (entities.reject, entities.named, lambda i: entities.mark_accepted(i, "E1")):
         with pytest.raises(ValueError, match=f"{a}' was merged into '{b}'.*3 mentions"):
             edit(a)
     with pytest.raises(ValueError, match="was merged into"):
@@ -195,7 +195,7 @@ def test_undoing_leaves_mentions_that_came_since():
     entities = of_groups([0, 1, 2])
     a, b, c = entities.ids
     entities.merge(b, c)
-    entities.put(mentions([7]), np.array([0]), {0: 1})
+    entities.add_groups(mentions([7]), np.array([0]), {0: 1})
     assert members(entities) == {b: [1, 2, 7], a: [0]}
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
@@ -205,7 +205,7 @@ def test_undoing_leaves_mentions_that_came_since():
     entities.undo()
     assert members(entities) == {b: [1, 7], a: [0], c: [2]}
     entities.reject(c)
-    entities.put(mentions([8]), np.array([0]), {0: 2})
+    entities.add_groups(mentions([8]), np.array([0]), {0: 2})
     entities.undo()
     assert members(entities) == {b: [1, 7], c: [2, 8], a: [0]}
 
@@ -232,7 +232,7 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     assert members(later) == {a: [1, 2], b: [3, 8]}
     assert later.resolve(c) == ""
     # Meanwhile another discovery has added to what is kept.
-    entities.put(mentions([20, 21]), np.array([0, 1]), {0: 0})
+    entities.add_groups(mentions([20, 21]), np.array([0, 1]), {0: 0})
     fresh = entities.id_of(key_of(21))
     later.documents, entities.documents = 3, 5
     entities.update(later)
@@ -240,7 +240,7 @@ def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
     assert entities.resolve(c) == ""
     assert entities.documents == 8
     assert members(NewEntities.from_bytes(entities.to_bytes())) == members(entities)
-    entities.release(a, "E1")
+    entities.mark_accepted(a, "E1")
     entities.update(later)
     assert members(entities) == {b: [3, 8], fresh: [21]}
     assert entities.resolve(a) == "E1"
@@ -269,12 +269,12 @@ def test_update_keeps_an_acceptance_of_a_mention_that_is_rejected_with_others_la
     a, b = entities.ids
     later = Copies(entities, [0, 1], [0, 0], {0: 0}).later
     later.reject(a)
-    entities.release(b, "E1")
+    entities.mark_accepted(b, "E1")
     entities.update(later)
     assert entities.decided().accepted == {key_of(1)}
     assert entities.resolve(a) == ""
     assert entities.resolve(b) == "E1"
-    entities.take_back(acceptances=True)
+    entities.revert(acceptances=True)
     assert not entities.decided().accepted
     assert entities.resolve(a) == ""
     assert not len(entities)
@@ -311,7 +311,7 @@ class Edits(RuleBasedStateMachine):
         if place < len(self.sets):
             known[0] = self.entities.clusters.number_of(self.entities.ids[place])
         new = mentions([self.count])
-        self.entities.put(new, np.array([0]), known)
+        self.entities.add_groups(new, np.array([0]), known)
         self.sets.setdefault(self.entities.id_of(new.keys[0]), set()).add(self.count)
         self.before = []
         self.count += 1
@@ -345,7 +345,7 @@ class Edits(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.sets)))
         taken = self.entities.mentions_of(name)
         self.before.append({n: set(s) for n, s in self.sets.items()})
-        self.entities.release(name, "E1")
+        self.entities.mark_accepted(name, "E1")
         assert set(numbers_of(taken.records)) == self.sets.pop(name)
         assert self.entities.resolve(name) == "E1"
 
@@ -361,7 +361,7 @@ class Edits(RuleBasedStateMachine):
     @rule()
     def undo(self):
         """Of the last decisions, one after the other, with nothing put in between."""
-        self.entities.take_back(acceptances=True)
+        self.entities.revert(acceptances=True)
         self.sets = self.before.pop()
         assert all(self.entities.resolve(name) == name for name in self.sets)
 

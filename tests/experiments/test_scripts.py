@@ -169,7 +169,7 @@ def test_the_script_compares_indexes_over_a_knowledge_base(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "kb") as kb:
         kb.add(Entity(f"e{i}", f"name {i}") for i in range(12_000))
-        kb.sync(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
+        kb.encode_missing(Names(), lambda t: rng.standard_normal((len(t), 16)), "x")
         kb.remove(["e5", "e7"])
     indexes = ("-i", "IVF256,PQ4x4fs nprobe=64", "-i", "HNSW32 efSearch=64")
     table = run_script(

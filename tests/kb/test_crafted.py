@@ -216,7 +216,7 @@ def test_impossible_vectors_texts_and_indexes_are_not_used(kb, precious, part, v
     named = {"header": VECTORS, "block": VECTORS, "index": "index-"}.get(part)
     assert named is None or any(named in problem for problem in verify(kb))
     opened = ArboKB.for_reading(kb)
-    encoded = opened.sync(Names(), encode, "x")
+    encoded = opened.encode_missing(Names(), encode, "x")
     assert encoded == 9 if part == "header" else (encoded > 0) == (part == "block")
     assert part != "index" or opened.vectors.index is None
     np.testing.assert_array_equal(opened.get_vector("e3"), encode([("name 3", "")])[0])
@@ -275,7 +275,7 @@ def test_an_encoding_that_fails_leaves_nothing(kb):
 
     before = sorted(path.name for path in kb.iterdir())
     with ArboKB.open(kb) as opened, pytest.raises(RuntimeError):
-        opened.sync(Names(), failing, "another")
+        opened.encode_missing(Names(), failing, "another")
     left = {path.name for path in kb.iterdir()}.difference(before)
     assert verify(kb) == []
     assert left <= {"write.lock", f"{VectorKind('another').name}.lock"}

@@ -29,7 +29,7 @@ from .test_store import encode
 
 def build(path, count=30, encoder="x"):
     kb = ArboKB(Vocab(), [Entity(f"e{i}", f"name {i}", "about", ("alias",)) for i in range(count)])
-    kb.sync(Names(), encode, encoder)
+    kb.encode_missing(Names(), encode, encoder)
     kb.to_disk(path)
     return path
 
@@ -71,7 +71,7 @@ def same_after_encoding(path):
         kb = ArboKB.for_reading(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            encoded = kb.sync(Names(), encode, "x")
+            encoded = kb.encode_missing(Names(), encode, "x")
         for entity in kb:
             np.testing.assert_array_equal(kb.get_vector(entity.id), encode([(entity.title, "")])[0])
     return encoded == 0
@@ -124,7 +124,7 @@ def test_flipped_bits_are_detected(tmp_path, name, edited, attacks):
         with ArboKB.open(path) as kb:
             kb.add(Entity("new", "new"))
             kb.redirect({"old": "e3"})
-            kb.sync(Names(), encode, "x")
+            kb.encode_missing(Names(), encode, "x")
     shutil.copytree(path, tmp_path / "whole")
     whole, entities = tables(path), readable(path)
     data = (path / name).read_bytes()
@@ -170,7 +170,7 @@ def edit(kb, number):
     elif kind == 2 and some in kb:
         kb.remove(some)
     elif kind == 3:
-        kb.sync(Names(), encode, "xy"[number % 2])
+        kb.encode_missing(Names(), encode, "xy"[number % 2])
     elif kind == 4 and some in kb and "e1" in kb and kb.get(some).id != kb.get("e1").id:
         kb.merge(some, "e1")
 
@@ -210,12 +210,12 @@ def test_a_writer_killed_at_any_point_of_an_edit(tmp_path, attacks):
             number, between = number + 1, between + 1
             assert state(reader) == state(model)
     with ArboKB.open(path) as kb:
-        kb.sync(Names(), encode, "x"), kb.sync(Names(), encode, "y")
+        kb.encode_missing(Names(), encode, "x"), kb.encode_missing(Names(), encode, "y")
     assert verify(path) == [], "the next writer removes what was left"
     assert number >= wanted, "edits were made, and some were killed at their end"
     assert between, "edits were made, and some were killed at their end"
     reader = ArboKB.for_reading(path)
-    reader.sync(Names(), encode, "x"), model.sync(Names(), encode, "x")
+    reader.encode_missing(Names(), encode, "x"), model.encode_missing(Names(), encode, "x")
     for entity in reader:
         np.testing.assert_array_equal(reader.get_vector(entity.id), model.get_vector(entity.id))
 
@@ -229,7 +229,7 @@ def fill(path, limit, what):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     if what == "encode":
         # What has no room is kept in memory.
-        kb.sync(Names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
+        kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 9000), np.float32), "another")
         return kb.get_vector("e1").tolist() == [1] * 9000
     with pytest.raises(OSError):
         kb.to_disk(path) if what == "save" else kb.add(many)
@@ -266,11 +266,11 @@ def test_a_folder_without_texts_opens_after_a_change_of_encoder(tmp_path):
     build(tmp_path / "kb", 2)
     with ArboKB.open(tmp_path / "kb") as kb:
         kb.remove(["e0", "e1"])
-        assert kb.sync(Names(), encode, "y") == 0
+        assert kb.encode_missing(Names(), encode, "y") == 0
     assert verify(tmp_path / "kb") == []
     with ArboKB.open(tmp_path / "kb") as kb:
         kb.add(Entity("new", "new"))
-        assert kb.sync(Names(), encode, "y") == 1
+        assert kb.encode_missing(Names(), encode, "y") == 1
     assert verify(tmp_path / "kb") == []
     assert (ArboKB.for_reading(tmp_path / "kb").rows.owners >= 0).sum() == 1
 

@@ -61,12 +61,12 @@ def texts_of_rows(kb):
 
 def test_only_new_texts_are_encoded(kb):
     encoder = Encoder()
-    assert kb.sync(Names(), encoder, "x") == 4, "a shared name is encoded once"
-    assert kb.sync(Names(), encoder, "x") == 0
+    assert kb.encode_missing(Names(), encoder, "x") == 4, "a shared name is encoded once"
+    assert kb.encode_missing(Names(), encoder, "x") == 0
     before = kb.get_vector("c").copy()
     kb.add(Entity("d", "fever", aliases=["flu"]))
     kb.update(Entity("b", "chill", aliases=["Cold"]))
-    assert kb.sync(Names(), encoder, "x") == 2
+    assert kb.encode_missing(Names(), encoder, "x") == 2
     assert encoder.texts[4:] == [("chill", ""), ("fever", "")]
     np.testing.assert_array_equal(kb.get_vector("c"), before)
     vectors = {}
@@ -74,15 +74,15 @@ def test_only_new_texts_are_encoded(kb):
         vectors.setdefault(text, set()).add(tuple(kb.rows.array()[row]))
     assert all(len(of_text) == 1 for of_text in vectors.values()), "equal texts have equal vectors"
     kb.remove("a")
-    assert kb.sync(Names(), encoder, "x") == 0
+    assert kb.encode_missing(Names(), encoder, "x") == 0
     assert "common cold" not in [title for title, _ in texts_of_rows(kb).values()]
-    assert kb.sync(Names(), encoder, "another encoder") == 4
+    assert kb.encode_missing(Names(), encoder, "another encoder") == 4
     assert len(kb.rows) == 5, "rows of removed texts are dropped"
     assert len(texts_of_rows(kb)) == 5, "rows of removed texts are dropped"
 
 
 def test_distinct_texts_and_entities_refer_to_each_other(kb):
-    kb.sync(Names(), Encoder(), "x")
+    kb.encode_missing(Names(), Encoder(), "x")
     distinct = kb.vectors.distinct_texts(Names())
     for position in range(len(kb)):
         start, end = distinct.entity_offsets[position : position + 2]
@@ -121,9 +121,9 @@ def test_parts_end_at_the_next_punctuation(kb):
 
 
 def test_entities_are_read_again_for_another_verbalization_alone(kb):
-    kb.sync(Names(), Encoder(), "x")
+    kb.encode_missing(Names(), Encoder(), "x")
     with patch.object(EntityStore, "at_all") as reading:
-        assert kb.sync(Names(), Encoder(), "x") == 0
+        assert kb.encode_missing(Names(), Encoder(), "x") == 0
         assert not reading.called
     read = []
 
@@ -131,22 +131,24 @@ def test_entities_are_read_again_for_another_verbalization_alone(kb):
         read.append(entity.id)
         return Names()(entity)
 
-    assert kb.sync(watched, Encoder(), "x") == 0
+    assert kb.encode_missing(watched, Encoder(), "x") == 0
     assert read == ["a", "b", "c"]
-    assert kb.sync(watched, Encoder(), "x") == 0
+    assert kb.encode_missing(watched, Encoder(), "x") == 0
     assert len(read) == 3
-    assert kb.sync(Names(types=True), Encoder(), "x") == 2, "two have a type"
-    assert kb.sync(Names(), Encoder(), "x") == 0, "the vectors of other texts stay"
+    assert kb.encode_missing(Names(types=True), Encoder(), "x") == 2, "two have a type"
+    assert kb.encode_missing(Names(), Encoder(), "x") == 0, "the vectors of other texts stay"
 
 
 def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
-    kb.sync(Names(types=True), Encoder(), "x")
+    kb.encode_missing(Names(types=True), Encoder(), "x")
     kb.to_disk(tmp_path / "kb")
     again = ArboKB.for_reading(tmp_path / "kb")
     with patch.object(EntityStore, "at_all") as reading:
-        assert again.sync(Names(types=True), Encoder(), "x") == 0
+        assert again.encode_missing(Names(types=True), Encoder(), "x") == 0
         assert not reading.called
-    assert again.sync(Names(), Encoder(), "x") == 1, "one entity has a type, and shares a name"
+    assert again.encode_missing(Names(), Encoder(), "x") == 1, (
+        "one entity has a type, and shares a name"
+    )
     assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
         "unknown for a plain function"
     )
@@ -154,7 +156,7 @@ def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
 
 
 def test_methods_of_spacys_knowledge_bases(kb):
-    kb.sync(Names(), Encoder(), "x")
+    kb.encode_missing(Names(), Encoder(), "x")
     doc = spacy.blank("xx")("a COLD day")
     candidates = kb.get_candidates(doc[1:2])
     assert [c.entity_ for c in candidates] == ["a", "b"]
@@ -186,7 +188,7 @@ def test_methods_of_spacys_knowledge_bases(kb):
 @pytest.mark.parametrize("bad", [np.zeros((1, 3)), np.zeros(4), np.full((4, 3), np.nan)])
 def test_invalid_vectors_are_refused_and_change_nothing(kb, bad):
     with pytest.raises(ValueError, match="shape|NaN"):
-        kb.sync(Names(), lambda texts: bad, "x")
+        kb.encode_missing(Names(), lambda texts: bad, "x")
     assert len(kb.rows) == 0
     assert not kb.in_sync
 

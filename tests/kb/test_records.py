@@ -207,7 +207,7 @@ def test_a_build_that_replaces_encodes_only_what_is_new(write, tmp_path):
     encoded = []
 
     def finish(kb):
-        encoded.append(kb.sync(Names(), encode, "x"))
+        encoded.append(kb.encode_missing(Names(), encode, "x"))
 
     for names in (["a", "b"], ["b", "c", "d"]):
         lines = (json.dumps({"id": name, "title": name}) for name in names)
@@ -227,7 +227,7 @@ def test_a_build_that_replaces_damaged_vectors_encodes_all_again(write, tmp_path
             tmp_path / "kb",
             source,
             overwrite=True,
-            finish=lambda kb: encoded.append(kb.sync(Names(), encode, "x")),
+            finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
         )
         vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
         intact = vectors.read_bytes()

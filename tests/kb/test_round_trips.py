@@ -74,7 +74,7 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
     kb, added = addable(entities, dtype)
     assert list(kb) == added
     if is_encoded:
-        kb.sync(Names(), encode, "x")
+        kb.encode_missing(Names(), encode, "x")
     kb.to_disk(folder / "kb")
     assert verify(folder / "kb") == []
     write_entities_jsonl(kb, folder / "kb.jsonl")
@@ -86,7 +86,7 @@ def test_entities_come_back_from_folders_bytes_and_jsonl(
         assert np.array_equal(again.rows.array(), kb.rows.array())
         if is_encoded:
             assert again.fingerprint in ("x", "x" if len(kb.rows) else "")
-            assert again.sync(Names(), encode, "x") == 0
+            assert again.encode_missing(Names(), encode, "x") == 0
 
 
 def test_a_meta_that_could_not_be_read_is_not_written(tmp_path):

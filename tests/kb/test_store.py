@@ -117,7 +117,7 @@ class Oracle:
 
 def apply(kb, edit, *values):
     if edit == "sync":
-        kb.sync(Names(), encode, "x")
+        kb.encode_missing(Names(), encode, "x")
         return True
     try:
         getattr(kb, edit)(*values)
@@ -152,7 +152,7 @@ def check(kb, oracle):
 
 
 def check_vectors(kb):
-    kb.sync(Names(), encode, "x")
+    kb.encode_missing(Names(), encode, "x")
     owners, vectors = kb.rows.owners, kb.rows.array()
     for position, entity in kb.entities.items():
         expected = encode(Names()(entity))
@@ -201,22 +201,22 @@ def test_one_writer_at_a_time_and_readers_reload_its_changes(tmp_path):
         with pytest.raises(ValueError, match="being edited by another program"):
             ArboKB.open(tmp_path / "kb")
         writer.add(Entity("b", "B"))
-        writer.sync(Names(), encode, "x")
+        writer.encode_missing(Names(), encode, "x")
         before = reader.entities
         assert reader.reload_if_changed()
         assert len(reader) == 2
         assert len(before) == 1, "another thread may be reading the earlier state"
-        assert reader.sync(Names(), encode, "x") == 0
+        assert reader.encode_missing(Names(), encode, "x") == 0
         assert len(reader.rows) == 2
         assert not reader.reload_if_changed()
-        writer.sync(Names(), encode, "another encoder")
+        writer.encode_missing(Names(), encode, "another encoder")
         assert not reader.reload_if_changed()
         assert reader.fingerprint == "x"
-        assert reader.sync(Names(), encode, "another encoder") == 0
-        assert reader.sync(Names(), encode, "x") == 0
+        assert reader.encode_missing(Names(), encode, "another encoder") == 0
+        assert reader.encode_missing(Names(), encode, "x") == 0
         writer.add(Entity("c", "C"))
         assert reader.reload_if_changed()
-        assert reader.sync(Names(), encode, "x") == 1
+        assert reader.encode_missing(Names(), encode, "x") == 1
     with ArboKB.open(tmp_path / "kb") as writer:
         assert len(writer) == 3
     files = [path.name for path in (tmp_path / "kb").iterdir()]
@@ -234,7 +234,7 @@ def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
     kb, elsewhere = tmp_path / "kb", tmp_path / "elsewhere"
     ArboKB(Vocab(), [Entity("a", "A")]).to_disk(kb)
     reader = ArboKB.for_reading(kb)
-    assert reader.sync(Names(), encode, "x") == 1
+    assert reader.encode_missing(Names(), encode, "x") == 1
     if change == "replaced":
         ArboKB(Vocab(), [Entity("a", "Z")]).to_disk(kb)
     else:
@@ -248,7 +248,7 @@ def test_a_folder_that_was_away_or_replaced_is_followed(tmp_path, change):
         writer.add(Entity("b", "B"))
     assert reader.reload_if_changed()
     assert list(reader) == [Entity("a", "Z" if change == "replaced" else "A"), Entity("b", "B")]
-    reader.sync(Names(), encode, "x")
+    reader.encode_missing(Names(), encode, "x")
     check_vectors(reader)
 
 
@@ -292,13 +292,13 @@ def test_redirects_of_other_ids():
 def test_vectors_of_wrong_width_or_range_are_refused():
     kb = ArboKB(Vocab(), [Entity("a", "A")], dtype="float16")
     with pytest.raises(ValueError, match="don't fit into float16"):
-        kb.sync(Names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
+        kb.encode_missing(Names(), lambda texts: np.full((len(texts), 2), 1e6), "x")
     assert not kb.in_sync
     assert not len(kb.rows)
-    kb.sync(Names(), lambda texts: np.ones((len(texts), 2)), "x")
+    kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 2)), "x")
     kb.add(Entity("b", "B"))
     with pytest.raises(ValueError, match="3 wide, but those of the knowledge base are 2 wide"):
-        kb.sync(Names(), lambda texts: np.ones((len(texts), 3)), "x")
+        kb.encode_missing(Names(), lambda texts: np.ones((len(texts), 3)), "x")
     with pytest.raises(ValueError, match="dtype must be one of 'float32', 'float16', not 'int8'"):
         ArboKB(Vocab(), dtype="int8")
     with pytest.raises(ValueError, match="frequency of entity 'a'"):
@@ -324,7 +324,7 @@ def test_part_of_a_transaction_fails_without_the_rest(tmp_path):
             kb.add(Entity("b", "B"))
         assert [entity.id for entity in kb] == ["a", "b"]
         with pytest.raises(ValueError, match="can't be part of a transaction"), kb.transaction():
-            kb.sync(Names(), encode, "x")
+            kb.encode_missing(Names(), encode, "x")
         with pytest.raises(RuntimeError), kb.transaction():
             kb.add(Entity("c", "C"))
             raise RuntimeError
@@ -349,19 +349,19 @@ def test_removing_an_entity_with_an_id_that_leads_to_it(monkeypatch):
 def test_what_a_reader_saves_is_consistent(tmp_path, monkeypatch, copied):
     monkeypatch.setattr(database, "IN_MEMORY", 1 << 26 if copied else 0)
     kb = ArboKB(Vocab(), [Entity("a", "A")])
-    kb.sync(Names(), encode, "x")
+    kb.encode_missing(Names(), encode, "x")
     kb.to_disk(tmp_path / "kb")
     reader = ArboKB.for_reading(tmp_path / "kb")
     with ArboKB.open(tmp_path / "kb") as writer:
         writer.add(Entity("b", "B"))
-        writer.sync(Names(), encode, "x")
+        writer.encode_missing(Names(), encode, "x")
         # A reader with its own copy saves the old state, one without saves the new state.
         reader.to_disk(tmp_path / "saved")
         again = ArboKB(Vocab()).from_bytes(reader.to_bytes())
         assert verify(tmp_path / "saved") == []
         assert len(again) == 1 + (not copied)
         assert len(ArboKB.for_reading(tmp_path / "saved")) == len(again)
-    assert reader.sync(Names(), encode, "x") == 0
+    assert reader.encode_missing(Names(), encode, "x") == 0
     assert ("b" in reader) == (not copied)
     np.testing.assert_array_equal(reader.get_vector("a"), encode([("A", "")])[0])
     # A reader whose entities are edited does not reload any more; an edit that fails is none.
@@ -402,21 +402,21 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
 
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
-        writer.sync(Names(), by_number, "x")
+        writer.encode_missing(Names(), by_number, "x")
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         assert reader.vectors.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
-        writer.sync(Names(), by_number, "y")
+        writer.encode_missing(Names(), by_number, "y")
         assert reader.reload_if_changed()
-        assert reader.sync(Names(), by_number, "y") == 0
+        assert reader.encode_missing(Names(), by_number, "y") == 0
         assert reader.vectors.index is None
         assert (reader.rows.owners >= 0).sum() == 300
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         again = ArboKB.for_reading(tmp_path / "kb")
-        assert again.sync(Names(), by_number, "x") == 0
+        assert again.encode_missing(Names(), by_number, "x") == 0
         assert again.vectors.index is None
-        assert again.sync(Names(), by_number, "y") == 0
+        assert again.encode_missing(Names(), by_number, "y") == 0
         assert again.vectors.index.about["rows"] == 300
         assert len(again.rows) == 300
 
@@ -426,7 +426,7 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     rng = np.random.default_rng(0)
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
-        writer.sync(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
+        writer.encode_missing(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
         writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")

@@ -51,7 +51,7 @@ BASE = len(TEXTS)
 def world():
     kb = ArboKB(Vocab(), [Entity(k, k) for k in TEXTS])
     text_vectors = np.array(list(TEXTS.values()), np.float32)
-    kb.sync(Names(), lambda texts: text_vectors, "hand")
+    kb.encode_missing(Names(), lambda texts: text_vectors, "hand")
     exemplars = ExemplarStore()
     records = [
         MentionRecord((str(i), 0, 1), tuple(filter(None, ids.split("|"))), "x")
@@ -164,7 +164,7 @@ def test_in_batch_mentions_are_positives_or_negatives(world):
 def names():
     """A table whose entities have several names: text i is the i-th of ``strings``."""
     kb = ArboKB(Vocab(), [Entity(k, v[0], "", v[1:]) for k, v in NAMES.items()])
-    kb.sync(Names(), lambda texts: np.eye(len(texts), 9, dtype="f"), "hand")
+    kb.encode_missing(Names(), lambda texts: np.eye(len(texts), 9, dtype="f"), "hand")
     texts = kb.vectors.distinct_texts(Names())
     strings = [title for title, _ in texts.texts]
     records = [
@@ -295,9 +295,9 @@ def test_mentions_of_merged_entities_are_mentions_of_one():
         for i, ids in enumerate([("a",), ("b",), ("b", "a"), ("c",), ("gone",)])
     ]
     kb = ArboKB(Vocab(), [Entity(k, k) for k in "abc"])
-    kb.sync(Names(), lambda texts: np.eye(3, dtype=np.float32), "hand")
+    kb.encode_missing(Names(), lambda texts: np.eye(3, dtype=np.float32), "hand")
     kb.merge("b", "a")
-    kb.sync(Names(), lambda texts: np.eye(len(texts), 3, dtype=np.float32), "hand")
+    kb.encode_missing(Names(), lambda texts: np.eye(len(texts), 3, dtype=np.float32), "hand")
     texts = kb.vectors.distinct_texts(Names())
     table = GoldTable(records, kb, texts, np.ones(len(texts)))
     assert table.cluster.tolist() == [0, 0, 0, 1, 2]

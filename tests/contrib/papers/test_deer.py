@@ -38,7 +38,7 @@ def world_of(seed, similarity=Dot):
     texts = [name for names in NAMES.values() for name in names]
     # Few values, so that there are equals; a row of zeros is a text that nobody can read.
     vectors = {name: rng.integers(-2, 3, 3).astype(np.float32) for name in dict.fromkeys(texts)}
-    kb.sync(Names(), lambda pairs: np.array([vectors[name] for name, _ in pairs]), "hand")
+    kb.encode_missing(Names(), lambda pairs: np.array([vectors[name] for name, _ in pairs]), "hand")
     records = [MentionRecord((str(i), 0, 1), ids, "x") for i, ids in enumerate(GOLD)]
     distinct = kb.vectors.distinct_texts(Names())
     table = GoldTable(records, kb, distinct, np.ones(len(distinct), dtype=np.int64))
