@@ -67,8 +67,7 @@ fits = catalogue.create("spacy_arbo_el", "fits", entry_points=True)
 
 
 class ArboLinker(TrainablePipe):
-    """Links spans to entities and groups the others. The entities are of a knowledge base. Spans
-    that none fits are grouped into new entities.
+    """Links spans to entities of a knowledge base, and groups the rest into new entities.
 
     model: The dual encoder.
     mentions: Which spans are linked, and how they are read.

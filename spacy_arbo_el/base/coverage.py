@@ -32,7 +32,7 @@ class ShareEstimate(NamedTuple):
 
 
 def shift_between(fitted: float, target: float) -> float:
-    """What moves log-odds from one share of mentions in the list to another."""
+    """The shift of log-odds from one share of mentions in the list to another."""
     return float(np.log(target / (1 - target)) - np.log(fitted / (1 - fitted)))
 
 

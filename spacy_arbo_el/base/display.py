@@ -19,7 +19,7 @@ def one_line(text: str) -> str:
 
 
 def shortened(text: str, length: int = SHOWN_CHARACTERS) -> str:
-    """Put a text on one line of at most ``length``."""
+    """Shorten a text to one line of at most ``length``."""
     line = one_line(text)
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 

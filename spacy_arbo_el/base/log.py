@@ -39,7 +39,7 @@ class WarnOnce:
             warnings.warn(message, stacklevel=3)
 
     def cache_clear(self) -> None:
-        """Say everything once more."""
+        """Forget which warnings were given."""
         self._said.clear()
 
 

@@ -51,7 +51,7 @@ _DIRECTIONS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 
 
 def visible(text: object) -> str:
-    """Put a text on one line, controls as ``\\x1b``."""
+    """Format a text on one line, controls as ``\\x1b``."""
     return "".join(map(_visible, str(text)))
 
 

@@ -12,7 +12,7 @@ _FORMAT = warnings.formatwarning
 
 
 def prepare_console() -> None:
-    """Let all text be printed, and warnings without the place in the code.
+    """Print any text in any encoding, and warnings without their place in the code.
 
     A console that is not UTF-8, as on Windows, gets the numbers of characters that it lacks.
     """

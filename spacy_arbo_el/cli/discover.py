@@ -174,7 +174,7 @@ def discover_command(
 
 @dataclass(frozen=True)
 class NewFiles:
-    """Where new entities are written: as JSONL, and as an HTML page next to it.
+    """The files of new entities: JSONL, and an HTML page next to it.
 
     output: The JSONL file.
     least: The fewest mentions of a new entity that is written.

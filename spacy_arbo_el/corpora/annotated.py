@@ -80,7 +80,7 @@ class CorpusFormat(Protocol):
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Say how sure it is, from 0 to 1, that a file is in the format; see ``certainty``.
+        """Estimate from 0 to 1 how certainly a file is in the format; see ``certainty``.
 
         name: The name of the file, in small letters and without ".gz" and ".bz2".
         start: Its first bytes, without white space before them.

@@ -35,7 +35,7 @@ LONGEST = 60
 
 @dataclass(frozen=True)
 class FoundId:
-    """What the fields of a mention say of its id.
+    """The id that was read from the fields of a mention.
 
     value: The id as it is written; "" for none.
     unread: Names of fields that may have an id, where none is known to have it.

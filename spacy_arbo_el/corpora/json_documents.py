@@ -72,7 +72,7 @@ class Source:
         return f"{self.name}:{number}" if self.name else f"{Path(self.path).stem}-{number}"
 
     def report(self, number: int, problem: object) -> None:
-        """Give the error of a line to ``on_error``."""
+        """Pass the error of a line to ``on_error``."""
         self.on_error(line_error(self.path, number, str(problem)))
 
 

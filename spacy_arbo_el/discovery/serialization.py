@@ -31,7 +31,7 @@ Value = TypeAliasType(
 
 
 class Saved(TypedDict):
-    """What ``pack`` writes. The arrays are checked by themselves."""
+    """The content that ``pack`` writes. The arrays are checked separately."""
 
     format: Literal[3]
     arrays: bytes

@@ -160,7 +160,7 @@ class Clusters:
     # Adding
 
     def assign_ids(self, keys: Sequence[MentionKey]) -> None:
-        """Give ids to the clusters that have none yet, made of the keys of their first mentions."""
+        """Assign ids to clusters without one, made of the keys of their first mentions."""
         for key in keys:
             cluster_id = new_entity_id(key)
             if cluster_id in self._numbers:
@@ -169,7 +169,7 @@ class Clusters:
             self.add_id(cluster_id)
 
     def add_id(self, cluster_id: str) -> None:
-        """Give an unused id to the first cluster without one."""
+        """Assign an unused id to the first cluster without one."""
         self._numbers[cluster_id] = len(self.ids)
         self.ids.append(cluster_id)
 

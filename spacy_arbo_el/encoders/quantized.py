@@ -111,7 +111,7 @@ class QuantizedLinear(nn.Module):
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
     def give_gelu(self, following: "QuantizedLinear") -> None:
-        """Give the GELU of the outputs, rounded for a following layer without factors."""
+        """Apply GELU to the outputs, rounded for a following layer without factors."""
         self._outputs = (following.step, following.zero, torch.uint8, "gelu", [], "none")
 
     def forward(self, inputs: Tensor) -> Tensor:

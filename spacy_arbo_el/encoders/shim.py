@@ -90,7 +90,7 @@ class EncoderShim(HFShim):
         scales: Scales | None = None,
         earlier: Scales | None = None,
     ) -> None:
-        """Put tokenizer and weights in place, on thinc's current device.
+        """Set tokenizer and weights, on thinc's current device.
 
         scales: Of 8-bit layers, if they are known.
         earlier: Those before training, where the present ones are not known.

@@ -47,7 +47,7 @@ def check_list(
 
 @dataclass
 class _Tally:
-    """What the entities of a list so far have and lack.
+    """Counts of what the entities of a list have and lack.
 
     owners: The entities of each name, by its folded form.
     qualified: Titles with a qualifier that nothing else explains.

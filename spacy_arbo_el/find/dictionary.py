@@ -203,7 +203,7 @@ class FindsNames(Protocol):
 
 
 def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool = True) -> Doc:
-    """Put the names of a document where mentions are.
+    """Set the names of a document as its mentions.
 
     The label of a mention is the first type of the first entity of that name.
 

@@ -297,6 +297,6 @@ def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> dict[str, Fitted]:
 
 
 def install(nlp: Language, name: str, linker: ArboLinker, fitted: Fitted) -> None:
-    """Give a linker what was fitted. The curves are written to the config of the pipeline."""
+    """Install fitted parts in a linker. The curves are written to the pipeline's config."""
     fitted.install(linker)
     nlp.get_pipe_config(name)["calibration"] = linker.calibration.to_config()

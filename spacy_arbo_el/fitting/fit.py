@@ -29,7 +29,7 @@ WIDTH = 110
 
 @dataclass(frozen=True)
 class FitResult:
-    """How annotated documents are used.
+    """A choice of how to use annotated documents.
 
     strategy: One of ``STRATEGIES``.
     fit: What calibrating with the documents gives; None where it is not part of the strategy.

@@ -17,7 +17,7 @@ FOLDS = 5
 
 
 class Fit(NamedTuple):
-    """What documents give a linker.
+    """The parts of a linker that were fitted on documents.
 
     fitted: Calibration and reranker.
     """

@@ -115,7 +115,7 @@ class FitComparison:
 
     @property
     def advice(self) -> str:
-        """Which strategy to take, and why."""
+        """The recommended strategy, with the reason."""
         first = self.strategies[int(self.scores(self.by).argmax())]
         named = SHOWN[self.by]
         if first is self.best:

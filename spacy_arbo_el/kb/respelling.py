@@ -47,7 +47,7 @@ def match_spellings(
 
 
 def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[str]) -> list[str]:
-    """What strings are to be read as: the names that they are in another spelling.
+    """The names that strings are in another spelling, to read them as.
 
     strings: The mentions, normalized.
     written: The mentions before that.

@@ -260,7 +260,7 @@ class EntityStore:
         return merged
 
     def redirect(self, redirects: Mapping[str, str]) -> int:
-        """Let other ids lead to entities. ValueError for an entity's own id, or no entity."""
+        """Redirect other ids to entities. ValueError for an entity's own id, or no entity."""
         for old, new in redirects.items():
             if not is_storable(old):
                 raise ArboError(Errors.E037.format(id=new, value=old))

@@ -49,7 +49,7 @@ _BLOCK = struct.Struct("<qq")
 
 @dataclass
 class _KnownFiles:
-    """What a cache knows of its files.
+    """The state of a cache's files as it was last read.
 
     vectors: All vectors, in the order of the file.
     sorted: (n,) int64, the keys of those that can be used, ascending.
@@ -421,7 +421,7 @@ class VectorCaches:
 
 @lru_cache(maxsize=8)
 def say_where(folder: VectorFolder) -> None:
-    """Say once where vectors are kept."""
+    """Log once where vectors are stored."""
     message = "Vectors are kept in %s, at most %d MB. The environment variable %s moves it, or "
     message += "switches it off where it is empty"
     log.info(message, folder.path, folder.most_bytes >> 20, CACHE)

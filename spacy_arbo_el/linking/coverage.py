@@ -95,7 +95,7 @@ class CoverageEstimate:
 
     @property
     def setting(self) -> float | dict[str, float]:
-        """What to set a linker's ``coverage`` to."""
+        """The estimate as a value of a linker's ``coverage``."""
         return setting_of(self.share, self.by_label)
 
     def __str__(self) -> str:

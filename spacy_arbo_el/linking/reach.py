@@ -28,7 +28,7 @@ CorrectionKey = tuple[str, int, int, str]
 
 
 class CorrectedMention(NamedTuple):
-    """What somebody has said about one mention.
+    """A mention that a person corrected.
 
     record: The mention. Its label is that of the correction.
     entity: The position of its entity, ``NO_ENTITY`` where it has none or some were rejected.

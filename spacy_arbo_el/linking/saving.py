@@ -43,7 +43,7 @@ ENCODER_SETTINGS = (
 
 
 class SavedLinker(Protocol):
-    """What of an ``ArboLinker``, which stands above this module, is saved and loaded."""
+    """The parts of an ``ArboLinker`` that are saved and loaded."""
 
     vocab: Vocab
     model: Model

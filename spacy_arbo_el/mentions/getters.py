@@ -87,7 +87,7 @@ def place_of(span: Span) -> Place:
 
 
 def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:
-    """Put spans where a getter finds them: into its span group, or ``doc.ents``."""
+    """Store spans where a getter finds them: in its span group, or ``doc.ents``."""
     if get_spans.spans_key is None:
         doc.ents = spans
     else:

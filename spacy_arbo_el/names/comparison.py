@@ -70,7 +70,7 @@ class Interchanged(NamedTuple):
 def remaining(
     interchanged: Interchanged, word: int, other_word: int
 ) -> float:  # pragma: no cover - compiled
-    """How different two words are, 0 to 1: 1 for words that never stand for each other."""
+    """The difference of two words, 0 to 1: 1 for words that never stand for each other."""
     keys = interchanged.keys
     if word < 0 or other_word < 0 or not len(keys):
         return 1.0
@@ -192,7 +192,7 @@ def take_interchanged(  # pragma: no cover - compiled
 
 @jit_helper
 def alike(own: Words, k: int, other: Words, n: int) -> tuple[float, bool]:  # pragma: no cover
-    """How much of the longer of two words both have at their beginning and their end.
+    """The share of the longer of two words that both begin and end with.
 
     RETURNS: The share, and whether they have a common ending with opposed beginnings.
     """
@@ -253,7 +253,7 @@ def take_numbers(left: np.ndarray, words: Words) -> int:  # pragma: no cover - c
 
 @jit_helper
 def count_left(left: np.ndarray, words: Words) -> tuple[int, bool]:  # pragma: no cover - compiled
-    """How many letters words have that were not left out, and whether one of them negates."""
+    """Count the letters of the remaining words. RETURNS: Also whether one of them negates."""
     letters = 0
     negates = False
     for k in range(len(left)):

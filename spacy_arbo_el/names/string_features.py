@@ -216,7 +216,7 @@ class InterchangedWords:
             self._table = None
 
     def table(self) -> Interchanged:
-        """What strings are compared with."""
+        """The table that strings are compared with."""
         table = self._table
         if table is None:
             pairs = list(self._counts)
@@ -294,7 +294,7 @@ class StringTable:
         self._has[with_strings] = False
 
     def replace(self, entities: np.ndarray, groups: Sequence[list[str]]) -> None:
-        """Give entities other strings.
+        """Replace the strings of entities.
 
         entities: (e,) int64, each once.
         groups: The strings of each of them, each once.

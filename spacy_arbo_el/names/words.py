@@ -170,7 +170,7 @@ def without_legal_form(name: str) -> str:
 
 
 def bare_forms(name: str) -> list[str]:
-    """What is left of a name without its legal form, and what else texts leave out, in turn.
+    """A name without its legal form, then without whatever else texts leave out, in turn.
 
     "Quin Bell (Holdings)" and "Quin Bell" of "Quin Bell (Holdings) Ltd".
     """

@@ -133,7 +133,7 @@ def fits_of(
     datastore: DescriptionSource,
     cache: EncodingCache | None = None,
 ) -> ContextFits:
-    """How well the texts of candidates fit the contexts of mentions.
+    """Compare the texts of candidates with the contexts of mentions.
 
     Only the candidates that are worth it are looked at, and of a mention only if one of these has a
     description.

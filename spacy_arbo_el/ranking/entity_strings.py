@@ -105,7 +105,7 @@ class StringIndex:
         self._names.forget(entities)
 
     def replace_surface_forms(self, entities: np.ndarray, groups: Sequence[Sequence[str]]) -> None:
-        """Give entities other surface forms.
+        """Replace the surface forms of entities.
 
         entities: (e,) int64, each once.
         groups: Those of each of the entities, as often as each occurs.

@@ -361,7 +361,7 @@ class FeatureRanker:
         gold: np.ndarray,
         context: RankingContext,
     ) -> RankerExamples | None:
-        """What it learns from: mentions as they are, as if without exemplars, and in context.
+        """Training examples: mentions as they are, as if without exemplars, and in context.
 
         RETURNS: None where there are no entities.
         """

@@ -87,7 +87,7 @@ class Labelled:
 
 
 class PresenceData(NamedTuple):
-    """What the probability is fitted on that any candidate of a mention is right.
+    """Training data of presence, the probability that any candidate of a mention is right.
 
     evidence: (n, len(SIGNS)) float64, of the best candidate by networks that did not see it.
     present: (n,) bool, whether a right one is among the candidates.

@@ -77,7 +77,7 @@ class RankerWeights:
     trees: Trees = field(default_factory=Trees.none)
 
     def assess(self, candidates: CandidateFeatures) -> "Assessment":
-        """How probable candidates are."""
+        """Assess the probability of candidates."""
         temperature, *weights = self.curve.astype(np.float64)
         scores = temperature * self.scores(candidates) + candidates.frequency_prior()
         evidence = self.trees.beside(evidence_of(candidates, scores))
@@ -158,7 +158,7 @@ class RankerWeights:
 
 @dataclass(frozen=True, eq=False)
 class Assessment:
-    """How probable the candidates of ``m`` mentions are.
+    """Probabilities of the candidates of ``m`` mentions.
 
     log_shares: (m, c) float64, the logarithm of each candidate's probability, given that any
         candidate is right; -inf for none.

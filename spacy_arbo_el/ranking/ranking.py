@@ -242,7 +242,7 @@ class FitsBesideExemplars(Protocol):
         gold: np.ndarray,
         context: RankingContext,
     ) -> Any:
-        """What it learns from mentions of a part, with the exemplars that there are now."""
+        """Training data from the mentions of a fold, searched with the present exemplars."""
         ...
 
     def cross_fit_parts(self, folds: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:

@@ -253,7 +253,7 @@ class Datastore:
         return self._retriever
 
     def _sync(self) -> int:
-        """Have vectors of all entities. RETURNS: The number of texts encoded."""
+        """Encode the entities that lack vectors. RETURNS: The number of texts encoded."""
         encoder = self.encoder
         count = self.kb.encode_missing(
             self.settings.verbalization,
@@ -266,7 +266,7 @@ class Datastore:
         return count
 
     def encode_exemplars(self) -> None:
-        """Have vectors of all exemplars, and keep those of entities."""
+        """Encode the exemplars that lack vectors; those of entities stay as they are."""
         with self.editing():
             self.exemplars.sync(self.encoder.encode_mentions, self.encoder.fingerprint)
             self._retriever = None

@@ -151,7 +151,7 @@ class ExemplarStore:
         self._serials = AppendOnly.of(self._new_serials(len(records)))
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
-        """Give a mention other gold ids."""
+        """Replace the gold ids of a mention."""
         row = self._rows[key]
         self._set_record(row, replace(self.records[row], kb_ids=kb_ids))
 

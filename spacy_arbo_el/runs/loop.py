@@ -201,7 +201,7 @@ class _Training:
         limited: LimitedSearch,
         log_step: Callable[[dict[str, Any] | None], None],
     ) -> dict[str, Any] | None:
-        """Do the steps; write the pipeline and the checkpoint at each evaluation, and at the end.
+        """Run the steps; write pipeline and checkpoint at each evaluation and at the end.
 
         RETURNS: What the loop has reported last; None for no step.
         """
@@ -254,7 +254,7 @@ class _Training:
 
     @contextmanager
     def _as_saved(self) -> Iterator[None]:
-        """Give the pipeline the weights that are saved, in the block."""
+        """Use the weights that are saved, within the block."""
         with self.nlp.use_params(self.settings["optimizer"].averages or {}):
             yield
 

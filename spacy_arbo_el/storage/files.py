@@ -238,7 +238,7 @@ class Manifest:
 
     @classmethod
     def from_bytes(cls, data: bytes, format: str, version: int) -> "Manifest":
-        """Load the result of ``to_bytes``; ValueError if invalid. It is something else."""
+        """Load the result of ``to_bytes``; ValueError if it is invalid or something else."""
         try:
             content: dict[str, Any] = dict(srsly.json_loads(data.decode("utf8")))
             if (content.get("format"), content.get("version")) != (format, version):

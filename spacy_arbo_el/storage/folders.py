@@ -172,7 +172,7 @@ def link(source: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[None]:
-    """Have the right to change a folder. ValueError with ``refusal`` where another has it.
+    """Hold the right to change a folder. ValueError with ``refusal`` where another holds it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
     folder that does not exist is not locked, nor one on Windows, which could not be renamed then.

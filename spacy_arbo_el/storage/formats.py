@@ -44,7 +44,7 @@ def certainty(
     suffixes: tuple[str, ...] = (),
     pattern: re.Pattern[bytes] | None = None,
 ) -> float:
-    """How sure it is that a file is in a format, by the end of its name or its beginning."""
+    """The certainty that a file is in a format, by the end of its name or its beginning."""
     if pattern is not None and pattern.match(start):
         return BY_START
     return BY_NAME if name.endswith(suffixes) else 0.0
@@ -115,7 +115,7 @@ def format_of(formats: catalogue.Registry, path: Path) -> str:
 
 
 def _sure(reader: Any, name: str, start: bytes) -> float:
-    """How sure a reader is of a file; 0 for one without ``sniff``, which must be named."""
+    """The certainty of a reader for a file; 0 for one without ``sniff``, which must be named."""
     return float(reader.sniff(name, start)) if hasattr(reader, "sniff") else 0.0
 
 

@@ -77,7 +77,7 @@ class SharedLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Have the lock as one of its readers."""
+        """Hold the lock as one of its readers."""
         if self.is_writing:
             yield
             return
@@ -93,7 +93,7 @@ class SharedLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Have the lock alone. Raises RuntimeError where the thread has it as a reader."""
+        """Hold the lock exclusively. RuntimeError where the thread holds it as a reader."""
         thread = threading.get_ident()
         with self._condition:
             if self._writer != thread:

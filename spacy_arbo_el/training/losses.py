@@ -47,7 +47,7 @@ class LearnsScale(Protocol):
     """
 
     def attach(self, model: Model, number: int) -> None:
-        """Give the dual encoder the parameters, unless it has them."""
+        """Add the parameters to the dual encoder, unless it has them."""
         ...
 
     def begin_update(

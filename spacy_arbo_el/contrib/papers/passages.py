@@ -235,7 +235,7 @@ def with_markers(
     low: np.ndarray,
     high: np.ndarray,
 ) -> tuple[WordPieces, np.ndarray, np.ndarray]:
-    """Put markers around each mention in word pieces.
+    """Insert markers around each mention in word pieces.
 
     Equal mentions share their markers. A mention without word pieces gets none.
 

@@ -65,7 +65,7 @@ def map_files(
     output: Output,
     ray: RaySettings | None = None,
 ) -> Iterator[Shard]:
-    """Have workers do the shards that are not done. Yields each of these, on Ray in any order.
+    """Process the remaining shards on workers. Yields each when done, on Ray in any order.
 
     make: Makes a worker of the job, once per process; a class, whose name Ray carries.
     ray: The workers of a cluster; None for one in this process.

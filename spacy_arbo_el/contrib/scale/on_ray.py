@@ -121,7 +121,7 @@ class RayShardWorker:
 def map_shards(
     make: MakeWorker, job: Any, shards: Sequence[Shard], settings: RaySettings
 ) -> Iterator[Shard]:
-    """Have workers do shards. Yields each that is done, in any order. See ``map_files``.
+    """Process shards on workers. Yields each that is done, in any order. See ``map_files``.
 
     A worker that is killed costs its shard: another one does it again.
     """

@@ -162,7 +162,7 @@ class ImportReport:
         return ", ".join(f"{count} {reason}" for reason, count in self.skipped.most_common())
 
     def on_bad(self, skip: bool) -> OnBad:
-        """What a reader does with the error of an invalid line: raise it, or count it."""
+        """The handler of an invalid line's error: raises it, or counts it."""
         return self.skip_bad if skip else throw
 
     def skip_bad(self, error: ValueError) -> None:
@@ -172,7 +172,7 @@ class ImportReport:
             self.places.append(str(error))
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
-        """Let other ids lead to an entity, the first of each. ValueError for unstorable ids."""
+        """Redirect other ids to an entity, the first of each. ValueError for unstorable ids."""
         for old_id in ids:
             if old_id and old_id != entity_id:
                 if not is_storable(old_id):
@@ -189,7 +189,7 @@ class EntityFormat(Protocol):
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Say how sure it is, from 0 to 1, that a file is in the format; see ``certainty``.
+        """Estimate from 0 to 1 how certainly a file is in the format; see ``certainty``.
 
         name: The name of the file, in small letters and without ".gz" and ".bz2".
         start: Its first bytes, without white space before them.

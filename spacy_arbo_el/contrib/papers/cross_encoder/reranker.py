@@ -267,7 +267,7 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> Config:
 
 
 def set_reranker(nlp: Language, linker: ArboLinker, reranker: CrossEncoder, config: Config) -> None:
-    """Give a pipeline's linker a trained cross-encoder.
+    """Install a trained cross-encoder in a pipeline's linker.
 
     config: The section that describes it; it becomes part of the pipeline's config.
     """

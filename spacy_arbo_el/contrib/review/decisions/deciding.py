@@ -65,7 +65,7 @@ class Deciding:
         self.linker = find_linker(nlp)
 
     def make(self, entry: Entry) -> Entry:
-        """Do what an entry of the journal says. RETURNS: It, with what taking it back needs."""
+        """Apply an entry of the journal. RETURNS: The entry with the data that undoing it needs."""
         action = entry["action"]
         new = self.linker.new_entities
         before = len(new.log)

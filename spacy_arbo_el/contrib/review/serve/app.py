@@ -189,7 +189,7 @@ class Pages:
         return self._to(request, place)
 
     def by(self, request: Request) -> str:
-        """Who decides."""
+        """The name that decisions are recorded under."""
         window: Window | None = request.scope["window"]
         return window.name if window is not None else self.windows.name
 
