@@ -64,7 +64,7 @@ def pipeline(clusters: int, mentions: int):
     ]
     new = NewEntities(0.5, linker.encoder.fingerprint)
     mentions = Unlinked(batch.records, batch.documents, near, batch.inputs, batch.encoded)
-    new.put(mentions, groups)
+    new.add_groups(mentions, groups)
     linker.new_entities = new
     return nlp
 

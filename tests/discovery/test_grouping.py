@@ -60,7 +60,7 @@ def test_groups_do_not_depend_on_the_order_of_mentions(data, method, similarity)
     threshold = data.draw(st.sampled_from([0.0, 0.3, 0.6, 1.0]))
     discovery = Discovery(threshold, n_neighbors=2, method=method)
     kept = NewEntities(0.5, "encoder")
-    kept.put(mentions(range(0, 10)), np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]))
+    kept.add_groups(mentions(range(0, 10)), np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]))
     kept.merge(kept.id_of(key_of(0)), kept.id_of(key_of(2)))
     kept.split(kept.id_of(key_of(4)), [1])
     kept.reject(kept.id_of(key_of(6)))
@@ -117,8 +117,8 @@ def test_without_neighbours_or_a_discovery_each_is_alone():
 def test_medoid_and_name_do_not_depend_on_the_order():
     forward, backward = NewEntities(), NewEntities()
     numbers = list(range(12))
-    forward.put(mentions(numbers), np.zeros(12, dtype=np.int64))
-    backward.put(mentions(numbers[::-1]), np.zeros(12, dtype=np.int64))
+    forward.add_groups(mentions(numbers), np.zeros(12, dtype=np.int64))
+    backward.add_groups(mentions(numbers[::-1]), np.zeros(12, dtype=np.int64))
     one, other = forward[0], backward[0]
     assert (one.id, one.name, one.cohesion) == (other.id, other.name, other.cohesion)
     assert one.members[one.medoid] == other.members[other.medoid]

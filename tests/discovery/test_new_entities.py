@@ -217,7 +217,7 @@ class Copies:
         self.later = entities.continued()
         new = [n for n in numbers if self.later.rows.row(key_of(n)) < 0]
         places = [numbers.index(n) for n in new]
-        self.later.put(mentions(new), np.array(groups)[places], known)
+        self.later.add_groups(mentions(new), np.array(groups)[places], known)
 
 
 def test_update_takes_over_a_later_discovery_and_keeps_what_it_did_not_see():
