@@ -25,7 +25,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from spacy.tokens import Doc
 
 from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
-from spacy_arbo_el.base.coverage import estimate_share, shift_between
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.evaluation.reliability import reliability
@@ -36,6 +35,7 @@ from spacy_arbo_el.fitting.calibrate import (
     same_entity_edges,
 )
 from spacy_arbo_el.linker import ArboLinker
+from spacy_arbo_el.linking.coverage import estimate_share, shift_between
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, PretrainedWeights

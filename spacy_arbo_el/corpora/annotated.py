@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from ..base.errors import ArboError, Errors
+from ..storage.formats import Sniffing
 from ..storage.lines import OnBad, PathLike
 
 NIL = "NIL"
@@ -70,21 +71,13 @@ class AnnotatedText:
                 raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
 
 
-class CorpusFormat(Protocol):
+class CorpusFormat(Sniffing, Protocol):
     """A reader of annotated text, registered as a format: a frozen dataclass of its options.
 
     Where it has the fields ``offsets`` and ``id_key``, ``arbo convert`` has these options for it.
     A class attribute ``reads_folders = True`` says that it reads folders.
     A reader without ``sniff`` reads what ``--format`` names it for.
     """
-
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Estimate from 0 to 1 how certainly a file is in the format; see ``certainty``.
-
-        name: The name of the file, in small letters and without ".gz" and ".bz2".
-        start: Its first bytes, without white space before them.
-        """
 
     def read(self, path: PathLike, bad: OnBad, counts: Counter) -> Iterator[AnnotatedText]:
         """Yield the documents of a file. Raises ValueError where it is not valid.

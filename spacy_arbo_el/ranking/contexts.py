@@ -16,7 +16,7 @@ from ..kb.texts import keys_of
 from ..mentions.record import MentionRecord
 from ..storage.locks import ForkableLock
 from .features import CandidateFeatures, ContextFits
-from .sources import DescriptionSource
+from .sources import SearchedEntities
 
 # The most word pieces of a context and of a description, special tokens included.
 CONTEXT_PIECES = 96
@@ -36,7 +36,7 @@ class Descriptions:
     datastore: The datastore in its present state.
     """
 
-    def __init__(self, datastore: DescriptionSource):
+    def __init__(self, datastore: SearchedEntities):
         self._entities = datastore.kb.entities
         self._datastore = datastore
         self._changes = self._entities.changes.total
@@ -47,7 +47,7 @@ class Descriptions:
         self._loading = ForkableLock()
 
     @classmethod
-    def of(cls, datastore: DescriptionSource) -> "Descriptions":
+    def of(cls, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a datastore's present state, cached there."""
         descriptions = datastore.derived(
             "descriptions", lambda: cls(datastore), lambda earlier: earlier._updated(datastore)
@@ -57,7 +57,7 @@ class Descriptions:
             descriptions._forget()
         return descriptions
 
-    def _updated(self, datastore: DescriptionSource) -> "Descriptions":
+    def _updated(self, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a later state of the datastore."""
         entities = datastore.kb.entities
         changed = entities.changes.since(self._changes)
@@ -130,7 +130,7 @@ def joined(title: str, description: str) -> str:
 def fits_of(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
-    datastore: DescriptionSource,
+    datastore: SearchedEntities,
     cache: EncodingCache | None = None,
 ) -> ContextFits:
     """Compare the texts of candidates with the contexts of mentions.

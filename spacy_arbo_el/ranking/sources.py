@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from ..encoders.dual import DualEncoder
 from ..kb.knowledge_base import ArboKB
@@ -14,8 +14,6 @@ from ..retrieval.neighbours import AllowedEntities
 from ..retrieval.retriever import Retriever
 from ..retrieval.settings import RetrieverSettings
 
-T = TypeVar("T")
-
 
 class StringSource(Protocol):
     """Entities and exemplars with names and surface forms."""
@@ -24,30 +22,20 @@ class StringSource(Protocol):
     exemplars: ExemplarStore
     normalizer: Normalizer | None
 
-    def derived(
-        self,
-        name: Hashable,
-        build: Callable[[], T],
-        update: Callable[[T], T | None] = ...,
-    ) -> T:
+    def derived(self, name: Hashable, build: Callable, update: Callable) -> Any:
         """A cached value of entities and exemplars."""
         ...
 
 
-class DescriptionSource(StringSource, Protocol):
-    """Entities with vectors of their descriptions."""
+class SearchedEntities(StringSource, Protocol):
+    """Entities and exemplars in the state that a ranking sees, with vectors."""
 
     encoder: DualEncoder
+    settings: RetrieverSettings
 
     def vector_cache(self, kind: str) -> VectorCache:
-        """Vectors of further texts by the encoder."""
+        """Vectors of further texts by the encoder, such as descriptions."""
         ...
-
-
-class SearchedEntities(DescriptionSource, Protocol):
-    """Entities and exemplars in the state that a ranking sees."""
-
-    settings: RetrieverSettings
 
     def allowed_entities(self, batch: MentionBatch) -> AllowedEntities | None:
         """Entities that each mention may be linked to."""

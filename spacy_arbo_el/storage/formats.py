@@ -10,7 +10,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any, Protocol, get_origin, get_type_hints
 
 import catalogue
 
@@ -36,6 +36,18 @@ UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",
 UNREAD_SUFFIXES = {".xmi": "UIMA CAS in XMI", ".conll": "CoNLL file", ".yaml": "YAML file",
                    ".yml": "YAML file", ".xlsx": ".xlsx file",
                    ".html": "HTML page"}  # fmt: skip
+
+
+class Sniffing(Protocol):
+    """A reader that tells files of its format."""
+
+    @staticmethod
+    def sniff(name: str, start: bytes) -> float:
+        """Estimate from 0 to 1 how certainly a file is in the format; see ``certainty``.
+
+        name: The name of the file, in small letters and without ".gz" and ".bz2".
+        start: Its first bytes, without white space before them.
+        """
 
 
 def certainty(

@@ -16,7 +16,7 @@ from spacy_arbo_el.base.calibration import (
     probability,
     with_presence,
 )
-from spacy_arbo_el.base.coverage import PRIOR_MENTIONS, estimate_share, shift_between
+from spacy_arbo_el.linking.coverage import PRIOR_MENTIONS, estimate_share, shift_between
 
 numbers = st.floats(-50, 50)
 

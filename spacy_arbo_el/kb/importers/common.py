@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
 from ...base.errors import ArboError, Errors, Warnings, code_of
+from ...storage.formats import Sniffing
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
 from .fields import ALT_IDS, fields_of, further_ids, values_of
@@ -180,20 +181,12 @@ class ImportReport:
                 self.redirects.setdefault(old_id, entity_id)
 
 
-class EntityFormat(Protocol):
+class EntityFormat(Sniffing, Protocol):
     """A reader of entities, registered as a format: a frozen dataclass of its options.
 
     A class attribute ``reads_folders = True`` says that it reads folders.
     A reader without ``sniff`` reads what ``--format`` names it for.
     """
-
-    @staticmethod
-    def sniff(name: str, start: bytes) -> float:
-        """Estimate from 0 to 1 how certainly a file is in the format; see ``certainty``.
-
-        name: The name of the file, in small letters and without ".gz" and ".bz2".
-        start: Its first bytes, without white space before them.
-        """
 
     def read(self, path: PathLike, report: ImportReport) -> Iterator[Entity]:
         """Yield the entities of a file. Raises ValueError where it is not valid.
