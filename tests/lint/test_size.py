@@ -50,12 +50,12 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 228_500,
-    "tokens of contrib/": 81_500,
-    "tokens of tests/": 254_000,
+    "tokens of the core": 229_000,
+    "tokens of contrib/": 79_500,
+    "tokens of tests/": 250_000,
     "tokens a line of code": 9.8,
-    "percent of names that are vague": 6.3,
-    "asserts that join several checks": 70,
+    "percent of names that are vague": 1.0,
+    "asserts that join several checks": 60,
     f"functions above {LONGEST} lines": 0,
 }
 
