@@ -80,9 +80,9 @@ def _check_list(path: Path, lang: str) -> None:
     import spacy
 
     from ..base.errors import ArboError, Errors
-    from ..encoders.sources import BUNDLED, resolve_name
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
+    from ..find.ordinary import english_words
     from ..kb.loaders import load_kb
     from .init import check_language
 
@@ -91,9 +91,8 @@ def _check_list(path: Path, lang: str) -> None:
         raise ArboError(Errors.E799.format(path=path))
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
-    # The encoder's word pieces, most of which are English words.
-    words = frozenset((Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split())
-    findings = [*check_list(kb, nlp.Defaults.stop_words, words), *check_kb(kb, survey_kb(kb))]
+    of_list = check_list(kb, nlp.Defaults.stop_words, english_words())
+    findings = [*of_list, *check_kb(kb, survey_kb(kb))]
     msg.info(visible(f"{path}: {len(kb):,} entities, {kb.get_size_aliases():,} names"))
     for finding in findings:
         _print_finding(finding)

@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
-from ..mentions.getters import SpanGetter, set_mentions
+from ..mentions.getters import FOUND_AS, SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import folded, is_accented, with_pairs, without_accents, written_forms
 from ..names.words import MIN_PLURAL, plural, singular
@@ -59,11 +59,15 @@ class Name(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """A name in a document. The tokens from ``start`` to ``end``, and the number of the name."""
+    """A name in a document. The tokens from ``start`` to ``end``, and the number of the name.
+
+    read_as: What the text is another form of; "" for a spelling of the name.
+    """
 
     start: int
     end: int
     name: int
+    read_as: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,10 +215,11 @@ def mark_names(doc: Doc, finder: FindsNames, getter: SpanGetter, overwrite: bool
     overwrite: Whether mentions that are there are replaced. Otherwise names that overlap with
         one are left out.
     """
-    spans = [
-        Span(doc, start, end, label=finder.names[name].label)
-        for start, end, name in finder.hits(doc)
-    ]
+    spans = []
+    for start, end, name, read_as in finder.hits(doc):
+        spans.append(Span(doc, start, end, label=finder.names[name].label))
+        if read_as != spans[-1]._.get(FOUND_AS):
+            spans[-1]._.set(FOUND_AS, read_as)
     if not overwrite:
         key = getter.spans_key
         earlier_spans = list(doc.ents if key is None else doc.spans.get(key, ()))

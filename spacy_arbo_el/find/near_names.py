@@ -3,6 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -12,19 +15,40 @@ from ..kb.entity import Entity
 from ..names.folding import visible, with_whole_words
 from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
-from ..names.word_index import WordIndex, normal_word, words_of_name
+from ..names.word_index import (
+    INTERCHANGED,
+    RELATED,
+    ROUNDING,
+    WordIndex,
+    normal_word,
+    words_of_name,
+)
 from ..names.words import bare_forms, begins_with_firm_word
+from .coordination import Coordinations
 from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .edges import without_markup
-from .ordinary import is_other_thing
+from .ordinary import english_words, is_other_thing
 from .splitting import Borders
-from .windows import Unit, best_without_overlaps, near_windows, read_units
+from .windows import JOINING, Unit, best_without_overlaps, near_windows, read_units
 
 # The least share of words that a window and a name have in common (cosine): all of them, of which
 # some may be misspelled.
 LEAST = 0.9
 # A shorter word is misspelled only within a name of several.
 MIN_ALONE = 7
+
+
+class Found(NamedTuple):
+    """A window that may be a name.
+
+    weight: Of several that overlap, those of the largest sum count.
+    name: The number of the name.
+    read_as: As in ``Hit``.
+    """
+
+    weight: float
+    name: int
+    read_as: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +89,12 @@ class NearNames:
             if is_usable(text, stop_words)
         ]
         owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)
-        index = WordIndex.of([*forms, *(text for _, text in bare)], stop_words)
+        of_entities: dict[str, list[str]] = {}
+        for text, kb_id, _ in dictionary.names:
+            if kb_id is not None:
+                of_entities.setdefault(kb_id, []).append(text)
+        names = [*forms, *(text for _, text in bare)]
+        index = WordIndex.of(names, stop_words, of_entities.values())
         single = [text if len(text.split()) == 1 else "" for _, text in bare]
         joints = frozenset(joint for name in forms for joint in joints_of(name, stop_words))
         general = frozenset() if top_terms else index.general
@@ -84,29 +113,52 @@ class NearNames:
         """
         borders = Borders(doc)
         weighted = {
-            place: (float(place[1] - place[0]), number)
+            place: Found(float(place[1] - place[0]), number)
             for place, number in self.dictionary.places(borders).items()
             if not self._is_general(borders.text[slice(*place)])
         }
-        for place, (weight, number) in self._near(borders).items():
-            weighted.setdefault(place, (weight, number))
+        text = with_whole_words(
+            without_markup(borders.text), lambda word: normal_word(word) in self.index.numbers
+        )
+        units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
+        for place, near in self._near(borders, text, units).items():
+            weighted.setdefault(place, near)
+        coordinations = Coordinations(text, units)
+        inverted = coordinations.inverted(self.index, LEAST)
+        shared = coordinations.parts(weighted, self.index, LEAST)
+        for place, row, similarity in chain(
+            filter(partial(self._is_inverted, text), inverted), shared
+        ):
+            number = int(self.owners[row])
+            if borders.may_be_name(*place):
+                weight = (place[1] - place[0]) * similarity
+                weighted[place] = Found(weight, number, self.names[number].text)
         places = list(weighted)
-        chosen = best_without_overlaps(places, [weighted[place][0] for place in places])
+        chosen = best_without_overlaps(places, [weighted[place].weight for place in places])
         borders.split({offset for number in chosen for offset in places[number]})
         return [
-            Hit(*borders.tokens(*places[number]), weighted[places[number]][1]) for number in chosen
+            Hit(*borders.tokens(*places[number]), *weighted[places[number]][1:])
+            for number in chosen
         ]
+
+    def _is_inverted(self, text: str, match: tuple[tuple[int, int], int, float]) -> bool:
+        """Return whether a comma is in the place of another order of words, or of "of"."""
+        name = self.names[int(self.owners[match[1]])].text
+        stop_words = self.dictionary.stop_words
+        if joints_of(name, stop_words):
+            return False
+        words = words_of_name(text[slice(*match[0])], stop_words)
+        is_other_order = words != words_of_name(name, stop_words)
+        return is_other_order or not JOINING.isdisjoint(name.lower().split())
 
     def _is_general(self, text: str) -> bool:
         words = words_of_name(text, self.dictionary.stop_words) if self.general else []
         return bool(words) and self.general.issuperset(words)
 
-    def _near(self, borders: Borders) -> dict[tuple[int, int], tuple[float, int]]:
-        """Windows that are near a name, with their weight and the number of the name."""
-        text = with_whole_words(
-            without_markup(borders.text), lambda word: normal_word(word) in self.index.numbers
-        )
-        units = read_units(text, self.dictionary.stop_words, SHORT, self.joints)
+    def _near(
+        self, borders: Borders, text: str, units: Sequence[Unit]
+    ) -> dict[tuple[int, int], Found]:
+        """Windows that are near a name."""
         windows = near_windows(units, self.index, LEAST)
         single = {unit[:2]: unit for unit in units}
         joints = [(unit.start, unit.joint) for unit in units if unit.joint]
@@ -115,7 +167,9 @@ class NearNames:
         for (start, end), (row, similarity) in windows.items():
             number = int(self.owners[row])
             unit = single.get((start, end))
-            if unit is not None and not self._may_be(visible(text[start:end]), unit, row, number):
+            if unit is not None and not self._may_be(
+                visible(text[start:end]), unit, row, similarity
+            ):
                 continue
             name = self.names[number].text
             if is_other_thing(text, start, end, name, self.dictionary.stop_words):
@@ -129,22 +183,39 @@ class NearNames:
             if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(name):
                 continue
             if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
-                weighted[start, end] = ((end - start) * similarity, number)
+                read_as = name if self._is_other_form(text[start:end], row) else ""
+                weighted[start, end] = Found((end - start) * similarity, number, read_as)
         return weighted
 
-    def _may_be(self, text: str, unit: Unit, row: int, number: int) -> bool:
+    def _is_other_form(self, text: str, row: int) -> bool:
+        """Return whether a text has all words of a name, in another order or form."""
+        if row >= len(self.names):
+            return False
+        stop_words = self.dictionary.stop_words
+        words = self.index.words.bounds
+        count = len(words_of_name(text, stop_words))
+        in_name = set(self.names[row].text.lower().split())
+        missing = in_name.difference(JOINING, text.lower().split())
+        is_whole = not any(word in stop_words for word in missing)
+        return is_whole and count == words[row + 1] - words[row]
+
+    def _may_be(self, text: str, unit: Unit, row: int, similarity: float) -> bool:
         """Return whether a single word may be a name, by its upper and lower case."""
         if len(unit.words) > 1:
             # An abbreviation.
             return True
         if self.bare[row]:
             return text == self.bare[row]
-        name = self.names[number].text
-        # Another word in small letters is an ordinary one rather than a proper name misspelled.
-        is_misspelled = normal_word(text) not in self.index.numbers
-        if is_misspelled and text.islower() and not name.islower():
+        # "cancer" alone may be the head of a name that the list lacks.
+        if similarity < INTERCHANGED + ROUNDING:
             return False
+        name = self.names[int(self.owners[row])].text
+        # Another word in small letters is an ordinary one rather than a proper name misspelled.
+        is_other = normal_word(text) not in self.index.numbers
+        if is_other and text.islower() and not name.islower():
+            return False
+        is_misspelled = similarity < RELATED - ROUNDING
         # With another letter a short word is another word: "scurfy" is no "scurvy".
-        if is_misspelled and len(text) < MIN_ALONE:
+        if is_misspelled and (len(text) < MIN_ALONE or text.lower() in english_words()):
             return False
         return text.isupper() or not is_exact(name)

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Container
+from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 
+from ..encoders.sources import BUNDLED, resolve_name
 from ..names.words import is_legal_form
 
 # The characters on each side that say whether a text is in capitals.
@@ -20,6 +23,12 @@ _WITHIN = re.compile(r"[^\W\d_]{2,}(?=\s+[^\W\d_])")
 # A word with a capital letter at the end of a text, that is no genitive.
 _CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
 _BEGINS_SENTENCE = re.compile(r"(?:\A\W*|[.!?:]\W+|\n\s*\n\W*|\n\W*[-*\u2022]\W*)\Z")
+
+
+@lru_cache(maxsize=1)
+def english_words() -> frozenset[str]:
+    """Frequent English words, in lower case: the word pieces of the bundled encoder."""
+    return frozenset((Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split())
 
 
 def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:

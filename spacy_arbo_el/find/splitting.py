@@ -1,5 +1,6 @@
 """Borders of names in a Doc. Between tokens, or within one that is then split."""
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from functools import cached_property
@@ -16,6 +17,10 @@ from .edges import addresses_in, is_edge
 
 # Tokens are split on both sides of these, at the edges of words, and in scripts without spaces.
 SPLITTING = "-/" + SAME["-"] + SAME[""]
+
+# The first half of a name of two persons.
+_COMPOUND = re.compile(r"(?<![\w-])[A-Z\u00c0-\u00de][^\W\d_A-Z]+[-\u2010-\u2013]\Z")
+_LONGEST = 40
 
 
 class Borders:
@@ -61,8 +66,13 @@ class Borders:
     def may_be_name(self, start: int, end: int) -> bool:
         """Return whether a stretch may be a name: it begins and ends where one can.
 
-        Behind the hyphen of a prefix, as in "non-Hodgkin lymphoma", another name begins.
+        Behind the hyphen of a prefix, as in "non-Hodgkin lymphoma", another name begins, and
+        "Aldrich syndrome" is half of "Wiskott-Aldrich syndrome".
         """
+        if _COMPOUND.search(self.text, max(start - _LONGEST, 0), start) and (
+            self.text[start].isupper() and " " in self.text[start:end]
+        ):
+            return False
         return start not in self.prefixes and self._may_be(start, False) and self._may_be(end, True)
 
     def tokens(self, start: int, end: int) -> tuple[int, int]:

@@ -126,6 +126,22 @@ def near_windows(
     return dict(zip(places, matches))
 
 
+def nearest_names(
+    windows: Sequence[Sequence[Unit]], index: WordIndex, least: float
+) -> list[tuple[int, float]]:
+    """The name that the words of each window are nearest to, and the similarity; -1 for none."""
+    kinds = dict.fromkeys(unit.words for window in windows for unit in window)
+    numbers = {words: number for number, words in enumerate(kinds)}
+    flat = [numbers[unit.words] for window in windows for unit in window]
+    bounds = offsets_of(np.array([len(window) for window in windows], dtype=np.int64))
+    words = _words_of_kinds(list(kinds), index)
+    names, similarities = index.nearest(
+        WordWindows(bounds, np.array(flat, dtype=np.int64), *words), least
+    )
+    names[similarities < least] = -1
+    return list(zip(names.tolist(), similarities.tolist()))
+
+
 def _words_of_kinds(
     kinds: Sequence[tuple[str, ...]], index: WordIndex
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -17,6 +17,11 @@ Offsets = tuple[int, int]
 # The offsets of a mention with its label: spans over the same text may have different labels.
 Place = tuple[int, int, str]
 
+# The name of the list that a mention was found by, where its text is another form of that; "" for
+# the text itself. It is read in the place of the mention.
+FOUND_AS = "arbo_name"
+Span.set_extension(FOUND_AS, default="", force=True)
+
 
 @runtime_checkable
 class SpanGetter(Protocol):

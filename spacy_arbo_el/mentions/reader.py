@@ -15,7 +15,7 @@ from ..base.settings import check_strings
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import SpanInputs
 from ..names.spellings import folded
-from .getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
+from .getters import FOUND_AS, EntSpans, SpanGetter, find_mentions, offsets_of_span
 from .normalization.text import Normalizer, keep, normalized, with_names
 from .record import MentionBatch, records_of
 
@@ -141,7 +141,7 @@ class MentionReader:
             return replace(MentionBatch.empty(), n_documents=len(spans))
         groups = [group for _, group in numbered]
         as_written = texts_as_written(groups)
-        texts = self._normalized(as_written)
+        texts = self._normalized(as_written, groups)
         inputs = self._inputs_of(texts)
         next_forms = iter(texts.normalized)
         if not inputs.readable.all():
@@ -160,7 +160,7 @@ class MentionReader:
             len(spans),
         )
 
-    def _normalized(self, as_written: ReadTexts) -> ReadTexts:
+    def _normalized(self, as_written: ReadTexts, groups: Spans) -> ReadTexts:
         """Normalize mentions, but for those whose own spelling alone is a name of an entity."""
         normalizer = self.settings.normalizer
         if normalizer is None:
@@ -176,11 +176,13 @@ class MentionReader:
             unchanged_here = unchanged[bounds[number] : bounds[number + 1]]
             document = as_written.texts[number], as_written.offsets[number]
             read.texts[number], read.offsets[number] = keep(normalizer, *document, unchanged_here)
-        return self._respelled(as_written, read)
+        return self._respelled(as_written, read, groups)
 
-    def _respelled(self, as_written: ReadTexts, read: ReadTexts) -> ReadTexts:
-        """Read mentions that are another spelling of a name as that name."""
-        next_names = iter(self.respelled(read.normalized, as_written.normalized))
+    def _respelled(self, as_written: ReadTexts, read: ReadTexts, groups: Spans) -> ReadTexts:
+        """Read mentions that are another form of a name as that name."""
+        found_as = [span._.get(FOUND_AS) for group in groups for span in group]
+        spellings = self.respelled(read.normalized, as_written.normalized) or found_as
+        next_names = iter([name or spelling for name, spelling in zip(found_as, spellings)])
         for number, offsets in enumerate(read.offsets):
             names = list(islice(next_names, len(offsets)))
             if any(names):

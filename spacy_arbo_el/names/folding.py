@@ -16,7 +16,7 @@ from .spellings import APOSTROPHES, DASHES, INVISIBLE
 SAME = {
     "'": APOSTROPHES,
     '"': "\u201c\u201d\u201e",
-    "-": f"{DASHES}\u2043\ufe58\ufe63\uff0d",
+    "-": DASHES,
     "": INVISIBLE,
 }
 _SAME = {ord(char): to for to, chars in SAME.items() for char in chars}

@@ -16,7 +16,7 @@ from .headings import Heading
 from .words import has_number_words, with_plain_numbers
 
 # What hyphens, en dashes and minus signs, and apostrophes are written as.
-DASHES = "\u2010\u2011\u2012\u2013\u2212"
+DASHES = "\u2010\u2011\u2012\u2013\u2212\u2043\ufe58\ufe63\uff0d"
 # Primes too: "4′-" of a chemical name is written 4'-.
 APOSTROPHES = "\u2018\u2019\u02bc\u201b\u02b9\u02bb\u2032\u00b4\uff07"
 # Soft hyphens, joiners, marks of bytes' order and of the direction of text. The line that makes an

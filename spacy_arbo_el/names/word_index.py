@@ -8,7 +8,7 @@ of which kind a thing is.
 
 import re
 from array import array
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from os.path import commonprefix
@@ -19,6 +19,7 @@ import numpy as np
 from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
+from .derivation import interchanged_words, latin_singulars, related_words
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of, visible
 from .spellings import INVISIBLE, compatible, without_accents
@@ -32,7 +33,12 @@ WORD = re.compile(
 # Shorter words have no misspellings: another letter makes another word.
 MIN_MISSPELLED = 6
 # How similar a misspelled word is: with one letter more, less or another, or two exchanged.
-MISSPELLED = 0.95
+MISSPELLED = 0.94
+# Those of words that a list has for each other, of an adjective and its noun, see ``derivation``,
+# and of a Latin plural.
+INTERCHANGED = 0.93
+RELATED = 0.95
+LATIN = 0.98
 # Of words with such a share of their pairs of letters in common (Dice 1945), so many are compared.
 ALIKE = 0.5
 MOST_ALIKE = 8
@@ -191,6 +197,7 @@ class WordIndex:
     words: The words of each name.
     similar: Searches words that are nearly the same.
     general: Words that most names have, see ``GENERAL``.
+    interchanged: For a word those that stand for it, see ``interchanged_words``.
     """
 
     numbers: dict[str, int]
@@ -198,11 +205,24 @@ class WordIndex:
     words: Postings
     similar: SimilarWords
     general: frozenset[str]
+    interchanged: Mapping[str, Sequence[str]]
     _kept: dict[str, list[tuple[int, float]]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, names: Iterable[str], stop_words: Container[str]) -> "WordIndex":
-        """Index names. stop_words: Words that are not looked at, in lower case."""
+    def of(
+        cls,
+        names: Iterable[str],
+        stop_words: Container[str],
+        entities: Iterable[Sequence[str]] = (),
+    ) -> "WordIndex":
+        """Index names.
+
+        stop_words: Words that are not looked at, in lower case.
+        entities: The names of each entity.
+        """
+        interchanged: dict[str, list[str]] = {}
+        for word, other in interchanged_words(entities):
+            interchanged.setdefault(normal_word(word), []).append(normal_word(other))
         numbers: dict[str, int] = {}
         words = array("i")
         counts: list[int] = []
@@ -223,21 +243,26 @@ class WordIndex:
             Postings(bounds, word_of),
             SimilarWords.of(list(numbers)),
             frozenset(general),
+            interchanged,
         )
 
     def matches(self, word: str) -> list[tuple[int, float]]:
         """The words of names that a normalized word may stand for, each with the similarity."""
-        number = self.numbers.get(word)
-        if number is not None:
-            return [(number, 1.0)]
-        if not may_be_misspelled(word):
-            return []
         matches = self._kept.get(word)
         if matches is None:
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            matches = [(number, MISSPELLED) for number in self.similar.search(word)]
-            self._kept[word] = matches
+            matches = self._kept[word] = list(self._search(word).items())
+        return matches
+
+    def _search(self, word: str) -> dict[int, float]:
+        forms = dict.fromkeys(self.interchanged.get(word, ()), INTERCHANGED)
+        forms.update(dict.fromkeys(related_words(word), RELATED))
+        forms.update(dict.fromkeys(latin_singulars(word), LATIN))
+        forms[word] = 1.0
+        matches = {self.numbers[form]: forms[form] for form in forms if form in self.numbers}
+        if not matches and may_be_misspelled(word):
+            matches = dict.fromkeys(self.similar.search(word), MISSPELLED)
         return matches
 
     def nearest(self, windows: WordWindows, least: float) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,150 @@
+"""Names that share a word in a coordination: "breast and ovarian cancer", "cancer, breast"."""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from ..names.word_index import WordIndex
+from .windows import JOINING, Unit, nearest_names
+
+# What stands between two parts of a coordination, and in an inverted name.
+_BETWEEN = re.compile(
+    r"(?:-?\s*,?\s*\b(?:and/or|and|or|und|oder|et|ou|y|o)\s+|\s*[,/&]\s*)(?:of\s+)?(?:the\s+)?"
+)
+# The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
+MOST_WORDS = 3
+LONGEST_SYMBOL = 2
+
+Place = tuple[int, int]
+
+
+class Shared(NamedTuple):
+    """A part of a coordination with the words that it shares with a name beside it.
+
+    first, end: Its units.
+    shared: The words of the name that it lacks.
+    is_before: Whether it stands before the name.
+    """
+
+    first: int
+    end: int
+    shared: tuple[Unit, ...]
+    is_before: bool
+
+    def words(self, units: Sequence[Unit]) -> list[Unit]:
+        """Its words as a name has them."""
+        words = units[self.first : self.end]
+        return [*words, *self.shared] if self.is_before else [*self.shared, *words]
+
+
+class Coordinations:
+    """Finds the parts of coordinations in a text.
+
+    units: Those of the text.
+    """
+
+    def __init__(self, text: str, units: Sequence[Unit]) -> None:
+        self.text = text
+        self.units = units
+        ends = {unit.end: number for number, unit in enumerate(units)}
+        starts = {unit.start: number for number, unit in enumerate(units)}
+        # The units before which a coordination goes on.
+        self.borders = {
+            starts[match.end()]: match[0]
+            for match in _BETWEEN.finditer(text)
+            if match.end() in starts and starts[match.end()] - 1 == ends.get(match.start())
+        }
+        self.starts = starts
+        self.ends = ends
+
+    def parts(
+        self, names: Iterable[Place], index: WordIndex, least: float
+    ) -> Iterator[tuple[Place, int, float]]:
+        """Yield the places of parts, with the name that each is and the similarity.
+
+        A part that has a name is followed by the next one of the same coordination.
+
+        names: The places of names in the text.
+        """
+        taken = set(names)
+        todo = [shared for place in sorted(taken) for shared in self._beside(place)]
+        while todo:
+            matched: dict[tuple[int, bool], tuple[Shared, int, float]] = {}
+            matches = nearest_names([shared.words(self.units) for shared in todo], index, least)
+            for shared, (name, similarity) in zip(todo, matches):
+                border = shared.end if shared.is_before else shared.first
+                # The longest part comes first.
+                if name >= 0:
+                    matched.setdefault((border, shared.is_before), (shared, name, similarity))
+            todo = []
+            for shared, name, similarity in matched.values():
+                place = self.units[shared.first].start, self.units[shared.end - 1].end
+                if place not in taken:
+                    taken.add(place)
+                    yield place, name, similarity
+                    todo += self._further(shared)
+
+    def inverted(self, index: WordIndex, least: float) -> Iterator[tuple[Place, int, float]]:
+        """Yield the places of names with a part behind a comma: "cancer, breast"."""
+        units = self.units
+        places = []
+        for border, sign in self.borders.items():
+            first = bisect_left(units, units[border - 1].group, key=attrgetter("group"))
+            end = bisect_right(units, units[border].group, key=attrgetter("group"))
+            is_list = first in self.borders or end in self.borders
+            is_pair = sign.strip() == "," and first < border < end <= first + 2 * MOST_WORDS
+            if is_pair and not is_list:
+                places.append((first, border, end))
+        windows = [[*units[border:end], *units[first:border]] for first, border, end in places]
+        for (first, _, end), (name, similarity) in zip(
+            places, nearest_names(windows, index, least)
+        ):
+            if name >= 0:
+                yield (units[first].start, units[end - 1].end), name, similarity
+
+    def _beside(self, place: Place) -> Iterator[Shared]:
+        """The parts that may share words with a name."""
+        first = self.starts.get(place[0])
+        last = self.ends.get(place[1])
+        if first is None or last is None or first >= last:
+            return
+        words = tuple(self.units[first : last + 1])
+        if first in self.borders:
+            for count in range(len(words) - 1, 0, -1):
+                for shared in self._before(first, words[-count:]):
+                    if self._has_other_words(shared, words):
+                        yield shared
+        if last + 1 in self.borders:
+            for count in range(len(words) - 1, 0, -1):
+                before, after = words[count - 1 : count + 1]
+                is_joined = JOINING.intersection(self.text[before.end : after.start].split())
+                yield from self._behind(last + 1, words[:count], bool(is_joined))
+
+    def _further(self, shared: Shared) -> Iterator[Shared]:
+        if shared.is_before and shared.first in self.borders:
+            return self._before(shared.first, shared.shared)
+        if not shared.is_before and shared.end in self.borders:
+            return self._behind(shared.end, shared.shared, True)
+        return iter(())
+
+    def _before(self, end: int, shared: tuple[Unit, ...]) -> Iterator[Shared]:
+        for first in range(max(end - MOST_WORDS, 0), end):
+            if self._is_together(first, end):
+                yield Shared(first, end, shared, True)
+
+    def _behind(self, first: int, shared: tuple[Unit, ...], is_joined: bool) -> Iterator[Shared]:
+        for end in range(min(first + MOST_WORDS, len(self.units)), first, -1):
+            words = self.units[first:end]
+            is_symbol = all(unit.end - unit.start <= LONGEST_SYMBOL for unit in words)
+            if self._is_together(first, end) and (is_joined or is_symbol):
+                yield Shared(first, end, shared, False)
+
+    def _has_other_words(self, shared: Shared, name: Sequence[Unit]) -> bool:
+        in_name = {unit.words for unit in name}
+        return any(unit.words not in in_name for unit in self.units[shared.first : shared.end])
+
+    def _is_together(self, first: int, end: int) -> bool:
+        is_divided = any(number in self.borders for number in range(first + 1, end))
+        return not is_divided and self.units[first].group == self.units[end - 1].group

@@ -1,0 +1,66 @@
+"""Words that stand for each other: adjectives and their nouns, Latin plurals, a list's own pairs.
+
+"ovary" and "ovarian" have one stem, and in a list whose names have "cancer" or "neoplasm" for one
+entity again and again these are one word.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from .string_features import interchanged_in
+from .words import words_of
+
+# Endings of adjectives, each with those of the nouns that they are made of.
+_ADJECTIVES = {
+    **{"al": (" ", "a", "us", "um"), "ial": ("us", "y"), "eal": ("us", "a"), "ical": ("ex", "ix")},
+    **{"ar": (" ", "e", "us", "um"), "ular": (" ", "le"), "ian": ("y",), "ine": ("us",)},
+    **{"ic": (" ", "e", "is", "ia", "y", "es"), "onic": ("o",), "otic": ("osis",)},
+    **{"atic": ("a", "as", "asis"), "ive": ("ion",)},
+}
+_PAIRS = [(adj, noun.strip()) for adj, nouns in _ADJECTIVES.items() for noun in nouns]
+# Endings of Latin and Greek plurals, without the "s" of an English one, and of the singular.
+_PLURALS = (
+    *(("mata", "ma"), ("ae", "a"), ("i", "us"), ("a", "um"), ("a", "on"), ("e", "is")),
+    *(("ice", "ex"), ("ice", "ix"), ("nge", "nx")),
+)
+# With a shorter stem too many words are alike.
+MIN_STEM = 4
+# A pair of words that so many entities have for each other, and such a share of those with the
+# rarer one, is one word.
+MIN_ENTITIES = 5
+SHARE = 0.5
+
+
+def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of words, in both orders, that names of an entity have for each other.
+
+    entities: The names of each.
+    """
+    pairs: Counter[tuple[str, str]] = Counter()
+    frequency: Counter[str] = Counter()
+    for names in entities:
+        frequency.update({word for name in names for word in words_of(name)})
+        pairs.update(set(interchanged_in(names)))
+    for (word, other), count in pairs.items():
+        least = max(MIN_ENTITIES, SHARE * min(frequency[word], frequency[other]))
+        if count >= least:
+            yield word, other
+            yield other, word
+
+
+def related_words(word: str) -> Iterator[str]:
+    """The words that would be the noun of an adjective, or an adjective of a noun."""
+    for ending, other in (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS)):
+        yield from _with_ending(word, ending, other)
+
+
+def latin_singulars(word: str) -> Iterator[str]:
+    """The words that a word would be the Latin or Greek plural of."""
+    for ending, other in _PLURALS:
+        yield from _with_ending(word, ending, other)
+
+
+def _with_ending(word: str, ending: str, other: str) -> Iterator[str]:
+    stem = word[: len(word) - len(ending)]
+    if len(stem) >= MIN_STEM and word.endswith(ending):
+        yield stem + other
