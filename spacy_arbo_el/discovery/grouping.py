@@ -15,7 +15,8 @@ from ..graph.constrained import constrained
 from ..mentions.record import MentionKey, MentionRecord
 from ..retrieval.mention_search import nearest_in_corpus, nearest_in_document, usable
 from ..retrieval.similarity import Similarity
-from .same_names import Distinct, Edges, may_be_one, name_edges, number_names, number_sets
+from .mention_names import MentionNames
+from .same_names import Distinct, Edges, name_edges
 
 
 @registry.misc("spacy-arbo-el.Discovery.v1")
@@ -24,9 +25,9 @@ class Discovery:
     """Groups the mentions that no entity fits into new entities.
 
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
-    name are connected. Names with different numbers, such as "type 1" and "type 2", have no edge.
-    Edges below the threshold are dropped, and each connected component is one
-    new entity. Mentions that are read alike count once. The defaults suit most corpora;
+    name are connected. Names that tell two entities apart, such as "type 1" and "type 2", have no
+    edge, see ``MentionNames``. Edges below the threshold are dropped, and each connected component
+    is one new entity. Mentions that are read alike count once. The defaults suit most corpora;
     ``arbo fit --thresholds`` chooses the threshold on annotated documents::
 
         [components.arbo_linker.discovery]
@@ -63,8 +64,7 @@ class Discovery:
         documents: np.ndarray | None = None,
         labels: np.ndarray | None = None,
         decided: np.ndarray | None = None,
-        names: np.ndarray | None = None,
-        number_sets: np.ndarray | None = None,
+        names: MentionNames | None = None,
     ) -> np.ndarray:
         """Group mentions into new entities: (m,) int64. Numbered from 0 in order of first mention.
 
@@ -76,22 +76,19 @@ class Discovery:
         labels: (m,) of any kind, where mentions with different labels must stay apart; else None.
         decided: (m,) int64, where mentions with the same number must be one new entity, and those
             with different ones must not, -1 for no decision; else None.
-        names: (m,) int64, equal for mentions of one name, which have edges whatever their nearest
-            neighbours are; else None.
-        number_sets: (m,) int64, where mentions with different ones have no edge, -1 for a name
-            without numbers; else None.
+        names: Mentions of one name have edges whatever their nearest neighbours are, and mentions
+            whose names tell them apart have none; else None.
         """
         if len(vectors) < 2:
             return np.arange(len(vectors))
         least = self.min_similarity(calibration)
-        distinct = self._distinct(vectors, names, (documents, labels, decided, number_sets))
+        distinct = self._distinct(vectors, names, (documents, labels, decided))
         nodes = distinct.take(vectors)
-        of_nodes = map(distinct.take_any, (documents, labels, names, number_sets))
-        edges = self._edges(nodes, similarity, *of_nodes)
+        apart = map(distinct.take_any, (documents, labels))
+        edges = self._edges(nodes, similarity, least, distinct.names(names), *apart)
         groups = self._cluster(len(nodes), edges, np.array([least]))
         if decided is not None:
-            is_strong = edges[2] >= least
-            source, target, scores = (column[is_strong] for column in edges)
+            source, target, scores = edges
             groups[0] = constrained(groups[0], distinct.take(decided), source, target, -scores)
         spread = self._spread(groups, distinct, nodes, similarity, np.array([least]))[0]
         if decided is None:
@@ -105,49 +102,48 @@ class Discovery:
         vectors: np.ndarray,
         similarity: Similarity,
         min_similarities: np.ndarray,
-        names: np.ndarray | None = None,
-        number_sets: np.ndarray | None = None,
+        names: MentionNames | None = None,
     ) -> np.ndarray:
         """Group mentions at many thresholds at once: (T, m) int32.
 
         Groups are numbered as in ``group``.
 
-        vectors, similarity, names, number_sets: As in ``group``.
+        vectors, similarity, names: As in ``group``.
         min_similarities: (T,) thresholds, as similarities.
         """
-        distinct = self._distinct(vectors, names, (number_sets,))
+        distinct = self._distinct(vectors, names)
         nodes = distinct.take(vectors)
-        of_nodes = map(distinct.take_any, (None, None, names, number_sets))
-        edges = self._edges(nodes, similarity, *of_nodes)
+        least = float(min_similarities.min(initial=np.inf))
+        edges = self._edges(nodes, similarity, least, distinct.names(names))
         groups = self._cluster(len(nodes), edges, min_similarities)
         return self._spread(groups, distinct, nodes, similarity, min_similarities)
 
     def _distinct(
         self,
         vectors: np.ndarray,
-        names: np.ndarray | None,
+        names: MentionNames | None,
         keys: Sequence[np.ndarray | None] = (),
     ) -> Distinct:
         """The mentions that are not read alike. All where mentions are left by themselves."""
         if not self.n_neighbors:
             return Distinct.all_of(len(vectors))
-        return Distinct.of(vectors, names, keys)
+        if names is None:
+            return Distinct.of(vectors, None, keys)
+        return Distinct.of(vectors, names.numbers, (names.strings, names.forms, *keys))
 
     def _edges(
         self,
         vectors: np.ndarray,
         similarity: Similarity,
-        documents: np.ndarray | None,
-        labels: np.ndarray | None,
-        names: np.ndarray | None,
-        number_sets: np.ndarray | None,
+        least: float,
+        names: MentionNames | None,
+        documents: np.ndarray | None = None,
+        labels: np.ndarray | None = None,
     ) -> Edges:
+        """The edges of at least a similarity between mentions whose names may be of one entity."""
         edges = self._edges_of_all(vectors, similarity, documents, labels, names)
-        if number_sets is None:
-            return edges
-        source, target, scores = edges
-        is_possible = may_be_one(edges, number_sets)
-        return source[is_possible], target[is_possible], scores[is_possible]
+        edges = _where(edges, ~(edges[2] < least))
+        return edges if names is None else _where(edges, names.may_be_one(*edges[:2]))
 
     def _edges_of_all(
         self,
@@ -155,9 +151,9 @@ class Discovery:
         similarity: Similarity,
         documents: np.ndarray | None,
         labels: np.ndarray | None,
-        names: np.ndarray | None,
+        names: MentionNames | None,
     ) -> Edges:
-        """The edges between mentions, whatever numbers are in their names."""
+        """The edges between mentions, whatever their names say."""
         if documents is None:
             neighbours = nearest_in_corpus(vectors, self.n_neighbors, similarity)
         else:
@@ -168,11 +164,15 @@ class Discovery:
         edges = neighbours.ids[valid], np.nonzero(valid)[0], neighbours.scores[valid]
         if names is None or not self.n_neighbors:
             return edges
+        numbers = names.numbers
         for apart in (documents, labels):
             if apart is not None:
-                table = np.stack([names, np.unique(apart, return_inverse=True)[1].reshape(-1)])
-                names = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
-        source, target, scores = name_edges(vectors, names, similarity)
+                table = np.stack([numbers, np.unique(apart, return_inverse=True)[1].reshape(-1)])
+                numbers = np.unique(table, axis=1, return_inverse=True)[1].reshape(-1)
+        source, target, scores = name_edges(vectors, numbers, similarity)
+        # Vectors say nothing about two forms of one name.
+        are_forms = names.strings[source] != names.strings[target]
+        scores = np.where(are_forms, np.finfo(np.float32).max, scores)
         # In both directions, as arborescences need them.
         return (
             np.concatenate([edges[0], source, target]),
@@ -211,6 +211,11 @@ class Discovery:
             spread[row, apart] = count + np.arange(len(apart))
             numbered[row] = number_clusters(spread[row], count + len(apart))
         return numbered
+
+
+def _where(edges: Edges, is_edge: np.ndarray) -> Edges:
+    source, target, scores = edges
+    return source[is_edge], target[is_edge], scores[is_edge]
 
 
 @dataclass(frozen=True)
@@ -275,8 +280,7 @@ def group_mentions(
         calibration,
         labels=np.array([record.label for record in ordered]) if match_types else None,
         decided=numbers,
-        names=number_names(ordered),
-        number_sets=number_sets(ordered),
+        names=MentionNames.of(ordered),
     )
     present = rows < len(records)
     groups[rows[present]] = group_of[present]

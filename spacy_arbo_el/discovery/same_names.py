@@ -11,11 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.compiling import numba_jit
-from ..mentions.record import MentionRecord
-from ..names.words import numbers_among, words_of
 from ..retrieval.index.exact import FlatIndex
 from ..retrieval.mention_search import digests_of, usable
 from ..retrieval.similarity import Similarity
+from .mention_names import MentionNames
 
 # Mentions of a name of which all pairs are compared; others are compared with so many of them.
 MAX_PAIRED = 1024
@@ -24,36 +23,6 @@ BLOCK = 1 << 14
 
 # Both ends of edges, and their similarities.
 Edges = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def number_names(records: Sequence[MentionRecord]) -> np.ndarray:
-    """Number the names of mentions: (m,) int64.
-
-    Mentions have one number where their normalized strings are equal but for case and white space,
-    and their labels are equal.
-    """
-    numbers: dict[tuple[str, str], int] = {}
-    keys = ((record.label, " ".join(record.normalized.split()).casefold()) for record in records)
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-
-
-def number_sets(records: Sequence[MentionRecord]) -> np.ndarray:
-    """Number the sets of numbers in the names of mentions: (m,) int64, -1 for names without any.
-
-    Roman numbers up to IX are numbers too.
-    """
-    sets: dict[frozenset[str], int] = {frozenset(): -1}
-    numbers = [numbers_among(words_of(record.normalized)) for record in records]
-    return np.array([sets.setdefault(key, len(sets) - 1) for key in numbers], dtype=np.int64)
-
-
-def may_be_one(edges: Edges, sets: np.ndarray) -> np.ndarray:
-    """(e,) bool, the edges between mentions whose names have no different numbers.
-
-    sets: (m,) int64, see ``number_sets``.
-    """
-    source, target = sets[edges[0]], sets[edges[1]]
-    return (source == target) | (source < 0) | (target < 0)
 
 
 @dataclass(frozen=True)
@@ -95,6 +64,10 @@ class Distinct:
     def all_of(cls, count: int) -> "Distinct":
         """Each mention by itself."""
         return cls(np.arange(count), np.arange(count))
+
+    def names(self, names: MentionNames | None) -> MentionNames | None:
+        """The names of the first ones."""
+        return None if names is None else names.take(self.rows)
 
     def take(self, values: np.ndarray) -> np.ndarray:
         """The rows of the first ones, without a copy where all are."""

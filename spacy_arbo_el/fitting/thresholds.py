@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import ArboError, Errors
-from ..discovery.same_names import number_names, number_sets
+from ..discovery.mention_names import MentionNames
 from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
@@ -194,9 +194,8 @@ def sweep_discovery(
     edges = same_entity_edges(discovery, vectors, linker.similarity, identities)
     curve = fit_logistic(*edges) or linker.calibration.same_new_entity
     min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
-    names = number_names(sweep.batch.records)[chosen]
-    sets = number_sets(sweep.batch.records)[chosen]
-    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names, sets)
+    names = MentionNames.of(sweep.batch.records).take(chosen)
+    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names)
     gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
     rows = [
         {

@@ -11,7 +11,7 @@ from ..base.arrays import TopK
 from ..base.calibration import Calibration, log_odds, probability
 from ..base.errors import ArboError, Errors
 from ..discovery.grouping import Discovery
-from ..discovery.same_names import number_names, number_sets
+from ..discovery.mention_names import MentionNames
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache, SpanInputs
 from ..kb.entity import NIL
@@ -200,8 +200,7 @@ class LinkingStages:
                 self.calibration,
                 documents,
                 batch.labels[rows] if settings.match_types else None,
-                names=number_names(records),
-                number_sets=number_sets(records),
+                names=MentionNames.of(records),
             )
         return groups
 

@@ -1,7 +1,7 @@
 """Words, numbers and legal forms in names, to compare names by."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection
 
 # Without "x", which is a chromosome more often than a ten.
 ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7"}
@@ -46,7 +46,7 @@ def plural(word: str) -> str:
     return word + ("es" if word.endswith(("s", "x", "z", "ch", "sh")) else "s")
 
 
-def numbers_among(words: Sequence[str]) -> frozenset[str]:
+def numbers_among(words: Collection[str]) -> frozenset[str]:
     return frozenset(word for word in words if word.isdigit())
 
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from spacy_arbo_el.base.calibration import Calibration, similarity_at
 from spacy_arbo_el.discovery import same_names
 from spacy_arbo_el.discovery.grouping import METHODS, Discovery, group_mentions
+from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.discovery.new_entities import NewEntities
-from spacy_arbo_el.discovery.same_names import Distinct, name_edges, number_names
+from spacy_arbo_el.discovery.same_names import Distinct, name_edges
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
 
 from .test_new_entities import key_of, mentions, record_of
@@ -137,9 +138,16 @@ def partition(groups):
     return {frozenset(np.flatnonzero(groups == one).tolist()) for one in np.unique(groups)}
 
 
+def names_of(numbers):
+    """Names that do not say whether they are of one entity."""
+    numbers = np.asarray(numbers)
+    words = [(f"name {number}",) for number in range(numbers.max(initial=-1) + 1)]
+    return MentionNames(numbers, numbers, numbers, words, np.zeros(len(numbers), dtype=bool))
+
+
 def group(vectors, names, discovery, similarity, **settings):
     prepared = similarity.prepare(vectors)
-    names = np.asarray(names)
+    names = names_of(names)
     return discovery.group(prepared, similarity, Calibration(), names=names, **settings)
 
 
@@ -187,7 +195,7 @@ def test_mentions_of_a_name_are_connected_as_by_all_pairs(similarity, monkeypatc
         for name in range(4):
             inside = np.flatnonzero(names == name)
             few = Discovery(n_neighbors=1)
-            one = few.sweep(vectors[inside], similarity, np.array([least]), names[inside] * 0)[0]
+            one = few.sweep(vectors[inside], similarity, np.array([least]), names_of(inside * 0))[0]
             all_pairs = everything.sweep(vectors[inside], similarity, np.array([least]))[0]
             assert partition(one) == partition(all_pairs)
         assert len(partition(apart)) >= 1
@@ -219,14 +227,6 @@ def test_unreadable_mentions_of_one_name_are_one_new_entity():
     assert decided[0] == decided[3]
     assert decided[3] != decided[1]
     assert decided[1] == decided[4]
-
-
-def test_names_differ_by_label_but_not_by_case():
-    one, other = record_of(1), record_of(2)
-    same = [one.__class__(**{**one.__dict__, "normalized": form}) for form in ("A  b", "a B")]
-    assert number_names([*same, other]).tolist() == [0, 0, 1]
-    labelled = one.__class__(**{**one.__dict__, "normalized": "a b", "label": "OTHER"})
-    assert number_names([*same, labelled]).tolist() == [0, 0, 1]
 
 
 def test_of_a_name_with_many_mentions_few_pairs_are_compared(monkeypatch):
@@ -263,17 +263,12 @@ def test_distinct_mentions_keep_their_order():
     assert named.node.tolist() == [0, 1, 2, 1, 3, 3]
 
 
-def test_names_with_different_numbers_have_no_edge():
+def test_names_that_tell_entities_apart_have_no_edge():
     vectors = np.eye(4, dtype=np.float32)[[0, 0, 0, 0]]
-    names = np.arange(4)
-    sets = np.array([0, 1, 1, -1])
+    words = [("zorblin", "1"), ("zorblin", "2"), ("zorblin",)]
+    forms = np.array([0, 1, 1, 2])
+    names = MentionNames(np.arange(4), np.arange(4), forms, words, np.zeros(4, dtype=bool))
     discovery = Discovery(n_neighbors=4)
-    apart = discovery.group(
-        vectors[:3], Cosine(), Calibration(), names=names[:3], number_sets=sets[:3]
-    )
+    assert discovery.group(vectors, Cosine(), Calibration()).tolist() == [0, 0, 0, 0]
+    apart = discovery.group(vectors[:3], Cosine(), Calibration(), names=names.take(np.arange(3)))
     assert apart.tolist() == [0, 1, 1]
-    joined = discovery.group(vectors[:3], Cosine(), Calibration(), names=names[:3])
-    assert joined.tolist() == [0, 0, 0]
-    # A name without numbers may be either.
-    whole = discovery.group(vectors, Cosine(), Calibration(), names=names, number_sets=sets)
-    assert len(set(whole.tolist())) == 1

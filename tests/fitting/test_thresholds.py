@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.discovery.same_names import number_names
+from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.fitting.thresholds import (
@@ -99,7 +99,7 @@ def test_discovery_sweep_equals_grouping_at_each_threshold(nlp, linker):
     calibration = replace(linker.calibration, same_new_entity=sweep.curve)
     batch = linking.batch.take(np.array(annotated))
     gold = np.unique([str(linking.labels[i]) for i in annotated], return_inverse=True)[1]
-    names = number_names(batch.records)
+    names = MentionNames.of(batch.records)
     for row in sweep.rows:
         one = replace(discovery, threshold=row["threshold"])
         labels = one.group(batch.encoded, linker.similarity, calibration, names=names)
