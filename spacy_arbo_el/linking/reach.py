@@ -138,7 +138,7 @@ class CorrectionMatcher:
 def _encoded(
     records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
 ) -> dict[str, np.ndarray]:
-    passages = list(dict.fromkeys(record.passage for record in records))
+    passages = list(dict.fromkeys(record.surroundings for record in records))
     return dict(zip(passages, encode_contexts(encoder, passages, cache)))
 
 
@@ -155,8 +155,8 @@ class _Contexts:
     def cosine(self, first: MentionRecord, second: MentionRecord) -> float:
         """The cosine of two passages; of their words where the encoder can't read passages."""
         if not self.vectors:
-            return _cosine_of_words(first.passage, second.passage)
-        return float(self.vectors[first.passage] @ self.vectors[second.passage])
+            return _cosine_of_words(first.surroundings, second.surroundings)
+        return float(self.vectors[first.surroundings] @ self.vectors[second.surroundings])
 
     def is_better_for_others(self, corrected: CorrectedMention, record: MentionRecord) -> bool:
         """Return whether another entity of a mention's name fits its text better.
@@ -171,8 +171,8 @@ class _Contexts:
         entities = np.array([corrected.entity, *namesakes], dtype=np.int64)
         rows, texts = Descriptions.of(self.datastore).of_entities(entities)
         texts = texts[rows[:, 0]]
-        here = texts @ self.vectors[record.passage]
-        gain = here - texts @ self.vectors[corrected.record.passage]
+        here = texts @ self.vectors[record.surroundings]
+        gain = here - texts @ self.vectors[corrected.record.surroundings]
         is_better = (here[1:] > here[0]) & (gain[1:] > gain[0] + FITS_BETTER)
         return bool(is_better.any())
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ..base.arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
+from .passages import passages_around
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"
@@ -35,6 +36,7 @@ class MentionRecord:
     label: The span's label, such as "Disease"; may be empty.
     normalized: The surface form as it is read: the text itself where there is no normalizer.
     doc_id: Its document's ``doc.user_data["doc_id"]``, "" where it has none.
+    passage: The stretch of the text that it is read in, see ``passages.py``; it is not stored.
     """
 
     key: MentionKey
@@ -45,6 +47,7 @@ class MentionRecord:
     label: str = ""
     normalized: str = ""
     doc_id: str = ""
+    passage: str = field(default="", compare=False, repr=False)
 
     @property
     def context(self) -> str:
@@ -54,8 +57,8 @@ class MentionRecord:
         return " ".join(f"{before}{self.text}{after}".split())
 
     @property
-    def passage(self) -> str:
-        """The mention with its context, without cut words at the ends."""
+    def surroundings(self) -> str:
+        """The mention with the text around it, without cut words at the ends."""
         before = self.before
         after = self.after
         if len(before) >= CONTEXT:
@@ -71,7 +74,7 @@ class MentionRecord:
 
     @property
     def values(self) -> list[Any]:
-        """The fields in their order, which msgpack can write."""
+        """What is stored, in its order, which msgpack can write."""
         return [getattr(self, name) for name in FIELDS]
 
     @classmethod
@@ -81,7 +84,8 @@ class MentionRecord:
         return cls((document, start, end), tuple(kb_ids), *texts)
 
 
-FIELDS = tuple(field.name for field in fields(MentionRecord))
+# The fields that are stored.
+FIELDS = tuple(field.name for field in fields(MentionRecord) if field.compare)
 
 
 @dataclass(frozen=True)
@@ -193,8 +197,9 @@ def records_of(
     doc: Doc = spans[0].doc
     doc_id = str(doc.user_data.get("doc_id", ""))
     fingerprint = text_fingerprint(text)
-    for span, form in zip(spans, normalized):
-        start, end = offsets_of_span(span)
+    offsets = [offsets_of_span(span) for span in spans]
+    passages = passages_around(text, offsets)
+    for span, (start, end), form, passage in zip(spans, offsets, normalized, passages):
         yield MentionRecord(
             (fingerprint, start, end),
             gold_ids(span),
@@ -204,6 +209,7 @@ def records_of(
             span.label_,
             form,
             doc_id,
+            passage,
         )
 
 

@@ -55,7 +55,8 @@ def datastore():
 
 
 def record(before, after=""):
-    return MentionRecord(("d", len(before), len(before) + 3), (), "Vey", before, after)
+    key = ("d", len(before), len(before) + 3)
+    return MentionRecord(key, (), "Vey", before, after, passage=f"{before}Vey{after}")
 
 
 def fits(datastore, records, entities):
