@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_200,
+    "tokens of the core": 234_500,
     "tokens of contrib/": 79_500,
     "tokens of tests/": 250_000,
     "tokens a line of code": 9.8,
