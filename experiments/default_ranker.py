@@ -46,11 +46,13 @@ from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
 # In about so many ways a mention is used.
-WAYS = 8
+WAYS = 10
 # How much a mention counts for presence in a list that really lacks entities, and among made
 # namesakes, where it counts 1 as it is.
 HALF_LIST = 4.0
 NAMESAKES = 0.1
+# And where an entity of the name has the description of another one.
+MISFITS = 0.1
 # How much all names with siblings count, where all mentions of a corpus count 1; and those of them
 # that have a word in the place of another, or an opposed one, such as chronic and acute hepatitis.
 SIBLINGS = 0.2
@@ -159,6 +161,8 @@ def fit(corpora: list[tuple[str, list[Way]]]) -> RankerWeights:
                 continue
             if part.is_half:
                 one *= HALF_LIST
+            elif part.misfit:
+                one *= MISFITS
             elif part.absent:
                 one *= NAMESAKES
             presence.append(np.tile([[one * (1 - part.absent)], [one * part.absent]], count))

@@ -1,7 +1,8 @@
 """The mentions that the default ranker is fitted on: each of a corpus, in several ways.
 
 By names alone and in context; with descriptions that are short, or that half of the entities lack;
-with made namesakes; with one candidate, as in a knowledge base of few entities; with exemplars; in
+with made namesakes, and where an entity's name is another one's alias or has another meaning; with
+one candidate, as in a knowledge base of few entities; with exemplars; in
 a list that lacks half of the entities; and with names that their entities were made to lack, to see
 what tells variants of a name from siblings.
 """
@@ -39,12 +40,17 @@ FEW = 4
 # How much the similarities of vectors of made namesakes differ.
 NOISE = 0.04
 EXACT = FEATURES.index("exact")
+TITLE = FEATURES.index("title")
 VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
+# How often the right one of made namesakes is the one of that spelling, or of that title.
+SPELLED = 0.9
 # Words of the shortest descriptions that are made.
 BRIEF = 4
 # Share of made mentions, those with siblings or made namesakes, which count as if the list lacked
 # their entity.
 MADE_ABSENT = 0.5
+# A mention takes the features of a partial name from one of at least so many in its corpus.
+PARTIAL_NAMES = 20
 # The least similarity of n-grams of siblings.
 SIBLING = 0.6
 
@@ -57,6 +63,7 @@ class Way(NamedTuple):
     absent: The share of the weight with which the correct candidates are taken away.
     is_half: Whether the list lacks half of the entities.
     siblings: Whether other entities have similar names, see ``lacked_names``.
+    misfit: Whether the named entity has a description of another one, so that the mention is NIL.
     """
 
     candidates: CandidateFeatures
@@ -65,6 +72,7 @@ class Way(NamedTuple):
     absent: float = 0.0
     is_half: bool = False
     siblings: bool = False
+    misfit: bool = False
 
     @classmethod
     def of(
@@ -116,8 +124,13 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
             features.with_contexts(brief),
         ]
         ways += [Way.of(way, alone.gold, documents) for way in others]
-        namesakes = [twins(features, correct).with_contexts(one) for one in (fits, brief)]
+        twin = twins(features, correct)
+        namesakes = [twin.with_contexts(description) for description in (fits, brief)]
+        borrowed = borrowed_aliases(records, features, correct, fits)
+        if borrowed is not None:
+            namesakes += [borrowed.with_contexts(description) for description in (fits, brief)]
         ways += [Way.of(way, alone.gold, documents, MADE_ABSENT) for way in namesakes]
+        ways.append(other_meanings(linker, records, features, correct, fits, documents, kept))
     few = one_candidate(read, alone.gold)
     ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
     ways.append(in_half_list(linker, alone, documents, kept))
@@ -180,12 +193,84 @@ def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatur
         # Vectors of one name differ a little, by the description that each is read with.
         noise = rng.normal(0.0, NOISE, size=(len(chosen), 1))
         features[np.ix_([mention], chosen, VECTORS)] += noise
-        if rng.random() < 0.5:
-            # Texts do not always write a name as the list does.
-            right = correct[mention].argmax()
-            features[mention, :, EXACT] = 0.0
-            features[mention, rng.choice([right, *chosen]), EXACT] = 1.0
+        right = correct[mention].argmax()
+        for feature in (EXACT, TITLE):
+            if rng.random() < 0.5:
+                # Texts do not always write a name as the list does, nor mean the entity of a title.
+                features[mention, :, feature] = 0.0
+                preferred = right if rng.random() < SPELLED else rng.choice(chosen)
+                features[mention, preferred, feature] = 1.0
     return replace(candidates, features=features)
+
+
+def borrowed_aliases(
+    records: Sequence[MentionRecord],
+    candidates: CandidateFeatures,
+    correct: np.ndarray,
+    fits: ContextFits,
+) -> CandidateFeatures | None:
+    """The same, but that another entity has the mention as an alias, and the right one only names
+    that contain it, such as "Halix Oil & Gas" for "Halix". Only proper names are so used.
+
+    correct: (m, c) bool.
+    RETURNS: None where the corpus has too few names that contain a mention.
+    """
+    rng = np.random.default_rng(0)
+    features = candidates.features.copy()
+    contains = candidates.valid & (candidates.column("contains") > 0)
+    partial = features[contains & (candidates.column("missing") > 0)]
+    if len(partial) < PARTIAL_NAMES:
+        return None
+    described = fits.described > 0
+    for mention in np.flatnonzero((correct & described).any(axis=1)).tolist():
+        right = (correct[mention] & described[mention]).argmax()
+        strangers = np.flatnonzero(
+            candidates.valid[mention] & described[mention] & ~correct[mention]
+        )
+        if len(strangers) and records[mention].normalized[:1].isupper():
+            stranger = rng.choice(strangers)
+            features[mention, stranger] = features[mention, right]
+            features[mention, stranger, TITLE] = 0.0
+            features[mention, right] = partial[rng.integers(len(partial))]
+    return replace(candidates, features=features)
+
+
+def other_meanings(
+    linker: ArboLinker,
+    records: Sequence[MentionRecord],
+    candidates: CandidateFeatures,
+    correct: np.ndarray,
+    fits: ContextFits,
+    documents: np.ndarray,
+    kept: EncodingCache,
+) -> Way:
+    """The mentions of described entities, which have the description of any other one instead.
+
+    None of their candidates is right.
+
+    correct: (m, c) bool.
+    documents: (m,) int64, as in ``Way``.
+    """
+    rng = np.random.default_rng(0)
+    right = correct & (fits.described > 0)
+    rows = np.flatnonzero(right.any(axis=1))
+    columns = right[rows].argmax(axis=1)
+    positions = candidates.entities[rows, columns]
+    entities = linker.kb.entities.at_all(positions.tolist())
+    strangers = positions[rng.permutation(len(positions))]
+    pairs = zip(positions.tolist(), strangers.tolist())
+    texts = [joined(entities[one].title, entities[other].description) for one, other in pairs]
+    vectors = unit(linker.encoder.encode_passages("entity", texts, DESCRIPTION_PIECES))
+    contexts = encode_contexts(linker.encoder, [record.passage for record in records], kept)
+    changed = {name: getattr(fits, name).copy() for name in ("fit", "beyond", "shared")}
+    fit = np.einsum("nd,nd->n", contexts[rows], vectors)
+    change = fit - fits.fit[rows, columns]
+    for array in changed.values():
+        array[rows, columns] += change
+    of_another = rows[positions != strangers]
+    features = candidates.with_contexts(replace(fits, **changed)).take(of_another)
+    nothing = np.zeros(features.entities.shape, dtype=bool)
+    return Way(features, nothing, documents[of_another], misfit=True)
 
 
 def half_described(fits: ContextFits) -> ContextFits:
@@ -298,7 +383,7 @@ def read_ways(path: Path) -> list[Way]:
         kept = {name: arrays[f"{number}.{name}"] for name in Way._fields if name != "candidates"}
         names = [field.name for field in fields(CandidateFeatures)]
         candidates = CandidateFeatures(*(arrays[f"{number}.{name}"] for name in names))
-        flags = {name: bool(kept[name]) for name in ("is_half", "siblings")}
+        flags = {name: bool(kept[name]) for name in ("is_half", "siblings", "misfit")}
         kept.update(flags, absent=float(kept["absent"]))
         ways.append(Way(candidates, **kept))
     return ways

@@ -28,6 +28,10 @@ NUMBERS = 2
 EXTRA = 3
 MISSING = 4
 OPPOSED = 5
+BEGINS = 6
+ENDS = 7
+# How many fields those are.
+N_FIELDS = 8
 
 
 class StringFeatures(NamedTuple):
@@ -297,6 +301,15 @@ def compare_words(  # pragma: no cover - compiled
     )
 
 
+@jit_helper
+def is_same_word(mention: Words, k: int, name: Words, n: int) -> float:  # pragma: no cover
+    """1.0 where word k of a mention is word n of a name; words are counted from the end too."""
+    if not len(mention.numbers) or not len(name.numbers):
+        return 0.0
+    word = mention.numbers[k]
+    return 1.0 if word >= 0 and word == name.numbers[n] else 0.0
+
+
 class MentionLayout(NamedTuple):
     """A mention, laid out so that its n-grams and words are looked up by number.
 
@@ -382,7 +395,7 @@ def compare(  # pragma: no cover - compiled
 ) -> None:
     """Compare mentions with the strings of their candidates.
 
-    best: (6, m, c) float32 zeros, where the fields of ``StringSimilarity`` are written.
+    best: (N_FIELDS, m, c) float32 zeros, where the fields of ``StringSimilarity`` are written.
     nearest: (m, c) int64 zeros, where the number of the string with the best n-grams is written.
     entities: (m, c) int64, the candidates, -1 for none.
     weights: (n-grams,) float32.
@@ -412,7 +425,10 @@ def compare(  # pragma: no cover - compiled
                 if names.numbers[row] == mentions.numbers[i]:
                     best_here[NUMBERS] = 1
             name = words_at(names, first[entity] + nearest[i, j])
+            words = words_at(mentions, i)
             best_here[EXTRA], best_here[MISSING], best_here[OPPOSED] = compare_words(
-                words_at(mentions, i), name, interchanged
+                words, name, interchanged
             )
+            best_here[BEGINS] = is_same_word(words, 0, name, 0)
+            best_here[ENDS] = is_same_word(words, -1, name, -1)
         clear(mention, i, mentions)

@@ -17,7 +17,7 @@ import numpy as np
 from spacy.util import minibatch
 
 from ..base.arrays import AppendOnly, mix, offsets_of, take_or
-from .comparison import Interchanged, StringFeatures, compare
+from .comparison import N_FIELDS, Interchanged, StringFeatures, compare
 from .words import NEGATING, numbers_among, words_of
 
 T = TypeVar("T", bound=Hashable)
@@ -331,11 +331,11 @@ class StringTable:
         entities: (m, c) int64, -1 for none.
         weights: See ``FeatureReader.weights``.
         interchanged: See ``InterchangedWords``.
-        RETURNS: (6, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the number
-            of the most similar string by n-grams among those of the entity; 0 where none has an
-            n-gram in common.
+        RETURNS: (N_FIELDS, m, c) float32, the fields of ``StringSimilarity``. And (m, c) int64, the
+            number of the most similar string by n-grams among those of the entity; 0 where none has
+            an n-gram in common.
         """
-        best = np.zeros((6, *entities.shape), dtype=np.float32)
+        best = np.zeros((N_FIELDS, *entities.shape), dtype=np.float32)
         nearest = np.zeros(entities.shape, dtype=np.int64)
         compare(
             best,

@@ -17,9 +17,10 @@ from ..base.arrays import take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
-from ..names.spellings import compared_forms, compatible
+from ..names.formulas import atoms_of
+from ..names.spellings import compared_forms, compatible, folded
 from ..names.string_features import FeatureReader, InterchangedWords, StringTable
-from ..names.words import without_qualifier
+from ..names.words import bare_forms, without_qualifier
 from ..storage.locks import ForkableLock
 from .sources import StringSource
 
@@ -47,6 +48,8 @@ class StringSimilarity(NamedTuple):
     missing: The share of that string that is in words which the mention lacks. Of words that the
         list has for each other, ``extra`` and ``missing`` count only a part.
     opposed: 1 where the two have different numbers or opposed words, see ``comparison.py``.
+    begins: 1 where that string begins with the mention's first word.
+    ends: 1 where it ends with the mention's last word.
     """
 
     ngrams: np.ndarray
@@ -55,6 +58,8 @@ class StringSimilarity(NamedTuple):
     extra: np.ndarray
     missing: np.ndarray
     opposed: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
 
 
 class StringIndex:
@@ -251,6 +256,8 @@ class EntityStrings:
         self._frequency = np.zeros(0, dtype=np.float64)
         # Names of entities with their case.
         self._written: dict[int, frozenset[str]] = {}
+        # Their titles, folded, with and without a qualifier.
+        self._titles: dict[int, frozenset[str]] = {}
         # (entities,) bool.
         self.has_exemplar = np.zeros(0, dtype=bool)
         self.index = StringIndex(self._read_names)
@@ -306,6 +313,41 @@ class EntityStrings:
             written = self._written.get(entity, frozenset())
             exact[mention, column] = record.text in written or record.normalized in written
         return exact
+
+    def titled(
+        self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
+    ) -> np.ndarray:
+        """Candidates whose title is the mention, in any case: (m, c) float32, 1 or 0.
+
+        A title may have a qualifier beside it.
+
+        entities, among: As in ``exact``.
+        """
+        titled = np.zeros(entities.shape, dtype=np.float32)
+        for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
+            titles = self._titles.get(int(entities[mention, column]), frozenset())
+            record = records[mention]
+            is_title = folded(record.text) in titles or folded(record.normalized) in titles
+            titled[mention, column] = is_title
+        return titled
+
+    def differ_as_formulas(
+        self, records: Sequence[MentionRecord], entities: np.ndarray
+    ) -> np.ndarray:
+        """Candidates with formulas among their names, where the mention is another formula.
+
+        entities: (m, c) int64, -1 for none. Their names must have been read.
+        RETURNS: (m, c) bool.
+        """
+        differ = np.zeros(entities.shape, dtype=bool)
+        for mention, record in enumerate(records):
+            atoms = atoms_of(record.text)
+            if atoms is None:
+                continue
+            for column, entity in enumerate(entities[mention].tolist()):
+                formulas = set(map(atoms_of, self._written.get(entity, ()))) - {None}
+                differ[mention, column] = bool(formulas) and atoms not in formulas
+        return differ
 
     def frequencies(self, entities: np.ndarray) -> np.ndarray:
         """The frequency of entities whose names have been read: float64, in the same shape.
@@ -397,10 +439,14 @@ class EntityStrings:
                 entity = entities[position]
                 written = list(map(compatible, entity.names))
                 names = [*written, *filter(None, map(without_qualifier, written))]
-                compared = [form for name in names for form in compared_forms(name)]
+                bare = [form for name in written for form in bare_forms(name)]
+                compared = [form for name in (*names, *bare) for form in compared_forms(name)]
                 groups[row] = [*compared, *normalized_names(self._normalizer, names)]
                 self._frequency[position] = entity.frequency
                 self._written[position] = frozenset(names)
+                title = compatible(entity.title)
+                titles = (*compared_forms(title), without_qualifier(title))
+                self._titles[position] = frozenset(map(folded, filter(None, titles)))
                 has_name = entity.names not in ([], [entity.id])
                 self._has_only_id[position] = self.has_exemplar[position] and not has_name
                 if self._has_only_id[position]:

@@ -23,7 +23,7 @@ from ..retrieval.similarity import Cosine
 from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import fits_of
 from .entity_strings import EntityStrings
-from .features import FEATURES, CandidateFeatures, gather_features
+from .features import FEATURES, CandidateFeatures, gather_features, namesakes
 from .ranker_fit import FOLDS, Labelled, cross_fit, folds_of
 from .ranker_weights import Assessment, RankerWeights, share_among_equals
 from .ranking import Ranking, RankingContext, rank_by_best_evidence
@@ -414,6 +414,7 @@ def _is_open(candidates: CandidateFeatures, by_name: Assessment) -> np.ndarray:
     is_close = exact
     if shares.shape[1] > 1:
         is_close = is_close | (shares[:, -2] >= np.log(FAR))
+    is_close = is_close | (namesakes(candidates).sum(axis=1) > 1)
     return is_close & (by_name.presence >= log_odds(HOPELESS))
 
 

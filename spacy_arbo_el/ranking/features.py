@@ -7,6 +7,7 @@ import numpy as np
 
 from ..base.arrays import TopK, first_of_each, take_or
 from ..mentions.record import MentionRecord
+from ..names.comparison import EXTRA
 from ..names.string_features import SAME_STRING
 from ..retrieval.neighbours import AllowedEntities, Neighbours
 from .entity_strings import EntityStrings
@@ -20,6 +21,10 @@ NEAR_EXEMPLAR = 0.6
 
 # Of names as similar as this to the most similar one, only the context can tell which is meant.
 SAME_NAME = 0.98
+# Words that a name lacks may be so large a part of a mention that it contains, such as a full stop.
+NO_EXTRA = 0.05
+# Where more names contain a mention, it is a common word of the list, such as "cell".
+MOST_CONTAINING = 10
 # Candidates of a mention whose descriptions are read.
 MAX_DESCRIBED = 8
 # A larger lead in similarity of context says no more.
@@ -47,6 +52,7 @@ NAME_FEATURES = (
     "swapped",  # the smaller of the two: another word stands in the place of one
     "opposed",  # 1 if numbers differ, or words such as hyper- and hypo-
     "exact",  # 1 if a name is the mention, letter for letter
+    "title",  # 1 if the title is the mention, in any case
     "has_exemplar",  # 1 if the entity has an exemplar
     "attested",  # share of the exemplars with the mention's surface form that are the entity's
 )
@@ -58,10 +64,19 @@ CONTEXT_FEATURES = (
     # of any other candidate whose names are as similar.
     "shared_lead",
 )
-FEATURES = (*NAME_FEATURES, *CONTEXT_FEATURES)
+FEATURES = (
+    *NAME_FEATURES,
+    *CONTEXT_FEATURES,
+    "contains",  # 1 if a name contains the mention as its head, or begins with it as a proper name
+)
 # Columns of the features that candidates are compared by. The others say whether the best one is
 # right: a fit over all candidates was learned from one domain and harmed others.
-COMPARED = (*range(len(NAME_FEATURES)), FEATURES.index("shared_lead"))
+COMPARED = (
+    *range(len(NAME_FEATURES)),
+    FEATURES.index("shared_lead"),
+    FEATURES.index("contains"),
+)
+OF_CONTEXT = slice(len(NAME_FEATURES), len(NAME_FEATURES) + len(CONTEXT_FEATURES))
 
 
 @dataclass(frozen=True)
@@ -180,7 +195,7 @@ class CandidateFeatures:
             _lead(fits.shared, same),
         ]
         features = self.features.copy()
-        features[:, :, len(NAME_FEATURES) :] = np.stack(context_features, axis=2)
+        features[:, :, OF_CONTEXT] = np.stack(context_features, axis=2)
         features[~self.valid] = 0
         return replace(self, features=features)
 
@@ -192,13 +207,13 @@ class CandidateFeatures:
     def worth_describing(self) -> np.ndarray:
         """(m, c) bool, the candidates whose descriptions are worth a look.
 
-        They are those with the most similar names, and all that share the name.
+        They are those with the most similar names, and all whose name could be the mention.
         """
         order = np.argsort(-self.name_similarity(), axis=1, kind="stable")
         rank = np.empty_like(order)
         np.put_along_axis(rank, order, np.arange(order.shape[1])[None], axis=1)
         owners = (self.column("ngrams") >= SAME_STRING).sum(axis=1, keepdims=True)
-        return self.valid & (rank < np.maximum(owners, MAX_DESCRIBED))
+        return self.valid & ((rank < np.maximum(owners, MAX_DESCRIBED)) | containing(self))
 
     def replaced(
         self, mentions: np.ndarray, replacements: "CandidateFeatures"
@@ -210,10 +225,19 @@ class CandidateFeatures:
 
 
 def namesakes(candidates: CandidateFeatures) -> np.ndarray:
-    """(m, c) bool, the candidates whose names are as similar as the most similar name."""
+    """(m, c) bool, the candidates whose name could be the mention.
+
+    Their names are as similar as the most similar name, or contain the mention.
+    """
     ngrams = np.where(candidates.valid, candidates.column("ngrams"), -1.0)
     top = ngrams.max(axis=1, keepdims=True, initial=-1.0)
-    return candidates.valid & (ngrams >= SAME_NAME * top)
+    return candidates.valid & ((ngrams >= SAME_NAME * top) | containing(candidates))
+
+
+def containing(candidates: CandidateFeatures) -> np.ndarray:
+    """(m, c) bool, the candidates with a name that contains the mention, where these are few."""
+    contains = candidates.valid & (candidates.column("contains") > 0)
+    return contains & (contains.sum(axis=1, keepdims=True) <= MOST_CONTAINING)
 
 
 def _lead(fit: np.ndarray, among: np.ndarray) -> np.ndarray:
@@ -257,9 +281,8 @@ def gather_features(
     """
     same = entity_strings.owners(records, MAX_SAME_STRING, withheld)
     entities = _choose_candidates(neighbours, same, allowed, count)
-    texts = neighbours.entities
     exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
-    name, _ = _similarity_of(entities, texts)
+    name, _ = _similarity_of(entities, neighbours.entities)
     exemplar, column = _similarity_of(entities, exemplars)
     is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
     rows = np.full(entities.shape, -1, dtype=np.int64)
@@ -285,17 +308,45 @@ def gather_features(
         features += [view[0], view.max(axis=0)]
     # What the more similar of name and surface form differs by.
     by_exemplar = similarity.ngrams[1] > similarity.ngrams[0]
-    differences = (similarity.extra, similarity.missing, similarity.opposed)
-    extra, missing, opposed = (np.where(by_exemplar, pair[1], pair[0]) for pair in differences)
+    extra, missing, opposed, begins, ends = (
+        np.where(by_exemplar, field[1], field[0]) for field in similarity[EXTRA:]
+    )
+    opposed = np.maximum(opposed, entity_strings.differ_as_formulas(records, entities))
     features += [extra, missing, np.minimum(extra, missing), opposed]
     same_string = (entities >= 0) & (similarity.ngrams.max(axis=0) >= SAME_STRING)
-    features += [entity_strings.exact(records, entities, same_string), has_exemplar]
+    features.append(entity_strings.exact(records, entities, same_string))
+    features += [entity_strings.titled(records, entities, same_string), has_exemplar]
     features.append(entity_strings.attested(records, entities, withheld))
     features += [np.zeros(entities.shape)] * len(CONTEXT_FEATURES)
+    features.append(_contain(strings, ends, begins, same_string, extra, opposed))
     stacked = np.stack(features, axis=2).astype(np.float32)
     stacked[entities < 0] = 0
     prior = _prior(entity_strings.frequencies(entities), same_string)
     return CandidateFeatures(entities, stacked, rows, prior)
+
+
+def _contain(
+    mentions: Sequence[str],
+    ends: np.ndarray,
+    begins: np.ndarray,
+    same_string: np.ndarray,
+    extra: np.ndarray,
+    opposed: np.ndarray,
+) -> np.ndarray:
+    """(m, c) bool, the candidates with a name that a mention may be a part of.
+
+    A proper name may be its beginning, such as "Halix" of "Halix Oil & Gas". Another mention is its
+    head: "genetic" is not "genetic marker". It is not even that where the list has the mention
+    itself: "consensus" is not "Kozak consensus".
+
+    ends, begins, extra, opposed: (m, c), as in ``StringSimilarity``.
+    same_string: (m, c) bool, the candidates with the mention as a name.
+    """
+    is_proper = np.array([mention[:1].isupper() for mention in mentions], dtype=bool)[:, None]
+    in_list = same_string.any(axis=1, keepdims=True)
+    is_part = (ends > 0) | ((begins > 0) & is_proper)
+    may_be_part = is_proper | same_string | ~in_list
+    return is_part & may_be_part & (extra <= NO_EXTRA) & (opposed == 0)
 
 
 def _prior(frequencies: np.ndarray, same_string: np.ndarray) -> np.ndarray:

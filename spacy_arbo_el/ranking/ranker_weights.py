@@ -7,7 +7,7 @@ import numpy as np
 
 from ..base.calibration import MOST, log_odds_of, log_softmax
 from ..storage.files import pack_arrays, unpack_arrays
-from .features import COMPARED, FEATURES, CandidateFeatures
+from .features import COMPARED, FEATURES, NO_EXTRA, CandidateFeatures
 from .trees import Trees
 
 # What says whether the best candidate is right: being the best of bad candidates does not make one
@@ -27,13 +27,13 @@ SIGNS = {
     "described": 0,
     "fit": 1,
     "beyond": 1,
+    "shared_lead": 1,
+    "contains": 0,
     "near": 1,  # how far ``nearest`` is above ``NEAR``
     "share": 1,  # the logarithm of its share among the candidates, by softmax
 }
 EVIDENCE = [FEATURES.index(name) for name in SIGNS if name in FEATURES]
-# Words that names lack may be so large a part of a mention, such as a full stop, where only vectors
-# tell the names apart. The features of such names differ by less than the second number.
-NO_EXTRA = 0.05
+# Where only vectors tell names apart, their other features differ by less than this.
 SAME = 0.01
 # How far candidates that share a probability are apart, in log-odds, so that their order stays.
 STEP = 1e-3

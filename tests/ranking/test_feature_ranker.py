@@ -96,8 +96,8 @@ def test_the_features_of_candidates(candidates):
     assert both == pytest.approx(
         {"name": 0.8, "exemplar": 0.6, "nearest": 0.8, "name_ngrams": 1, "exemplar_ngrams": 1,
          "ngrams": 1, "name_words": 1, "words": 1, "name_numbers": 1, "numbers": 1,
-         "extra": 0, "missing": 0, "swapped": 0, "opposed": 0, "exact": 1, "has_exemplar": 1,
-         "attested": 1, **dict.fromkeys(CONTEXT_FEATURES, 0)}
+         "extra": 0, "missing": 0, "swapped": 0, "opposed": 0, "exact": 1, "title": 1,
+         "has_exemplar": 1, "attested": 1, **dict.fromkeys(CONTEXT_FEATURES, 0), "contains": 1}
     )  # fmt: skip
     assert exemplar == -1, "its name is nearer"
     # Not among the nearest entities: no more similar than the last of them.
@@ -343,7 +343,7 @@ def test_weights_fitted_from_others_are_the_mean_of_both():
 @pytest.mark.parametrize("begun", [False, True])
 def test_the_network_of_a_part_has_not_seen_it(begun):
     """Other labels of its mentions change nothing but those of the other networks."""
-    rng = np.random.default_rng(5)
+    rng = np.random.default_rng(6)
     candidates, part_of = random_candidates(rng, 240), np.arange(240) % 3
     correct = first_feature_decides(candidates)
     start = fit_weights(
@@ -413,3 +413,22 @@ def test_frequency_counts_the_less_the_more_a_context_leads():
     assert with_prior.frequency_prior()[:, 1] == pytest.approx([-2.0, -1.0, -0.4])
     extreme = replace(with_prior, prior=10 * prior)
     assert extreme.frequency_prior().min() == -MOST_BY_FREQUENCY
+
+
+@pytest.mark.parametrize(
+    "mention, name, contains",
+    [
+        ("Halix", "Halix Oil & Gas", True),
+        ("halix", "halix marker", False),  # a modifier, as "genetic" of "genetic marker"
+        ("cell", "ganglion cell", True),
+        ("Smith", "John Smith", True),
+        ("Smith 2", "John Smith 3", False),
+        ("Bank", "Halix Bank Oslo", False),
+        ("Oslo Bank", "Halix Bank", False),
+    ],
+)
+def test_a_name_that_contains_the_mention_could_be_it(mention, name, contains):
+    strings = strings_of([["zz"], [name], ["y"], ["z"]], [[], [], [], []])
+    candidates = gather_features(NEIGHBOURS, records_of(mention, "bb"), strings, None, 24)
+    features, _ = features_of(candidates, 0, 1)
+    assert bool(features["contains"]) == contains
