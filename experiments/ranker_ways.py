@@ -112,11 +112,11 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     # A document is held out in all ways at once.
     documents = first + alone.batch.documents
     ways = [Way.of(features, alone.gold, documents)]
-    kept = EncodingCache()
-    fits = fits_of(records, features, stages.datastore, kept)
+    cache = EncodingCache()
+    fits = fits_of(records, features, stages.datastore, cache)
     read = features.with_contexts(fits)
     if (fits.described > 0).any():
-        brief = briefly_described(linker, records, features, fits, kept)
+        brief = briefly_described(linker, records, features, fits, cache)
         correct = is_gold(features.entities, alone.gold)
         others = [
             read,
@@ -130,10 +130,10 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
         if borrowed is not None:
             namesakes += [borrowed.with_contexts(description) for description in (fits, brief)]
         ways += [Way.of(way, alone.gold, documents, MADE_ABSENT) for way in namesakes]
-        ways.append(other_meanings(linker, records, features, correct, fits, documents, kept))
+        ways.append(other_meanings(linker, records, features, correct, fits, documents, cache))
     few = one_candidate(read, alone.gold)
     ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
-    ways.append(in_half_list(linker, alone, documents, kept))
+    ways.append(in_half_list(linker, alone, documents, cache))
     linker.feedback.add_exemplars(docs[::2])
     beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2])
     with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
@@ -144,17 +144,17 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
 
 
 def in_half_list(
-    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, kept: EncodingCache
+    linker: ArboLinker, found: AnnotatedMentions, documents: np.ndarray, cache: EncodingCache
 ) -> Way:
     """Mentions where half of the entities are left out of the list."""
     stages = linker.stages
     left_out = np.random.default_rng(0).random(stages.datastore.kb.entities.positions) < 0.5
-    features = without(linker, found, left_out, kept)
+    features = without(linker, found, left_out, cache)
     return Way.of(features, found.gold, documents)._replace(is_half=True)
 
 
 def without(
-    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, kept: EncodingCache
+    linker: ArboLinker, found: AnnotatedMentions, left_out: np.ndarray, cache: EncodingCache
 ) -> CandidateFeatures:
     """Candidates of mentions, read in context, without some entities.
 
@@ -167,7 +167,7 @@ def without(
     neighbours = stages.retrieve(batch, allowed=allowed)
     ranker = FeatureRanker(pretrained=False)
     features = ranker.gather(batch, neighbours, stages.context)
-    return features.with_contexts(fits_of(batch.records, features, stages.datastore, kept))
+    return features.with_contexts(fits_of(batch.records, features, stages.datastore, cache))
 
 
 def one_candidate(features: CandidateFeatures, gold: np.ndarray) -> CandidateFeatures:
@@ -242,7 +242,7 @@ def other_meanings(
     correct: np.ndarray,
     fits: ContextFits,
     documents: np.ndarray,
-    kept: EncodingCache,
+    cache: EncodingCache,
 ) -> Way:
     """The mentions of described entities, which have the description of any other one instead.
 
@@ -261,14 +261,9 @@ def other_meanings(
     pairs = zip(positions.tolist(), strangers.tolist())
     texts = [joined(entities[one].title, entities[other].description) for one, other in pairs]
     vectors = unit(linker.encoder.encode_passages("entity", texts, DESCRIPTION_PIECES))
-    contexts = encode_contexts(linker.encoder, [record.passage for record in records], kept)
-    changed = {name: getattr(fits, name).copy() for name in ("fit", "beyond", "shared")}
-    fit = np.einsum("nd,nd->n", contexts[rows], vectors)
-    change = fit - fits.fit[rows, columns]
-    for array in changed.values():
-        array[rows, columns] += change
+    read = with_texts(linker, records, fits, (rows, columns), vectors, cache)
     of_another = rows[positions != strangers]
-    features = candidates.with_contexts(replace(fits, **changed)).take(of_another)
+    features = candidates.with_contexts(read).take(of_another)
     nothing = np.zeros(features.entities.shape, dtype=bool)
     return Way(features, nothing, documents[of_another], misfit=True)
 
@@ -292,7 +287,7 @@ def briefly_described(
     records: Sequence[MentionRecord],
     candidates: CandidateFeatures,
     fits: ContextFits,
-    kept: EncodingCache,
+    cache: EncodingCache,
 ) -> ContextFits:
     """The same, but that descriptions have ``BRIEF`` words."""
     mentions, columns = np.nonzero(fits.described > 0)
@@ -304,16 +299,27 @@ def briefly_described(
         texts.append(joined(entities[position].title, " ".join(words)))
     encode = linker.encoder.encode_passages
     vectors = unit(encode("entity", texts, DESCRIPTION_PIECES))
-    contexts = encode_contexts(linker.encoder, [record.passage for record in records], kept)
+    return with_texts(linker, records, fits, (mentions, columns), vectors[place], cache)
+
+
+def with_texts(
+    linker: ArboLinker,
+    records: Sequence[MentionRecord],
+    fits: ContextFits,
+    cells: tuple[np.ndarray, np.ndarray],
+    vectors: np.ndarray,
+    cache: EncodingCache,
+) -> ContextFits:
+    """The same, but that some candidates have other texts.
+
+    cells: The mention and the column of each of these candidates.
+    vectors: (n, width) float32 of length 1, those of their texts.
+    """
+    contexts = encode_contexts(linker.encoder, [record.passage for record in records], cache)
     fit = fits.fit.copy()
-    fit[mentions, columns] = np.einsum("nd,nd->n", contexts[mentions], vectors[place])
+    fit[cells] = np.einsum("nd,nd->n", contexts[cells[0]], vectors)
     change = fit - fits.fit
-    return replace(
-        fits,
-        fit=fit,
-        beyond=fits.beyond + change,
-        shared=fits.shared + change,
-    )
+    return replace(fits, fit=fit, beyond=fits.beyond + change, shared=fits.shared + change)
 
 
 def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:

@@ -245,13 +245,13 @@ def _write(nlp: Language, folder: Path, exclude: Iterable[str] = ()) -> None:
 def _check_files(path: Path) -> None:
     """Raise ValueError for a file that is not as ``save_pipeline`` wrote it."""
     try:
-        for file in sorted(path.glob(f"*/{CHECKSUMS}")):
-            data = file.read_bytes()
+        manifests = {file: file.read_bytes() for file in sorted(path.glob(f"*/{CHECKSUMS}"))}
+        files = _checksums(path) if manifests else {}
+        for file, data in manifests.items():
             try:
                 expected = Manifest.from_bytes(data, *CHECKSUM_FORMAT).files
             except ValueError as error:
                 raise ArboError(Errors.E052.format(path=file, problem=error)) from None
-            files = _checksums(path)
             changed = [name for name in sorted(expected) if files.get(name) != expected[name]]
             if file.read_bytes() != data:
                 raise FileNotFoundError(file)

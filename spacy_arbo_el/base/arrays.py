@@ -1,6 +1,6 @@
 """Array helpers: top-k tables, ragged arrays, sequences made on access, unit vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -149,6 +149,12 @@ def ragged_ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     lengths = np.asarray(lengths, dtype=np.int64)
     shifts = np.asarray(starts, dtype=np.int64) - offsets_of(lengths)[:-1]
     return np.arange(int(lengths.sum()), dtype=np.int64) + np.repeat(shifts, lengths)
+
+
+def numbered(values: Sequence[Hashable]) -> np.ndarray:
+    """Number values in order of first occurrence, equal ones alike: (n,) int64."""
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:

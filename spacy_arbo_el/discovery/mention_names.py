@@ -2,11 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.arrays import numbered
 from ..mentions.record import MentionRecord
 from ..names.opposites import are_opposed
 from ..names.spellings import compatible, folded, with_pairs
@@ -44,16 +45,16 @@ class MentionNames:
     @classmethod
     def of(cls, records: Sequence[MentionRecord]) -> "MentionNames":
         """The names of mentions. A short name is the full one of its document, if it has one."""
-        full = _full_names(records)
+        words_of_name = {name: plain_words(name) for name in {r.normalized for r in records}}
+        full = _full_names(records, words_of_name)
         names = [full.get((r.key[0], r.label, r.normalized), r.normalized) for r in records]
         letters = {name: letters_of(name) for name in set(names)}
-        words = {name: plain_words(name) for name in letters}
-        forms = {name: number for number, name in enumerate(dict.fromkeys(words.values()))}
+        words = [words_of_name[name] for name in names]
         return cls(
-            _numbered([(r.label, letters[name]) for r, name in zip(records, names)]),
-            _numbered([" ".join(record.normalized.split()).casefold() for record in records]),
-            np.array([forms[words[name]] for name in names], dtype=np.int64),
-            list(forms),
+            numbered([(r.label, letters[name]) for r, name in zip(records, names)]),
+            numbered([" ".join(record.normalized.split()).casefold() for record in records]),
+            numbered(words),
+            list(dict.fromkeys(words)),
             np.array([record.label in PERSONS for record in records], dtype=bool),
         )
 
@@ -74,7 +75,7 @@ class MentionNames:
         ends = np.sort(np.stack([self.forms[source], self.forms[target]]), axis=0)
         pairs = np.concatenate([ends, are_persons[None]])
         distinct, place = np.unique(pairs, axis=1, return_inverse=True)
-        ambiguous = _ambiguous(self.words)
+        ambiguous = _ambiguous(self.words) if are_persons.any() else set()
         may_be = [
             self._may_be_one(self.words[first], self.words[second], bool(person), ambiguous)
             for first, second, person in distinct.T.tolist()
@@ -92,12 +93,6 @@ class MentionNames:
         shorter, longer = sorted((first, second), key=len)
         is_ambiguous = shorter in ambiguous and shorter in _short_forms(longer)
         return not is_ambiguous and not _have_other_first_names(first, second)
-
-
-def _numbered(values: Sequence[Hashable]) -> np.ndarray:
-    """Number values, equal ones alike: (m,) int64."""
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 def plain_words(name: str) -> Words:
@@ -144,7 +139,9 @@ def _have_other_first_names(first: Words, second: Words) -> bool:
     return not (first[0].startswith(second[0]) or second[0].startswith(first[0]))
 
 
-def _full_names(records: Sequence[MentionRecord]) -> dict[tuple[str, str, str], str]:
+def _full_names(
+    records: Sequence[MentionRecord], words_of_name: Mapping[str, Words]
+) -> dict[tuple[str, str, str], str]:
     """The full name of short proper names: by document, label and name.
 
     "Kimbralt" is "Kimbralt Shipping ASA" in a document that has no other full name for it.
@@ -153,7 +150,7 @@ def _full_names(records: Sequence[MentionRecord]) -> dict[tuple[str, str, str], 
     for record in records:
         if record.normalized[:1].isupper():
             group = names[record.key[0], record.label]
-            group.setdefault(plain_words(record.normalized), record.normalized)
+            group.setdefault(words_of_name[record.normalized], record.normalized)
     full = {}
     for (document, label), group in names.items():
         ambiguous = _ambiguous(group)

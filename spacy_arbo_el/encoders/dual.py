@@ -12,7 +12,7 @@ from spacy.util import registry
 from thinc.api import Model
 from thinc.types import Floats2d
 
-from ..base.arrays import check_vectors
+from ..base.arrays import check_vectors, numbered
 from ..base.errors import ArboError, Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
@@ -185,12 +185,10 @@ class DualEncoder:
         return self._predict_distinct("entity", inputs)
 
     def _predict_distinct(self, tower: str, inputs: SpanInputs) -> np.ndarray:
-        keys = inputs.keys()
-        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-        if len(number) == len(inputs):
-            return self._predict(tower, inputs)
-        places = np.array([number[key] for key in keys], dtype=np.int64)
+        places = numbered(inputs.keys())
         first = np.unique(places, return_index=True)[1]
+        if len(first) == len(inputs):
+            return self._predict(tower, inputs)
         return self._predict(tower, inputs.take(first))[places]
 
     @property

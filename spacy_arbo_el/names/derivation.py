@@ -18,6 +18,7 @@ _ADJECTIVES = {
     **{"atic": ("a", "as", "asis"), "ive": ("ion",)},
 }
 _PAIRS = [(adj, noun.strip()) for adj, nouns in _ADJECTIVES.items() for noun in nouns]
+_BOTH_WAYS = (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS))
 # Endings of Latin and Greek plurals, without the "s" of an English one, and of the singular.
 _PLURALS = (
     *(("mata", "ma"), ("ae", "a"), ("i", "us"), ("a", "um"), ("a", "on"), ("e", "is")),
@@ -50,7 +51,7 @@ def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str,
 
 def related_words(word: str) -> Iterator[str]:
     """The words that would be the noun of an adjective, or an adjective of a noun."""
-    for ending, other in (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS)):
+    for ending, other in _BOTH_WAYS:
         yield from _with_ending(word, ending, other)
 
 

@@ -143,14 +143,14 @@ def is_one_edit(first: str, second: str) -> bool:
         return False
     same = len(commonprefix((first, second)))
     first_rest = first[same:]
-    other_rest = second[same:]
+    second_rest = second[same:]
     endings = [
-        (first_rest[1:], other_rest[1:]),
-        (first_rest[1:], other_rest),
-        (first_rest, other_rest[1:]),
+        (first_rest[1:], second_rest[1:]),
+        (first_rest[1:], second_rest),
+        (first_rest, second_rest[1:]),
     ]
-    if first_rest[:2] == other_rest[:2][::-1]:
-        endings.append((first_rest[2:], other_rest[2:]))
+    if first_rest[:2] == second_rest[:2][::-1]:
+        endings.append((first_rest[2:], second_rest[2:]))
     return any(a == b for a, b in endings)
 
 

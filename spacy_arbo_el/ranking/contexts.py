@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..base.arrays import AppendOnly, unit
+from ..base.arrays import AppendOnly, numbered, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
@@ -171,9 +171,8 @@ def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> n
     A string means one entity in a document, mostly.
     """
     keys = [(record.key[0], record.normalized.casefold()) for record in records]
-    number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    group = np.array([number[key] for key in keys], dtype=np.int64)
-    sums = np.zeros((len(number), contexts.shape[1]), dtype=np.float32)
+    group = numbered(keys)
+    sums = np.zeros((group.max(initial=-1) + 1, contexts.shape[1]), dtype=np.float32)
     np.add.at(sums, group, contexts)
     return unit(sums)[group]
 

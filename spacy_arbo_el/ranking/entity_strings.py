@@ -306,13 +306,8 @@ class EntityStrings:
         entities: (m, c) int64, -1 for none. Their names must have been read.
         among: (m, c) bool, the candidates that are looked at: those of the same n-grams.
         """
-        exact = np.zeros(entities.shape, dtype=np.float32)
-        for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
-            record = records[mention]
-            entity = int(entities[mention, column])
-            written = self._written.get(entity, frozenset())
-            exact[mention, column] = record.text in written or record.normalized in written
-        return exact
+        strings = [(record.text, record.normalized) for record in records]
+        return _have_strings(self._written, strings, entities, among)
 
     def titled(
         self, records: Sequence[MentionRecord], entities: np.ndarray, among: np.ndarray
@@ -323,13 +318,8 @@ class EntityStrings:
 
         entities, among: As in ``exact``.
         """
-        titled = np.zeros(entities.shape, dtype=np.float32)
-        for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
-            titles = self._titles.get(int(entities[mention, column]), frozenset())
-            record = records[mention]
-            is_title = folded(record.text) in titles or folded(record.normalized) in titles
-            titled[mention, column] = is_title
-        return titled
+        strings = [(folded(record.text), folded(record.normalized)) for record in records]
+        return _have_strings(self._titles, strings, entities, among)
 
     def differ_as_formulas(
         self, records: Sequence[MentionRecord], entities: np.ndarray
@@ -452,6 +442,24 @@ class EntityStrings:
                 if self._has_only_id[position]:
                     groups[row] += self.index.surface_forms.of(position)
         return groups
+
+
+def _have_strings(
+    strings_of: Mapping[int, frozenset[str]],
+    strings: Sequence[tuple[str, ...]],
+    entities: np.ndarray,
+    among: np.ndarray,
+) -> np.ndarray:
+    """Candidates that have one of a mention's strings: (m, c) float32, 1 or 0.
+
+    strings_of: The strings of each entity.
+    entities, among: (m, c), the candidates, and those that are looked at.
+    """
+    have = np.zeros(entities.shape, dtype=np.float32)
+    for mention, column in zip(*(place.tolist() for place in np.nonzero(among))):
+        owned = strings_of.get(int(entities[mention, column]), frozenset())
+        have[mention, column] = not owned.isdisjoint(strings[mention])
+    return have
 
 
 def _stride(entities: EntityStore) -> int:

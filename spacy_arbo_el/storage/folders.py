@@ -130,7 +130,7 @@ def _swap(folder: Path, target: Path) -> None:
     sync_folder(target.parent)
 
 
-def exchange(first: Path, right: Path) -> bool:
+def exchange(first: Path, second: Path) -> bool:
     """Exchange the names of two folders atomically; return False where the system can't."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
@@ -138,7 +138,7 @@ def exchange(first: Path, right: Path) -> bool:
         return False
     at_fdcwd = -100
     rename_exchange = 2
-    return rename(at_fdcwd, os.fsencode(first), at_fdcwd, os.fsencode(right), rename_exchange) == 0
+    return rename(at_fdcwd, os.fsencode(first), at_fdcwd, os.fsencode(second), rename_exchange) == 0
 
 
 def restore(target: Path) -> None:

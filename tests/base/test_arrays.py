@@ -9,6 +9,7 @@ from spacy_arbo_el.base.arrays import (
     TopK,
     concat_tables,
     first_of_each,
+    numbered,
     offsets_of,
     ragged_ranges,
     resized_table,
@@ -112,6 +113,12 @@ def test_first_of_each_finds_first_occurrences_within_rows(entries, count):
         places = list(seen.values())[:count]
         expected.append(places + [-1] * (count - len(places)))
     assert first_of_each(row, value, 4, count).tolist() == expected
+
+
+@given(st.lists(st.sampled_from(["a", "b", ("a", 1), 2])))
+def test_values_are_numbered_by_their_first_occurrence(values):
+    numbers = numbered(values).tolist()
+    assert numbers == [list(dict.fromkeys(values)).index(value) for value in values]
 
 
 def test_take_or_fills_missing_places():
