@@ -14,6 +14,7 @@ from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.kb.verbalizations import Names
 from spacy_arbo_el.kb.verification import verify
 from spacy_arbo_el.linker import find_linker
+from spacy_arbo_el.linking.component_folder import CHECKSUMS
 from spacy_arbo_el.pipelines import changing_pipeline
 from spacy_arbo_el.storage import folders
 from spacy_arbo_el.storage.files import remove_abandoned, write_file
@@ -86,7 +87,10 @@ def component(world):
 
     place, nlp = world
     return Writer(
-        lambda path: shutil.copytree(place / "pristine" / NAME, path),
+        # Checksums of a whole pipeline are beside a component only as ``save_pipeline`` writes it.
+        lambda path: shutil.copytree(
+            place / "pristine" / NAME, path, ignore=shutil.ignore_patterns(CHECKSUMS)
+        ),
         lambda path: find_linker(nlp).to_disk(path, exclude=["vocab"]),
         read,
         remove_abandoned,

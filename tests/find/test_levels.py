@@ -7,14 +7,15 @@ stop at one:
 - linking: what a mention is read as before it is compared, by letters. What differs in words is
   weighed by the ranker.
 - lookup and duplicates: what people search and merge, by letters, which they confirm.
-- discovery: what needs no evidence but the name, by case. Further forms are joined by evidence.
+- discovery: what needs no evidence but the name, by letters and whatever joins words. Further forms
+  are joined by evidence.
 - corrections: what is certain of another mention by the name alone, exact.
 """
 
 import pytest
 import spacy
 
-from spacy_arbo_el.discovery.same_names import number_names
+from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.find.dictionary import Dictionary
 from spacy_arbo_el.find.near_names import NearNames
 from spacy_arbo_el.kb.duplicates import duplicate_pairs
@@ -67,7 +68,7 @@ def mentions(*texts):
 
 
 def is_one_new_entity(one, other):
-    return len(set(number_names(mentions(one, other)).tolist())) == 1
+    return len(set(MentionNames.of(mentions(one, other)).numbers.tolist())) == 1
 
 
 def is_corrected(one, other):
