@@ -42,7 +42,7 @@ NOISE = 0.04
 EXACT = FEATURES.index("exact")
 TITLE = FEATURES.index("title")
 VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
-# How often the right one of made namesakes is the one of that spelling, or of that title.
+# How often the right one of made namesakes is the one of that spelling.
 SPELLED = 0.9
 # Words of the shortest descriptions that are made.
 BRIEF = 4
@@ -194,11 +194,12 @@ def twins(candidates: CandidateFeatures, correct: np.ndarray) -> CandidateFeatur
         noise = rng.normal(0.0, NOISE, size=(len(chosen), 1))
         features[np.ix_([mention], chosen, VECTORS)] += noise
         right = correct[mention].argmax()
-        for feature in (EXACT, TITLE):
+        # Texts do not always write a name as the list does, and of a short name any of its
+        # entities may have it as the title: the context is to decide.
+        for feature, preference in ((EXACT, SPELLED), (TITLE, 1 / (1 + len(chosen)))):
             if rng.random() < 0.5:
-                # Texts do not always write a name as the list does, nor mean the entity of a title.
                 features[mention, :, feature] = 0.0
-                preferred = right if rng.random() < SPELLED else rng.choice(chosen)
+                preferred = right if rng.random() < preference else rng.choice(chosen)
                 features[mention, preferred, feature] = 1.0
     return replace(candidates, features=features)
 

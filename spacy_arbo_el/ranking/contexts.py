@@ -23,6 +23,8 @@ CONTEXT_PIECES = 96
 DESCRIPTION_PIECES = 64
 # The kind of vectors, in their store.
 KIND = "descriptions"
+# How much a mention with no words around it counts: it says only what its name means mostly.
+WITHOUT_CONTEXT = 0.5
 # What stands in place of a row of the vectors.
 UNKNOWN = -1
 
@@ -157,7 +159,12 @@ def fits_of(
         texts, titles = vectors[rows[is_compared].T]
         cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
+        weight = [
+            WITHOUT_CONTEXT if record.passage.strip() == record.text else 1.0
+            for record in records_compared
+        ]
         shared = _of_same_string(records_compared, contexts)
+        shared *= np.array(weight, dtype=np.float32)[:, None]
         fits.fit[cell] = fit
         fits.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
         fits.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)

@@ -19,7 +19,7 @@ from spacy_arbo_el.retrieval import mention_search
 from spacy_arbo_el.show.frames import rows_of
 
 from ...linking.test_coverage import NAMES, pipeline
-from .conftest import GRAPH_THRESHOLD, above, ordered, rows_in
+from .conftest import THRESHOLD, above, ordered, rows_in
 
 
 def linked(nlp, corpus):
@@ -32,7 +32,7 @@ def linked(nlp, corpus):
 @pytest.fixture(scope="module")
 def in_one_graph(model, corpus):
     """The links of ``link_corpus`` as rows, and the new entities of ``discover``."""
-    nlp = load_pipeline(model, config=above(GRAPH_THRESHOLD))
+    nlp = load_pipeline(model, config=above(THRESHOLD))
     rows = linked(nlp, corpus)
     assert {bool(row["new_entity"]) for row in rows} == {False, True}
     return rows, find_linker(nlp).corpus.discover(list(read_documents(corpus, nlp)))
@@ -40,7 +40,7 @@ def in_one_graph(model, corpus):
 
 def test_one_graph_in_shards_has_the_links_and_ids_of_one_process(make_job, in_one_graph):
     rows, new_entities = in_one_graph
-    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    job = make_job(one_graph=True, overrides=above(THRESHOLD))
     found = discover_in_shards(job)
     assert [one.to_dict() for one in found] == [one.to_dict() for one in new_entities]
     # Their mentions too, with what the encoder reads of them.
@@ -77,7 +77,7 @@ def test_coverage_is_estimated_from_the_mentions_of_all_shards(tmp_path):
 
 
 def test_one_graph_goes_on_in_each_of_its_steps(make_job, in_one_graph, monkeypatch):
-    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    job = make_job(one_graph=True, overrides=above(THRESHOLD))
     done = []
 
     def stop_before(name, count):
@@ -122,8 +122,8 @@ def test_errors_of_the_first_pass_are_kept(make_job, records, tmp_path):
 
 def test_neighbours_in_cells_are_those_of_one_process(make_job, model, corpus, monkeypatch):
     monkeypatch.setattr(mention_search, "MAX_EXACT", 20)
-    expected = linked(load_pipeline(model, config=above(GRAPH_THRESHOLD)), corpus)
-    job = make_job(one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    expected = linked(load_pipeline(model, config=above(THRESHOLD)), corpus)
+    job = make_job(one_graph=True, overrides=above(THRESHOLD))
     list(link_in_shards(job))
     assert rows_in(job.folder) == expected
 

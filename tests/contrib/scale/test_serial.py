@@ -18,7 +18,7 @@ from spacy_arbo_el.corpora.read import read_documents
 from spacy_arbo_el.show.frames import rows_of
 
 from ...commands import run
-from .conftest import GRAPH_THRESHOLD, N_DOCUMENTS, THRESHOLD, above, ordered, rows_in
+from .conftest import N_DOCUMENTS, THRESHOLD, above, ordered, rows_in
 
 
 @pytest.fixture(scope="module")
@@ -194,10 +194,10 @@ def test_what_is_not_installed_is_named(model, corpus, tmp_path, monkeypatch, mo
 def test_discover_with_ray_goes_on_from_the_mentions_of_a_run(make_job, model, corpus, tmp_path):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     # All workers and the reducer are done, so that no cluster is needed any more.
-    job = make_job("new.run", one_graph=True, overrides=above(GRAPH_THRESHOLD))
+    job = make_job("new.run", one_graph=True, overrides=above(THRESHOLD))
     expected = [one.to_dict() for one in discover_in_shards(job)]
     options = ["--output", tmp_path / "new.jsonl", "--shard", 3, "--ray", "local"]
-    options += ["--components.arbo_linker.threshold", GRAPH_THRESHOLD]
+    options += ["--components.arbo_linker.threshold", THRESHOLD]
     printed = run("scale", "discover", model, corpus, *options)
     assert f"{len(expected)} new entities" in printed
     lines = (tmp_path / "new.jsonl").read_text(encoding="utf8").splitlines()
