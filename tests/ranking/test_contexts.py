@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
-from spacy_arbo_el.ranking.contexts import Descriptions, fits_of, joined
+from spacy_arbo_el.ranking.contexts import WITHOUT_CONTEXT, Descriptions, fits_of, joined
 from spacy_arbo_el.ranking.features import (
     FEATURES,
     MAX_DESCRIBED,
@@ -92,13 +92,18 @@ def test_what_a_description_adds_to_its_title(datastore):
 
 
 def test_the_contexts_of_a_string_in_a_document_are_read_together(datastore):
-    first, second = record("A runner won the race : "), record("")
+    first, second = record("A runner won the race : "), record("Then : ")
     both = fits(datastore, [first, second], [[0, 1], [0, 1]])
     assert both.shared[0].tolist() == both.shared[1].tolist()
     assert both.shared[1, 0] > both.shared[1, 1]
     elsewhere = replace(second, key=("another", 0, 3))
     apart = fits(datastore, [first, elsewhere], [[0, 1], [0, 1]])
     assert apart.shared[1].tolist() == pytest.approx(apart.fit[1].tolist())
+
+
+def test_a_mention_without_a_context_counts_half(datastore):
+    bare = fits(datastore, [record("")], [[0, 1]])
+    assert bare.shared[0].tolist() == pytest.approx((WITHOUT_CONTEXT * bare.fit[0]).tolist())
 
 
 def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
