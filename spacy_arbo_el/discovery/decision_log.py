@@ -103,7 +103,7 @@ def holds(entry: Entry) -> set[Any]:
     """Things that bar an undo while later decisions claim them."""
     if entry["action"] in NOTES:
         return set()
-    mention = [("mention", *entry["key"])] if entry["action"] == "learn" else []
+    mention = [("mention", *entry["key"], entry["label"])] if entry["action"] == "learn" else []
     return {*clusters_of(entry), *mention, *(("entity", entity_id) for entity_id in _made(entry))}
 
 

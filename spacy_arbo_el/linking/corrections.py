@@ -1,6 +1,6 @@
 """Corrections of single mentions by people: this entity, none, or not that one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -33,8 +33,7 @@ LIKELY_LOGIT = float(log_odds(0.95))
 class Correction(NamedTuple):
     """A correction of a mention.
 
-    kb_id: The entity that it is, "" for none in the knowledge base, None where only entities were
-        rejected.
+    kb_id: The entity that it is, "" for none in the knowledge base, None where this was not said.
     rejected: Entities that it is not.
     before: The ids that the mention was stored with before, None where it was not stored.
     """
@@ -120,20 +119,19 @@ class Corrections:
         places = set(keys)
         return [key for key in self.items if key[:3] in places]
 
-    def take_labels(self, records: Iterable[MentionRecord]) -> None:
+    def take_labels(self, records: Sequence[MentionRecord]) -> None:
         """Note that mentions were annotated after they were corrected.
 
-        A correction that says something else is forgotten. One that says the same stays, and to
-        forget it later leaves the annotation.
+        A correction that says something else is forgotten. One that says the same stays, as those
+        of other labels do, and to forget it later leaves the annotation.
         """
-        for record in records:
-            key = (*record.key, record.label)
-            correction = self.items.get(key)
-            if correction is None:
-                continue
+        stored = {record.key: record.kb_ids for record in records}
+        annotated = {(*record.key, record.label): record.kb_ids for record in records}
+        for key in self._at(stored):
+            correction = self.items[key]
             # An annotation as NIL has no ids.
-            if (record.kb_ids or ("",)) == (correction.kb_id,):
-                self.items[key] = correction._replace(before=record.kb_ids)
+            if (annotated.get(key, (correction.kb_id,)) or ("",)) == (correction.kb_id,):
+                self.items[key] = correction._replace(before=stored[key[:3]])
             else:
                 del self.items[key]
 

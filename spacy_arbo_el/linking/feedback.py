@@ -41,23 +41,28 @@ class Feedback:
         Raises ValueError where the knowledge base has no entity of that id.
         """
         with self.datastore.editing():
-            if kb_id == NIL:
-                self._correct(span, Correction(""), ())
-                return
-            self._require_entity(span, kb_id)
-            self._correct(span, Correction(kb_id), self._labels(span, kb_id))
+            if kb_id != NIL:
+                self._require_entity(span, kb_id)
+            correction = self._correction(span)
+            rejected = tuple(rejected for rejected in correction.rejected if rejected != kb_id)
+            kb_id = "" if kb_id == NIL else kb_id
+            self._correct(span, correction._replace(kb_id=kb_id, rejected=rejected))
 
     def reject_link(self, span: Span, kb_id: str) -> None:
         """Store that a mention is not this entity. Several can be rejected, one call for each.
 
+        What was learned of the mention stays, unless it is this entity.
         Raises ValueError where the knowledge base has no entity of that id.
         """
         with self.datastore.editing():
             self._require_entity(span, kb_id)
-            before = self.corrections.items.get(correction_key(span))
-            rejected = before.rejected if before is not None and before.kb_id is None else ()
-            rejected = tuple(dict.fromkeys((*rejected, kb_id)))
-            self._correct(span, Correction(None, rejected), self._other_labels(span, rejected))
+            correction = self._correction(span)
+            rejected = tuple(dict.fromkeys((*correction.rejected, kb_id)))
+            learned = correction.kb_id
+            position = self.datastore.kb.entities.position
+            if learned and position(learned) == position(kb_id):
+                learned = None
+            self._correct(span, correction._replace(kb_id=learned, rejected=rejected))
 
     def covered(
         self, span: Span, docs: Iterable[Doc], kb_id: str = NIL, cache: EncodingCache | None = None
@@ -94,12 +99,12 @@ class Feedback:
         """Undo ``learn`` and ``reject_link`` for a mention. RETURNS: Whether there was anything."""
         key = key_of(span)
         with self.datastore.editing():
-            others_here = self.corrections.others_at(correction_key(span))
             correction = self.corrections.items.pop(correction_key(span), None)
             if correction is None:
                 return False
-            if correction.before is None and others_here:
-                self.datastore.exemplars.relabel(key, self._labels(span, others_here[-1].kb_id))
+            standing = self.corrections.others_at(correction_key(span))
+            if standing:
+                self.datastore.exemplars.relabel(key, self._labels(span, standing[-1]))
             elif correction.before is None:
                 self.datastore.exemplars.remove([key])
             else:
@@ -138,44 +143,43 @@ class Feedback:
             self.datastore.changed()
             return len(stored)
 
-    def _labels(self, span: Span, kb_id: str | None) -> tuple[str, ...]:
+    def _correction(self, span: Span) -> Correction:
+        """What was said of a mention, which is nothing at first."""
+        key = correction_key(span)
+        if key in self.corrections.items:
+            return self.corrections.items[key]
+        standing = self.corrections.others_at(key)
+        row = self.datastore.exemplars.row(key[:3])
+        stored = self.datastore.exemplars.records[row].kb_ids if row >= 0 else None
+        return Correction(None, before=standing[-1].before if standing else stored)
+
+    def _labels(self, span: Span, correction: Correction) -> tuple[str, ...]:
         """The ids that a corrected mention is stored with as an exemplar.
 
-        None where another entity has its name: everywhere else, the exemplar would speak against
-        that one.
+        None where another entity has the name of what was learned: everywhere else, the exemplar
+        would speak against that one.
         """
-        if not kb_id:
+        entities = self.datastore.kb.entities
+        if correction.kb_id is None:
+            refused = set(entities.positions_of(correction.rejected).tolist())
+            before = correction.before or ()
+            return tuple(kb_id for kb_id in before if entities.position(kb_id) not in refused)
+        if not correction.kb_id:
             return ()
-        entities = self.datastore.kb.entities
         owners = entities.with_name(self.reader.read([[span]]).normalized[0])
-        corrected_entity = entities.position(kb_id)
-        return (kb_id,) if all(position == corrected_entity for position in owners) else ()
-
-    def _other_labels(self, span: Span, rejected: tuple[str, ...]) -> tuple[str, ...]:
-        store = self.datastore.exemplars
-        entities = self.datastore.kb.entities
-        row = store.row(key_of(span))
-        kb_ids = store.records[row].kb_ids if row >= 0 else ()
-        refused = set(entities.positions_of(rejected).tolist())
-        return tuple(kb_id for kb_id in kb_ids if entities.position(kb_id) not in refused)
+        learned = entities.position(correction.kb_id)
+        return (correction.kb_id,) if all(position == learned for position in owners) else ()
 
     def _require_entity(self, span: Span, kb_id: str) -> None:
         if self.datastore.kb.entities.position(kb_id) < 0:
             raise ArboError(Errors.E510.format(id=kb_id, text=span.text))
 
-    def _correct(self, span: Span, correction: Correction, kb_ids: tuple[str, ...]) -> None:
-        key = correction_key(span)
-        store = self.datastore.exemplars
-        row = store.row(key[:3])
-        existing = self.corrections.items.get(key)
-        before = existing.before if existing is not None else None
-        if row >= 0 and existing is None:
-            others_here = self.corrections.others_at(key)
-            before = others_here[-1].before if others_here else store.records[row].kb_ids
+    def _correct(self, span: Span, correction: Correction) -> None:
         batch = self.reader.read([[span]])
         (record,) = batch.records
-        self.datastore.add_exemplars([replace(record, kb_ids=kb_ids)], batch.inputs)
-        self.corrections.items[key] = correction._replace(before=before)
+        labelled = replace(record, kb_ids=self._labels(span, correction))
+        self.datastore.add_exemplars([labelled], batch.inputs)
+        self.corrections.items[correction_key(span)] = correction
         self.datastore.changed()
 
 

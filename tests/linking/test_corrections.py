@@ -146,8 +146,31 @@ def test_equal_spans_of_two_labels_are_corrected_apart():
     again.from_bytes(nlp.to_bytes())
     items = again.get_pipe("arbo_linker").stages.corrections.items
     assert sorted(key[3] for key in items) == ["A", "B"]
+    assert linker.feedback.forget(first)
+    assert found() == {"A": before["A"], "B": "NIL"}
+    linker.feedback.learn(first, "2")
     assert linker.feedback.forget(second)
     assert found() == {"A": "2", "B": before["B"]}
     assert linker.feedback.forget(first)
     assert found() == before
     assert not len(linker.exemplars)
+
+
+def test_equal_spans_of_two_labels_have_the_labels_of_what_stands(nlp):
+    doc = marked(nlp, PLANT, "Kestrel", labels=("A", "B"))
+    first, second = doc.spans["sc"]
+    linker = nlp.get_pipe("arbo_linker")
+    doc.spans["sc"] = [Span(doc, first.start, first.end, "A", kb_id="air")]
+    doc.ents = doc.spans["sc"]
+    linker.feedback.add_exemplars([doc])
+    linker.feedback.reject_link(first, "air")
+    linker.feedback.reject_link(second, "us")
+    (record,) = linker.exemplars.records
+    assert record.kb_ids == ("air",)
+    linker.feedback.forget(second)
+    (record,) = linker.exemplars.records
+    assert record.kb_ids == ()
+    linker.feedback.forget(first)
+    (record,) = linker.exemplars.records
+    assert record.kb_ids == ("air",)
+    linker.feedback.remove_exemplars([first])

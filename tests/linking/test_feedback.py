@@ -205,3 +205,16 @@ def test_nothing_but_a_correction_reaches_a_threshold_of_one(nlp, linker):
     linker.feedback.learn(linked(nlp, TEXT).ents[0], "cat")
     assert ids(nlp, TEXT) == ["cat"]
     assert ids(nlp, OTHER) == ["NIL", "NIL"]
+
+
+def test_a_rejection_leaves_what_was_learned(nlp, linker):
+    span = linked(nlp, TEXT).ents[0]
+    linker.feedback.learn(span, "shop")
+    linker.feedback.reject_link(span, "river")
+    assert ids(nlp, TEXT) == ["shop"]
+    linker.feedback.reject_link(span, "shop")
+    assert ids(nlp, TEXT)[0] not in ("shop", "river")
+    linker.feedback.learn(span, "river")
+    assert ids(nlp, TEXT) == ["river"]
+    linker.feedback.forget(span)
+    assert linker.exemplars.row(key_of(span)) < 0

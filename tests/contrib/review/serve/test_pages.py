@@ -407,6 +407,12 @@ def test_mentions_that_overlap_are_decided_on_and_exported_apart(tmp_path):
         review.decide("learn", "ann", seen, **links.entry_of(links.rows[0], "car"))
     (gold,) = gold_docs(review.linker, links.docs, review.standing)
     assert [(span.start, span.end, span.label_) for span in gold.spans["sc"]] == places
+    review.undo("ann", 1)
+    (gold,) = gold_docs(review.linker, links.docs, review.standing)
+    assert [(span.start, span.end, span.label_) for span in gold.spans["sc"]] == [
+        places[0],
+        places[2],
+    ]
 
 
 def test_read_only_changes_nothing(start, model):
