@@ -95,6 +95,7 @@ def encode_with(linker: "ArboLinker", kb: "ArboKB") -> int:
     from ..retrieval.entity_texts import encode_texts
 
     encoder = linker.encoder
+    encoder.require_ready(linker.name)
     verbalization = linker.datastore.settings.verbalization
     return kb.encode_missing(
         verbalization, partial(encode_texts, encoder), encoder.text_fingerprint

@@ -21,10 +21,11 @@ from filelock import FileLock
 from ..base.errors import ArboError, Errors, Warnings, code_of
 from ..base.log import warn_once
 from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
-from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, link, replacing_folder
+from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, replacing_folder
 from ..storage.folders import restore as restore_folder
 from ..storage.lines import check_exists, read_start
 from ..storage.locks import SharedLock
+from .carrying import carry_over
 from .database import DATABASE, FORMAT, VERSION, Database, check_database
 from .store import EntityStore
 from .vector_files import check_dtype
@@ -74,13 +75,6 @@ def replacing_kb(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     finally:
         if folder_lock is not None:
             folder_lock.release()
-
-
-def carry_over(path: Path, folder: Path) -> None:
-    """Move the vectors in a folder to the one that replaces it: texts may be the same."""
-    for file in path.glob("vectors-*"):
-        if not (folder / file.name).exists():
-            link(file, folder / file.name)
 
 
 def check_new(path: Path, *, overwrite: bool = False) -> None:

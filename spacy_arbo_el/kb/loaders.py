@@ -19,12 +19,12 @@ from ..storage.formats import (
     parsed_options,
 )
 from ..storage.lines import check_exists
+from .carrying import carry_over
 from .database import DATABASE
 from .entity import Entity
-from .folder import LOCK, carry_over, is_of_spacy, replacing_kb
+from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import ImportReport, SpacyKBReader, entities_of
 from .knowledge_base import ArboKB
-from .verification import vector_problems
 
 
 def import_into(
@@ -112,9 +112,7 @@ def build(
             report.merged = kb.redirect(kb.entities.usable(moved))
             report.lost = len(moved) - report.merged
             if finish is not None:
-                # Texts may be the same as before. Damaged vectors are made again.
-                if not any(vector_problems(path)):
-                    carry_over(path, folder)
+                carry_over(path, folder)
                 finish(kb)
         (folder / LOCK).unlink(missing_ok=True)
     return report

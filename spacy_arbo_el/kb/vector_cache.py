@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -24,7 +24,6 @@ from ..base.arrays import AppendOnly, check_vectors, has_vector
 from ..base.errors import ArboError, Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
-from .folder import Storage
 from .vector_files import (
     CACHE,
     HEADER,
@@ -34,6 +33,9 @@ from .vector_files import (
     parse_header,
     user_cache,
 )
+
+if TYPE_CHECKING:
+    from .folder import Storage
 
 # Files of at most this many bytes are compared with their checksums when they are opened.
 CHECKED = 1 << 27
@@ -119,6 +121,11 @@ class VectorCache:
 
     def __len__(self) -> int:
         return self._state.vectors.length
+
+    @property
+    def keys(self) -> np.ndarray:
+        """(n,) int64, the keys of the texts that have a vector, ascending."""
+        return self._state.sorted
 
     @property
     def width(self) -> int:
@@ -365,7 +372,7 @@ class VectorCaches:
     count: How many texts they have. Without a folder, vectors of few are kept in memory.
     """
 
-    def __init__(self, storage: Storage):
+    def __init__(self, storage: "Storage"):
         self.storage = storage
         self.count = 0
         self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}

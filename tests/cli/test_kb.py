@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import spacy
 
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.importers import write_entities_jsonl
@@ -57,6 +58,13 @@ def test_build_replaces_a_knowledge_base_only_when_told_to(source, tmp_path):
     assert "--replace" in run("build", source, kb, code=1)
     assert "7" in run("info", kb)
     assert "6 entities" in run("build", source, kb, "--replace")
+
+
+def test_a_pipeline_that_was_never_used_encodes_a_knowledge_base(source, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("arbo_linker").set_kb([{"id": "a", "title": "a"}])
+    nlp.to_disk(tmp_path / "model")
+    assert "0 vectors" not in run("build", source, tmp_path / "kb", "--model", tmp_path / "model")
 
 
 def test_replacing_keeps_merged_ids_and_counts_those_it_drops(tmp_path):

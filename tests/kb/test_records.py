@@ -217,22 +217,45 @@ def test_a_build_that_replaces_encodes_only_what_is_new(write, tmp_path):
     assert verify(tmp_path / "kb") == []
 
 
-def test_a_build_that_replaces_damaged_vectors_encodes_all_again(write, tmp_path, monkeypatch):
+def test_a_build_that_replaces_damaged_vectors_encodes_these_again(write, tmp_path, monkeypatch):
     # As of a file that is too large to be compared with its checksum when it is opened.
     monkeypatch.setattr(VectorCache.__init__, "__defaults__", (None, 0))
     encoded = []
-    source = write(json.dumps({"id": "a", "title": "a"}), "kb.jsonl")
-    for _ in range(2):
+    for names in (["a"], ["a", "b"], ["a", "b"]):
+        lines = (json.dumps({"id": name, "title": name}) for name in names)
         build(
             tmp_path / "kb",
-            source,
+            write("\n".join(lines), "kb.jsonl"),
             overwrite=True,
             finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
         )
-        vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
-        intact = vectors.read_bytes()
-        vectors.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
-    assert encoded == [1, 1]
+    vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
+    intact = vectors.read_bytes()
+    vectors.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
+    build(
+        tmp_path / "kb",
+        tmp_path / "kb.jsonl",
+        overwrite=True,
+        finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
+    )
+    assert encoded == [1, 1, 0, 1]
+
+
+def test_files_of_vectors_of_a_folder_that_is_replaced_each_night_do_not_grow(write, tmp_path):
+    sizes = []
+    encoded = []
+    for night in range(8):
+        titles = ["a", "b", *(f"{night} {number}" for number in range(20))]
+        lines = (json.dumps({"id": title, "title": title}) for title in titles)
+        build(
+            tmp_path / "kb",
+            write("\n".join(lines), "kb.jsonl"),
+            overwrite=True,
+            finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
+        )
+        sizes.append(len(next((tmp_path / "kb").glob("vectors-*.keys")).read_bytes()))
+    assert encoded == [22, *[20] * 7]
+    assert max(sizes[4:]) <= max(sizes[:4])
 
 
 def test_a_quote_behind_many_rows_is_text(write):
