@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 234_500,
-    "tokens of contrib/": 79_500,
-    "tokens of tests/": 251_500,
+    "tokens of the core": 238_000,
+    "tokens of contrib/": 80_500,
+    "tokens of tests/": 254_500,
     "tokens a line of code": 9.8,
     "percent of names that are vague": 1.0,
     "asserts that join several checks": 60,
