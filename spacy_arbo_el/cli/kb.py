@@ -13,7 +13,7 @@ from wasabi import msg
 
 from ..storage.formats import entity_formats, names_of
 from ._util import print_table, user_errors, visible
-from .arguments import CODE, KB, load_linker
+from .arguments import CODE, KB, is_pipeline, load_linker
 
 if TYPE_CHECKING:
     from ..kb.entity import Entity
@@ -299,22 +299,26 @@ def _search_by_vector(
 
 @kb_cli.command("export")
 def export_command(
-    path: Path = KB,
-    output: Path = Arg(..., help="JSONL file to write; - for standard output"),
+    path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline with one"),
+    output: Path = Arg(..., help=".csv, .tsv, .jsonl or .parquet; - for JSONL on standard output"),
+    changed: bool = Opt(False, "--changed", help="A further column: which are new or changed"),
 ) -> None:
-    """Write the entities as JSONL, one per line.
+    """Write the entities as a table, or as JSONL.
 
-    Merged ids, and others that lead to an entity, are in its "alt_ids".
+    A table has the columns of the file that they came from. JSONL has one entity per line. Merged
+    ids, and others that lead to an entity, are in the column "alt_ids".
 
     \b
     Example:
+      python -m spacy arbo kb export MODEL entities.csv --changed
       python -m spacy arbo kb export kb entities.jsonl
     """
-    from ..kb.importers.jsonl import entity_lines, write_entities_jsonl
+    from ..kb.export import write_list
+    from ..kb.importers.jsonl import entity_lines
     from ..kb.knowledge_base import ArboKB
 
     with user_errors():
-        kb = ArboKB.for_reading(path)
+        kb = ArboKB.for_reading(next(path.glob("*/kb"), path) if is_pipeline(path) else path)
         if str(output) == "-":
             # Data is UTF-8, whatever the console is.
             if isinstance(sys.stdout, io.TextIOWrapper):
@@ -322,7 +326,7 @@ def export_command(
             for line in entity_lines(kb):
                 print(line)
             return
-        count = write_entities_jsonl(kb, output)
+        count = write_list(kb, output, changed)
         merged = len(kb.entities.redirects())
     also = f", {merged} ids that lead to them" if merged else ""
     msg.good(f"{output}: {count} entities{also}")

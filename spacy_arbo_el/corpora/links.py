@@ -13,8 +13,8 @@ from ..base.errors import ArboError, Errors
 from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
 from ..show.frames import LINK, link_row
+from ..storage.cells import cell
 from ..storage.files import replacing
-from .table import cell
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")

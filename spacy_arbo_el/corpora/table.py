@@ -10,12 +10,11 @@ which are searched in the text: a second line with the same words means their se
 without offsets and words adds no mention.
 """
 
-import csv
-import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from ..storage.cells import uncell
 from ..storage.formats import certainty, check_readable
 from ..storage.lines import (
     OnBad,
@@ -214,34 +213,3 @@ def _number(row: dict[str, str], column: str) -> int:
     if not (value.isascii() and value.isdigit() and len(value) < 16):
         raise Problem(f"{column!r} must be a whole number, got {value!r:.40}.")
     return int(value)
-
-
-# How formulas of spreadsheets begin, and the sign before a text that is none.
-FORMULA = tuple("=+-@\t\r'")
-
-
-def cell(value: object) -> object:
-    """Escape a CSV value that spreadsheets would run as formula.
-
-    A text that begins with "=" or the like, or with an apostrophe, gets an apostrophe before it,
-    which ``uncell`` takes back. The null character, which Python 3.10 can't write in a table,
-    becomes the replacement character.
-    """
-    if not isinstance(value, str):
-        return value
-    text = value.replace("\0", "\ufffd")
-    return f"'{text}" if text[:1] in FORMULA else text
-
-
-def uncell(value: str) -> str:
-    """Take back the apostrophe of ``cell``."""
-    return value[1:] if value[:1] == "'" and value[1:2] in FORMULA else value
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """A table as CSV, with a header. Cells that spreadsheets would run are texts, see ``cell``."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(map(cell, row) for row in rows)
-    return text.getvalue()

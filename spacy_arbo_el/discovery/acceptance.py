@@ -52,6 +52,8 @@ class Acceptance:
             is_new = kb.entities.position(entity_id) < 0
             if is_new:
                 added = entity_from(new_entity, entity_id, title, description, max_aliases)
+                if not kb.entities.have_frequencies():
+                    added = replace(added, frequency=0.0)
                 kb.add(added if types is None else replace(added, types=tuple(types)))
             accepted = kb.get(entity_id)
             mentions = new_entities.mentions_of(new_entity)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from spacy.tokens import Span
 
 from ..base.display import counted, shown_probability
-from ..corpora.table import csv_text
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
@@ -17,6 +16,7 @@ from ..mentions.explanation import SHOWN
 from ..mentions.getters import offsets_of_span
 from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
 from ..names.spellings import folded
+from ..storage.cells import csv_text
 from .outcomes import Outcome
 from .report import seen_by
 

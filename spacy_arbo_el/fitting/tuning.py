@@ -10,10 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..base.settings import check_choice
-from ..corpora.table import csv_text
 from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
 from ..linker import ArboLinker, find_linker, name_of_linker
+from ..storage.cells import csv_text
 from .calibrate import Fitted, fit_calibration
 from .thresholds import (
     LINKING_SCORES,

@@ -327,12 +327,17 @@ class Storage:
             if is_own and not self.database.writable:
                 self.use(self.database.copy(), self.source)
             with self.database.transaction():
+                is_first = outermost and not self.entities.positions
                 if is_own:
                     # What others save of the folder's state is not of this one.
                     self.database.set(uuid=uuid.uuid4().hex)
                 yield self.entities
                 if outermost:
-                    self.database.set(generation=self.database.get("generation") + 1)
+                    generation = self.database.get("generation") + 1
+                    self.database.set(generation=generation)
+                    if is_first and (count := self.entities.positions):
+                        # Later entities and edits are told from those of the first import.
+                        self.database.set(imported=generation, listed=count)
             if is_own and self.source is not None:
                 # Entities of one's own do not follow the folder any more.
                 self.source = replace(self.source, is_current=False)

@@ -249,6 +249,7 @@ class ArboKB(KnowledgeBase):
         with self.storage.editing() as store:
             count = edit(store, entities() if changes else entities_from(records, report))
             store.redirect(store.usable(report.redirects))
+            store.note_layout(report.layout)
         return count
 
     def remove(self, ids: str | Iterable[str]) -> int:

@@ -63,6 +63,7 @@ def import_into(
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise ArboError(Errors.E047.format(path=source, skipped=skipped))
         kb.redirect(kb.entities.usable(report.redirects))
+        kb.entities.note_layout(report.layout)
     return report
 
 

@@ -18,6 +18,7 @@ from ..storage.lines import is_storable
 from ..storage.locks import ChangeLog
 from .database import IN, Database
 from .entity import Entity
+from .layout import Layout
 
 T = TypeVar("T")
 
@@ -200,6 +201,10 @@ class EntityStore:
             )
         )
 
+    def have_frequencies(self) -> bool:
+        """Return whether some entity has a frequency."""
+        return bool(self.database.rows("SELECT 1 FROM entity WHERE frequency > 0 LIMIT 1"))
+
     def count_names(self) -> int:
         """The number of distinct names in their own spelling, whatever the case."""
         return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
@@ -274,6 +279,11 @@ class EntityStore:
                 raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
             self._redirect([(old, target[new][1])])
         return len(redirects)
+
+    def note_layout(self, layout: Layout) -> None:
+        """Note the columns of the first import, if this is it."""
+        if layout.columns and self.database.get("imported") is None:
+            self.database.set(layout=layout.to_json())
 
     def usable(self, redirects: Mapping[str, str]) -> dict[str, str]:
         """Redirects to entities that exist, from ids that lead nowhere yet."""

@@ -142,6 +142,14 @@ def test_kb_commands_build_encode_edit_search_and_verify(kb, model, tmp_path):
     assert vectors.name in fail("kb", "info", kb, "--verify")
 
 
+def test_the_list_of_a_pipeline_comes_back_as_a_table(model, tmp_path):
+    assert "8 entities" in succeed("kb", "export", model, tmp_path / "out.csv", "--changed")
+    header, *lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert header.startswith("id,title,")
+    assert len(lines) == 8
+    assert "E835" in fail("kb", "export", model, tmp_path / "out.xlsx")
+
+
 def test_build_options_of_tables_and_wikidata(tmp_path):
     (tmp_path / "c.csv").write_text("Key,Name,Other\nc1,Acme,The Acme;ACME Inc.\n")
     output = succeed(

@@ -94,6 +94,15 @@ def test_accepting_discovered_and_existing_entities(nlp, linker):
     assert len(discovered) == 1, "a failed call changes nothing"
 
 
+@pytest.mark.parametrize("frequency", [0.0, 3.0])
+def test_an_accepted_entity_has_a_frequency_where_another_has_one(nlp, linker, frequency):
+    linker.kb.update({"id": entity.id, "frequency": 0.0} for entity in list(linker.kb))
+    linker.kb.update({"id": "river", "frequency": frequency})
+    discovered = linker.corpus.discover(docs_of(nlp))
+    count = len(discovered[0].members)
+    assert discovered.accept(discovered[0].id).frequency == (count if frequency else 0.0)
+
+
 def test_accepting_forgets_outdated_corrections(nlp, linker):
     docs = docs_of(nlp)
     linker.new_entities = linker.corpus.discover(docs)

@@ -12,11 +12,12 @@ from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import read_docs
 from ...corpora.json_documents import Source
-from ...corpora.table import csv_text, read_rows, uncell
+from ...corpora.table import read_rows
 from ...kb.entity import NIL
 from ...kb.knowledge_base import ArboKB
 from ...mentions.getters import EntSpans
 from ...show.frames import LINK, LINKS, rows_of
+from ...storage.cells import csv_text, uncell
 from ...storage.lines import check_exists, read_records
 from .errors import ReviewMessages
 

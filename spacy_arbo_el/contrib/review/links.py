@@ -1,5 +1,6 @@
 """Doubtful links of a corpus, and files of decisions."""
 
+import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ from ...corpora.docs import unlinked
 from ...discovery.decision_log import Entry
 from ...encoders.inputs import EncodingCache
 from ...kb.entity import NIL
+from ...kb.export import write_csv
 from ...linker import ArboLinker
 from ...linking.corrections import CorrectionKey
 from ...linking.feedback import correction_key
@@ -25,8 +27,13 @@ from .review import Review, mention_name
 
 BATCH = 64
 GOLD = "gold.spacy"
-# The files of what was decided, and what each is for. The second one needs the texts.
-EXPORTS = {"decisions.jsonl": "all decisions", GOLD: "documents for arbo fit"}
+# The files of what was decided, and what each is for. That of ``GOLD`` needs the texts.
+LIST = "entities.csv"
+EXPORTS = {
+    LIST: "your list, with a column that says which rows are new or changed",
+    "decisions.jsonl": "all decisions",
+    GOLD: "documents for arbo fit",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +173,10 @@ def gold_docs(linker: ArboLinker, docs: Iterable[Doc], entries: Sequence[Entry])
 
 def exported(name: str, review: Review, links: LinkReview | None) -> bytes:
     """The content of a file of ``EXPORTS``."""
+    if name == LIST:
+        file = io.BytesIO()
+        write_csv(review.linker.kb, file, is_marked=True)
+        return file.getvalue()
     if name != GOLD or links is None:
         return "".join(f"{json.dumps(entry)}\n" for entry in review.standing).encode("ascii")
     docs = gold_docs(review.linker, links.docs, review.standing)

@@ -4,6 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
@@ -11,6 +12,7 @@ from ...base.errors import ArboError, Errors, Warnings, code_of
 from ...storage.formats import Sniffing
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
+from ..layout import Layout
 from .fields import ALT_IDS, fields_of, further_ids, values_of
 
 T = TypeVar("T")
@@ -72,6 +74,7 @@ class RecordReader:
         if fields is None:
             if keys not in self._fields:
                 self._fields[keys] = fields_of(keys)
+                self.report.note_columns(keys, self._fields[keys])
             fields = self._fields[keys]
         record = values_of(values, fields, self.separator)
         taken = {place for places in fields.values() for place in places}
@@ -145,6 +148,7 @@ class ImportReport:
     places: The first errors of lines that are left out.
     merged, lost: How many merged ids of the knowledge base that this one replaces are kept, and how
         many are not: they lead nowhere, or an entity has them as its own.
+    layout: The columns of the entries, in the order in which they came.
     """
 
     def __init__(self) -> None:
@@ -154,6 +158,7 @@ class ImportReport:
         self.places: list[str] = []
         self.merged = 0
         self.lost = 0
+        self.layout = Layout()
 
     def skip(self, reason: str) -> None:
         self.skipped[reason] += 1
@@ -171,6 +176,14 @@ class ImportReport:
         self.skip("invalid")
         if len(self.places) < MOST_PLACES:
             self.places.append(str(error))
+
+    def note_columns(self, names: Sequence[str], fields: Mapping[str, Sequence[int]]) -> None:
+        """Note the columns of an entry. fields: The places of names by their field."""
+        field_at = {place: field for field, places in fields.items() for place in places}
+        columns = dict(self.layout.columns)
+        for place, name in enumerate(names):
+            columns.setdefault(name, ALT_IDS if name == ALT_IDS else field_at.get(place, ""))
+        self.layout = replace(self.layout, columns=columns)
 
     def redirect(self, ids: Iterable[str], entity_id: str) -> None:
         """Redirect other ids to an entity, the first of each. ValueError for unstorable ids."""

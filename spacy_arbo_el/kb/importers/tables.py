@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
+from ...storage.cells import uncell
 from ...storage.formats import certainty
 from ...storage.lines import (
     OnBad,
@@ -19,6 +20,7 @@ from ...storage.lines import (
 )
 from ...storage.tabs import read_tab_cells
 from ..entity import Entity, is_frequency
+from ..layout import Layout
 from .common import ImportReport, Record, RecordReader, at_line, entity_of
 from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
@@ -79,6 +81,10 @@ class TableReader:
         table = _TableFile(path, self.delimiter, self.encoding, list(self.header), where)
         with at_line(path, 1):
             fields = _fields(table.header, _lists(self.columns))
+        report.note_columns(table.header, fields)
+        columns = {name: ALT_IDS for name in table.header if name.lower() in FURTHER_IDS}
+        columns = {**report.layout.columns, **columns}
+        report.layout = Layout(columns, self.separator, table.delimiter)
         reader = RecordReader(path, bad, self.separator, fields)
         several = _repeated(table, fields)
         merged: dict[str, tuple[int, Record]] = {}
@@ -185,7 +191,7 @@ def _record(
     row: list[str],
     report: ImportReport,
 ) -> Record:
-    fields, extra = reader.read(tuple(table.header), list(map(str.strip, row)))
+    fields, extra = reader.read(tuple(table.header), [uncell(cell.strip()) for cell in row])
     if "frequency" in fields:
         column = table.header[places["frequency"][0]]
         fields["frequency"] = _frequency(fields["frequency"], column)

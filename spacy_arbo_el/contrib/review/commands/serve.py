@@ -111,6 +111,8 @@ def _serve_pages(
     review.save()
     if review.saved:
         msg.good(visible(f"{review.model}: saved with all decisions"))
+        export = f"python -m spacy arbo kb export {review.model} entities.csv --changed"
+        msg.info(visible(f"Your list with what was decided: {export}"))
 
 
 def _check(model: Path, token: str) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ....corpora.json_documents import Source
-from ....corpora.table import csv_text, read_rows, uncell
+from ....corpora.table import read_rows
 from ....discovery.entities import NewEntity
 from ....discovery.new_entities import NewEntities
+from ....storage.cells import csv_text, uncell
 from ....storage.files import write_file
 from ....storage.lines import line_error
 from ..errors import ReviewMessages

@@ -191,6 +191,9 @@ def test_exports_have_what_was_decided(start):
     browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="=Quorn", kb_id="Q1")
     browser.post("/decide/merge", **cluster(browser, "zorblat")[1], others=before["zorb"])
     browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
+    *_, quorn = browser.get("/export/entities.csv").splitlines()
+    assert quorn.startswith("Q1,'=Quorn,")
+    assert quorn.endswith(",new")
     lines = browser.get("/export/decisions.jsonl").splitlines()
     assert [json.loads(line)["action"] for line in lines] == ["accept", "merge", "reject"]
     assert json.loads(lines[0])["entity"]["title"] == "=Quorn"
