@@ -18,7 +18,7 @@ import catalogue
 from spacy.util import CONFIG_SECTION_ORDER, SimpleFrozenDict, load_model_from_config
 from thinc.api import Config, ConfigValidationError
 
-from .base.errors import ArboError, Errors
+from .base.errors import Errors
 
 FOLDER = Path(__file__).parent / "configs"
 # The complete settings of the component.
@@ -43,7 +43,7 @@ def complete_config(system: str, overrides: Mapping[str, Any] = SimpleFrozenDict
         merged = default_training().merge(read_partial(text))
         config = load_model_from_config(merged, auto_fill=True, validate=False).config
     except (ValueError, KeyError, ImportError, ParserError) as error:
-        raise ArboError(Errors.E796.format(path=path, error=_reason(error))) from error
+        raise Errors.E796(path=path, error=_reason(error)) from error
     config = Config().from_str(config.to_str(), overrides=dict(overrides), interpolate=False)
     comment = re.split(r"^\[", text, maxsplit=1, flags=re.M)[0]
     return comment + in_order(config.to_str(interpolate=False))
@@ -64,7 +64,7 @@ def _source(system: str) -> Path:
     if system in SYSTEMS:
         return SOURCES[system]
     if not Path(system).is_file():
-        raise ArboError(Errors.E794.format(value=system, choices=", ".join(SYSTEMS)))
+        raise Errors.E794(value=system, choices=", ".join(SYSTEMS))
     return Path(system)
 
 
@@ -90,11 +90,11 @@ def split(text: str) -> dict[str, str]:
     start, *pieces = re.split(r"^\[(.+)\]$", text, flags=re.M)
     unread = [line for line in start.splitlines() if line.strip() and line[0] not in "#;"]
     if unread:
-        raise ArboError(Errors.E797.format(line=unread[0]))
+        raise Errors.E797(line=unread[0])
     names = pieces[::2]
     for name in names:
         if names.count(name) > 1:
-            raise ArboError(Errors.E798.format(section=name))
+            raise Errors.E798(section=name)
     return dict(zip(names, pieces[1::2]))
 
 

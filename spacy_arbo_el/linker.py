@@ -20,7 +20,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from .base.calibration import Calibration, CurveSettings
 from .base.display import counted
-from .base.errors import ArboError, Errors, Warnings
+from .base.errors import Errors, Warnings
 from .base.log import warn_once
 from .base.pages import html_table
 from .base.settings import check_choice
@@ -425,7 +425,7 @@ class ArboLinker(TrainablePipe):
             self._store(batch)
         records = self.exemplars.records
         if records and not any(record.kb_ids for record in records):
-            raise ArboError(Errors.E508.format(name=self.name))
+            raise Errors.E508(name=self.name)
         self.datastore.warn_of_unknown_ids()
 
     def _store(self, examples: Iterable[Example]) -> np.ndarray:
@@ -571,7 +571,7 @@ def find_linker(nlp: Language, name: str | None = None) -> ArboLinker:
         if name in (None, pipe_name):
             return pipe
     called = f" called {name!r}" if name else ""
-    raise ArboError(Errors.E792.format(path=nlp.pipe_names, name=called))
+    raise Errors.E792(path=nlp.pipe_names, name=called)
 
 
 def name_of_linker(nlp: Language, linker: ArboLinker) -> str:

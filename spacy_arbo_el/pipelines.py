@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.util import SimpleFrozenList
 
 from .base.devices import device_of_vectors
-from .base.errors import ArboError, Errors, Warnings, code_of
+from .base.errors import Errors, Warnings, code_of
 from .kb.database import DATABASE
 from .linker import ArboLinker, find_linker
 from .linking.component_folder import CHECKSUMS
@@ -134,14 +134,14 @@ class PipelineOwner:
         """
         with self._saving:
             if _lock_of(self.path) != self._locked:
-                raise ArboError(Errors.E044.format(path=self.path))
+                raise Errors.E044(path=self.path)
             _prepare(nlp, self.path)
             with replacing_folder(self.path, PIPELINE) as folder:
                 _write(nlp, folder)
                 for database in _databases_in(folder) if CAN_LOCK else ():
                     # Whatever thread saves last, or ends the command, gives it back.
                     lock = FileLock(str(database.parent / LOCK), thread_local=False)
-                    acquire(lock, Errors.E018.format(where=database.parent), 0.0)
+                    acquire(lock, Errors.E018(where=database.parent), 0.0)
                     self._databases.append(lock)
             self._locked = _lock_of(self.path)
 
@@ -169,10 +169,10 @@ def changing_pipeline(path: str | Path) -> Iterator[PipelineOwner]:
 
 @contextlib.contextmanager
 def _changing(path: Path, wait: float = 0.0) -> Iterator[None]:
-    with locked_folder(path, Errors.E050.format(path=path), wait), contextlib.ExitStack() as locks:
+    with locked_folder(path, Errors.E050(path=path), wait), contextlib.ExitStack() as locks:
         # Other programs must not edit a knowledge base that is about to be replaced.
         for database in _databases_in(path):
-            refusal = Errors.E018.format(where=database.parent)
+            refusal = Errors.E018(where=database.parent)
             locks.enter_context(locked_folder(database.parent, refusal))
         yield
 
@@ -205,7 +205,7 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
     except Exception as error:  # each file has its own reader, with its own errors
         if code_of(error) or isinstance(error, (ValueError, OSError, ImportError)):
             raise
-        raise ArboError(Errors.E056.format(path=path, problem=repr(error))) from error
+        raise Errors.E056(path=path, problem=repr(error)) from error
     hooks = after_load.get_all()
     for name in sorted(hooks):
         hooks[name](nlp, Path(path))
@@ -251,12 +251,12 @@ def _check_files(path: Path) -> None:
             try:
                 expected = Manifest.from_bytes(data, *CHECKSUM_FORMAT).files
             except ValueError as error:
-                raise ArboError(Errors.E052.format(path=file, problem=error)) from None
+                raise Errors.E052(path=file, problem=error) from None
             changed = [name for name in sorted(expected) if files.get(name) != expected[name]]
             if file.read_bytes() != data:
                 raise FileNotFoundError(file)
             if changed:
-                raise ArboError(Errors.E061.format(path=path / changed[0]))
+                raise Errors.E061(path=path / changed[0])
     except FileNotFoundError:  # another program has saved meanwhile
         _check_files(path)
 
@@ -271,4 +271,4 @@ def _prepare(nlp: Language, path: Path) -> None:
             pipe.cfg.write_to(nlp, name)
             place = pipe.kb.storage.open_folder
             if place is not None and path.resolve() in place.resolve().parents:
-                raise ArboError(Errors.E055.format(path=place))
+                raise Errors.E055(path=place)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .compiling import numba_jit
-from .errors import ArboError, Errors
+from .errors import Errors
 
 T = TypeVar("T")
 
@@ -171,10 +171,10 @@ def check_vectors(vectors: np.ndarray, rows: int) -> np.ndarray:
     """The vectors as (rows, width) float32. An error for other shapes, or infinite lengths."""
     vectors = np.asarray(vectors, dtype=np.float32)
     if vectors.ndim != 2 or len(vectors) != rows:
-        raise ArboError(Errors.E004.format(shape=vectors.shape, rows=rows))
+        raise Errors.E004(shape=vectors.shape, rows=rows)
     wrong = np.flatnonzero(~np.isfinite(np.einsum("nd,nd->n", vectors, vectors)))
     if len(wrong):
-        raise ArboError(Errors.E005.format(count=len(wrong), rows=rows, first=int(wrong[0])))
+        raise Errors.E005(count=len(wrong), rows=rows, first=int(wrong[0]))
     return vectors
 
 

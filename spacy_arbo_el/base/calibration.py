@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ArboError, Errors
+from .errors import Errors
 
 # Slope and offset.
 Curve = tuple[float, float]
@@ -66,7 +66,7 @@ class Calibration:
         for name, curve in curve_of.items():
             fits = len(curve) == 2 and bool(np.isfinite(curve).all())
             if name not in KINDS or not fits or curve[0] <= 0:
-                raise ArboError(Errors.E401.format(name=name, curve=curve, known=list(KINDS)))
+                raise Errors.E401(name=name, curve=curve, known=list(KINDS))
         return cls(**curve_of)  # type: ignore[arg-type]
 
     def to_config(self) -> dict[str, list[float]]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from .errors import ArboError, Errors
+from .errors import Errors
 
 
 def check_count(name: str, value: Any, least: int = 0) -> None:
@@ -54,4 +54,4 @@ def _is_number(value: Any) -> bool:
 
 
 def _refuse(name: str, kind: str, value: Any) -> None:
-    raise ArboError(Errors.E751.format(name=name, kind=kind, value=value))
+    raise Errors.E751(name=name, kind=kind, value=value)

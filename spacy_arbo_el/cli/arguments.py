@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt, import_code, setup_gpu
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -50,11 +50,11 @@ DATA_SUFFIXES = (".spacy", ".jsonl", ".json", ".csv", ".tsv", ".txt", ".parquet"
 def check_model(path: Path) -> None:
     """Raise ValueError unless a path can be a pipeline."""
     if path.suffix.lower() in DATA_SUFFIXES and path.is_file():
-        raise ArboError(Errors.E785.format(path=path, found=f"a {path.suffix} file"))
+        raise Errors.E785(path=path, found=f"a {path.suffix} file")
     if path.is_dir() and not is_pipeline(path):
         for name, kind in (("entities.sqlite", "a knowledge base"), ("*.spacy", "documents")):
             if any(path.glob(name)):
-                raise ArboError(Errors.E785.format(path=path, found=kind))
+                raise Errors.E785(path=path, found=kind)
 
 
 def is_list(path: Path) -> bool:
@@ -69,7 +69,7 @@ def is_list(path: Path) -> bool:
 def check_data(path: Path) -> None:
     """Raise ValueError if a pipeline is given as documents."""
     if is_pipeline(path):
-        raise ArboError(Errors.E786.format(path=path))
+        raise Errors.E786(path=path)
 
 
 def check_annotated(path: Path) -> None:
@@ -77,7 +77,7 @@ def check_annotated(path: Path) -> None:
     check_data(path)
     suffix = path.suffix.lower()
     if suffix in DATA_SUFFIXES and suffix != ".spacy" and path.is_file():
-        raise ArboError(Errors.E787.format(path=path, target=path.with_suffix(".spacy")))
+        raise Errors.E787(path=path, target=path.with_suffix(".spacy"))
 
 
 def is_pipeline(path: Path) -> bool:
@@ -126,4 +126,4 @@ def check_needs(options: Mapping[str, bool], needed: str, why: str) -> None:
     """
     for option, is_given in options.items():
         if is_given:
-            raise ArboError(Errors.E896.format(option=option, other=needed, why=why))
+            raise Errors.E896(option=option, other=needed, why=why)

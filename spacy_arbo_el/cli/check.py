@@ -79,7 +79,7 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
 def _check_list(path: Path, lang: str) -> None:
     import spacy
 
-    from ..base.errors import ArboError, Errors
+    from ..base.errors import Errors
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
     from ..find.ordinary import english_words
@@ -88,7 +88,7 @@ def _check_list(path: Path, lang: str) -> None:
 
     check_language(lang)
     if not is_list(path):
-        raise ArboError(Errors.E799.format(path=path))
+        raise Errors.E799(path=path)
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
     of_list = check_list(kb, nlp.Defaults.stop_words, english_words())

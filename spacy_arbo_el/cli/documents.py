@@ -14,7 +14,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..storage.lines import throw
 from ._util import visible
 from .arguments import check_data, check_model
@@ -111,7 +111,7 @@ def checked(
         labels.update(span.label_ for span in linker.mentions.getter(doc))
         yield doc
     if not labels:
-        raise ArboError(Errors.E790.format(path=path))
+        raise Errors.E790(path=path)
     if not left_out:
         left_out.update({name: labels[name] for name in labels if linker.reader.is_discarded(name)})
         if left_out:

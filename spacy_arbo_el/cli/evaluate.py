@@ -9,7 +9,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ._util import config_overrides, user_errors
 from .arguments import CODE, DATA, GPU, LIMIT, open_model
 
@@ -90,9 +90,9 @@ def _check(models: Sequence[Path], errors: Path | None, needs_plots: bool) -> No
     if needs_plots:
         check_plots()
     if errors is not None and len(models) > 1:
-        raise ArboError(Errors.E838.format(count=len(models)))
+        raise Errors.E838(count=len(models))
     if errors is not None and errors.suffix.lower() != ".csv":
-        raise ArboError(Errors.E835.format(path=errors, suffixes=".csv"))
+        raise Errors.E835(path=errors, suffixes=".csv")
 
 
 def _labels(models: Sequence[Path]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_choice
 from ._util import user_errors, visible_lines
 from .arguments import CODE, GPU, MODEL, check_needs, open_model
@@ -98,7 +98,7 @@ def fit_command(
 
 def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) -> None:
     if thresholds and no_labels:
-        raise ArboError(Errors.E831)
+        raise Errors.E831()
     if not thresholds:
         options = {"--cost, --drop, --curve or --plot": tunes}
         check_needs(options, "--thresholds", "only there are all thresholds tried")

@@ -6,7 +6,7 @@ import typer
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..config_sources import SYSTEMS, complete_config
 from ._util import config_overrides, user_errors, visible
 from .arguments import LANG, SHORT_CODE, check_data
@@ -36,7 +36,7 @@ def init_command(
         check_language(lang)
         check_data(source)
         if output.exists() and not force:
-            raise ArboError(Errors.E795.format(path=output))
+            raise Errors.E795(path=output)
         nlp = pipeline_from_list(source, lang)
         kb = find_linker(nlp).kb
         save_pipeline(nlp, output)
@@ -75,7 +75,7 @@ def init_config_command(
 
     with user_errors():
         if output.exists() and not force:
-            raise ArboError(Errors.E795.format(path=output))
+            raise Errors.E795(path=output)
         overrides = config_overrides(ctx)
         check_language(overrides.get("nlp.lang", "en"))
         text = complete_config(system, overrides)

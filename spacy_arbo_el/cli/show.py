@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from wasabi import msg
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ._util import plain, print_table, user_errors, visible_lines
 from .arguments import CODE, MODEL, check_needs, open_model
 
@@ -53,7 +53,7 @@ def show_command(
             is_given = {option: bool(value) for option, value in options.items()}
             check_needs(is_given, "--text", "documents are shown without it")
         if (data is None) != bool(text):
-            raise ArboError(Errors.E836)
+            raise Errors.E836()
         nlp = open_model(model, data)
         if data is not None:
             _show_documents(nlp, data, limit)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..storage.formats import Sniffing
 from ..storage.lines import OnBad, PathLike
 
@@ -68,7 +68,7 @@ class AnnotatedText:
         for mention in self.mentions:
             if not 0 <= mention.start < mention.end <= len(self.text):
                 problem = offsets_problem(mention.start, mention.end, len(self.text))
-                raise ArboError(Errors.E110.format(doc=self.id, problem=problem))
+                raise Errors.E110(doc=self.id, problem=problem)
 
 
 class CorpusFormat(Sniffing, Protocol):

@@ -7,7 +7,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..storage.files import write_file
 from ..storage.folders import FolderKind, replacing_folder
 from ..storage.lines import WHOLE, Lines, OnBad, PathLike, check_exists, files_in, throw
@@ -44,7 +44,7 @@ def numbered_docs(
         for string in docbin.strings:
             vocab[string]
     except Exception as error:
-        raise ArboError(Errors.E116.format(path=path, problem=error)) from error
+        raise Errors.E116(path=path, problem=error) from error
     for number in range(len(docbin))[lines.start : lines.stop]:
         try:
             (doc,) = _only(docbin, number).get_docs(vocab)
@@ -74,7 +74,7 @@ def write_docbin(docs: Iterable[Doc], path: PathLike) -> int:
     """
     docbin = DocBin(docs=docs, store_user_data=True)
     if not len(docbin):
-        raise ArboError(Errors.E114.format(path=Path(path)))
+        raise Errors.E114(path=Path(path))
     write_file(Path(path), docbin.to_bytes())
     return len(docbin)
 

@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..mentions.getters import same_tokens
 from .annotated import AnnotatedMention, AnnotatedText
 
@@ -34,7 +34,7 @@ def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None)
     # Not nlp.make_doc: it refuses texts longer than nlp.max_length, a limit for parsers.
     tokenized = nlp.tokenizer(text.text)
     if tokenized.text != text.text:
-        raise ArboError(Errors.E113.format(doc=text.id))
+        raise Errors.E113(doc=text.id)
     tokens = [(token.idx, token.idx + len(token)) for token in tokenized]
     doc = _doc_with_borders(nlp, text.text, tokens, text.mentions)
     spans = [_span(doc, mention) for mention in text.mentions]

@@ -9,7 +9,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
 from ..show.frames import LINK, link_row
@@ -23,7 +23,7 @@ OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parque
 def check_output(path: Path) -> None:
     """Raise ValueError for an output format that is not supported."""
     if path.suffix.lower() in OTHER_FILES:
-        raise ArboError(Errors.E722.format(path=path, suffix=path.suffix))
+        raise Errors.E722(path=path, suffix=path.suffix)
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:

@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..base.errors import ArboError, Errors, Warnings
+from ..base.errors import Errors, Warnings
 from ..base.settings import check_choice
 from ..storage.formats import check_readable, corpus_formats, format_of, make_reader
 from ..storage.lines import (
@@ -84,7 +84,7 @@ def known_format_of(path: Path) -> str:
         if not unpacked_start(path, 2):
             return "jsonl"  # an empty file, or a pipe, whose beginning is not taken
     formats = ", ".join(sorted(corpus_formats.get_all()))
-    raise ArboError(Errors.E120.format(path=path, formats=formats))
+    raise Errors.E120(path=path, formats=formats)
 
 
 def checked(
@@ -161,7 +161,7 @@ def _text_of_file(source: Source) -> AnnotatedText:
     except UnicodeError as error:
         name = encoding_name(source.encoding)
         problem = f"the file isn't {name} ({error}). {OTHER_ENCODING}"
-        raise ArboError(Errors.E788.format(path=source.path, problem=problem)) from None
+        raise Errors.E788(path=source.path, problem=problem) from None
     return AnnotatedText(source.name, text)
 
 
@@ -259,7 +259,7 @@ def files_of(path: Path, any_suffix: bool = False) -> Iterator[Path]:
     path = check_exists(path, "Check the path.")
     files = [file for file in files_in(path) if any_suffix or file.suffix.lower() in SUFFIXES]
     if not files:
-        raise ArboError(Errors.E789.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise Errors.E789(path=path, suffixes=", ".join(SUFFIXES))
     yield from files
 
 

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..kb.entity import Entity
 from ..kb.knowledge_base import ArboKB
 from ..mentions.record import gold_ids
@@ -52,7 +52,7 @@ class MentionCorpus:
         seed: int = 0,
     ) -> None:
         if path is None:
-            raise ArboError(Errors.E115)
+            raise Errors.E115()
         self.path = Path(path)
         self.gold_mentions = gold_mentions
         self.limit = limit

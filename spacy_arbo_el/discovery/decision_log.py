@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 Entry = dict[str, Any]
 # Decisions on new entities. "leave_out" is an acceptance that was made elsewhere.
@@ -52,14 +52,14 @@ class DecisionLog:
             number = standing[-1]["n"] if standing else -1
         entry = next((entry for entry in standing if entry["n"] == number), None)
         if entry is None:
-            raise ArboError(Errors.E716)
+            raise Errors.E716()
         things = holds(entry)
         for later in standing:
             if later["n"] > number and claims(later) & things:
                 ids = later.get("names", {}).values() or later.get("changed")
                 names = ", ".join(f"“{entity_name}”" for entity_name in ids or clusters_of(later))
                 details = {"action": later["action"], "later": later["n"], "names": names}
-                raise ArboError(Errors.E714.format(number=number, **details))
+                raise Errors.E714(number=number, **details)
         return entry
 
     def free(self) -> set[int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from ..base.display import SHOWN_ROWS, counted, make_frame
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.pages import html_table
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
@@ -208,9 +208,9 @@ class NewEntities:
         details = {"id": self.clusters.ids[number], "count": len(rows)}
         for member in chosen:
             if not 0 <= member < len(rows):
-                raise ArboError(Errors.E704.format(**details, member=member))
+                raise Errors.E704(**details, member=member)
         if not 0 < len(chosen) < len(rows):
-            raise ArboError(Errors.E705.format(**details))
+            raise Errors.E705(**details)
         with self._changing() as verdicts:
             new = verdicts.split(number, rows, rows[chosen])
         return self._describe(new)
@@ -257,7 +257,7 @@ class NewEntities:
             mentions become aliases, the most frequent first, by default 10.
         """
         if self.acceptance is None:
-            raise ArboError(Errors.E727)
+            raise Errors.E727()
         return self.acceptance().accept(self, entity, kb_id, **details)
 
     def undo(self, number: int | None = None) -> Entry:
@@ -283,7 +283,7 @@ class NewEntities:
             entry = self.history.decision(number)
             if "kb_id" in entry and not acceptances:
                 details = {"id": clusters_of(entry)[0], "kb_id": entry["kb_id"]}
-                raise ArboError(Errors.E717.format(**details))
+                raise Errors.E717(**details)
             verdicts.undo(entry)
             return entry
 
@@ -320,7 +320,7 @@ class NewEntities:
         taken = NewEntities.from_bytes(later.to_bytes())
         with self._changing() as verdicts:
             if len(self.rows) and len(taken.rows) and self.fingerprint != taken.fingerprint:
-                raise ArboError(Errors.E719)
+                raise Errors.E719()
             verdicts.carry_to(Verdicts(taken.rows, taken.clusters, taken.history))
             self.rows = taken.rows
             self.clusters = taken.clusters
@@ -364,7 +364,7 @@ class NewEntities:
                 "name": new_entity.name,
                 "count": len(new_entity.members),
             }
-            raise ArboError(Errors.E715.format(**settings))
+            raise Errors.E715(**settings)
         return number
 
     def _describe(self, number: int) -> NewEntity:

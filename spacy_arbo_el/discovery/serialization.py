@@ -10,7 +10,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr, TypeAdapter
 from typing_extensions import TypeAliasType, TypedDict
 
 from ..base.arrays import check_vectors
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..mentions.record import MentionRecord, are_texts, check_records
 from ..storage.files import pack_arrays, unpack_arrays
@@ -99,7 +99,7 @@ def unpack(data: bytes) -> tuple[Unlinked, Clusters, dict[str, Any]]:
         return mentions, clusters, {name: msg[name] for name in SETTINGS}
     # What msgpack and NumPy raise on broken bytes has no common base class.
     except Exception as error:
-        raise ArboError(Errors.E708.format(problem=error)) from error
+        raise Errors.E708(problem=error) from error
     finally:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..mentions.record import MentionKey
 from .decision_log import DecisionLog, Entry, clusters_of
 from .entities import new_entity_id
@@ -164,7 +164,7 @@ class Verdicts:
         mine = _binding(self.log)
         later_decisions = _binding(later.log)
         if later_decisions[: len(mine)] != mine:
-            raise ArboError(Errors.E718)
+            raise Errors.E718()
         clusters = later.clusters
         before = self.clusters.numbers
         there = self._numbers_in(clusters)

@@ -13,7 +13,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..base.arrays import check_vectors, numbered
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..storage.locks import ForkableLock
 from .inputs import SpanInputs, check_offsets
 from .protocol import PassageTower, Text, TowerReader
@@ -109,7 +109,7 @@ class DualEncoder:
     def require_ready(self, name: str) -> None:
         """Load pretrained towers. Raise an error where the component ``name`` has no weights."""
         if not self.is_ready and not self.load():
-            raise ArboError(Errors.E504.format(name=name))
+            raise Errors.E504(name=name)
 
     @property
     def fingerprint(self) -> str:

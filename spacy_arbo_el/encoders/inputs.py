@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.arrays import offsets_of, ragged_ranges
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 # Characters of a text that an error shows.
 SHOWN = 40
@@ -190,7 +190,7 @@ def check_offsets(texts: Sequence[str], text_of: np.ndarray, offsets: np.ndarray
     if len(wrong):
         at = wrong[0]
         values = {"start": start[at], "end": end[at], "length": lengths[at]}
-        raise ArboError(Errors.E208.format(text=texts[text_of[at]][:SHOWN], **values))
+        raise Errors.E208(text=texts[text_of[at]][:SHOWN], **values)
 
 
 def check_inputs(inputs: SpanInputs) -> SpanInputs:

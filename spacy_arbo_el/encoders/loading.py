@@ -16,7 +16,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..base.errors import ArboError, Errors, code_of
+from ..base.errors import Errors, code_of
 from ..base.memory import release_mapped
 from .sources import resolve_name
 from .word_pieces import MARKERS
@@ -38,7 +38,7 @@ def from_hub(name: str) -> str:
     if isinstance(config, str):
         return str(Path(config).parent)
     problem = "there is no such folder, and the Hugging Face hub does not answer"
-    raise ArboError(Errors.E201.format(name=name, problem=problem))
+    raise Errors.E201(name=name, problem=problem)
 
 
 def _hub_answers() -> bool:
@@ -60,7 +60,7 @@ def load_pretrained(
     """
     source = resolve_name(name)
     if Path(source).exists() and not (Path(source) / "config.json").exists():
-        raise ArboError(Errors.E201.format(name=name, problem="the folder has no config.json"))
+        raise Errors.E201(name=name, problem="the folder has no config.json")
     try:
         if not Path(source).exists():
             source = from_hub(source)
@@ -76,7 +76,7 @@ def load_pretrained(
         if code_of(error):
             raise
         problem = str(error).splitlines()[0]
-        raise ArboError(Errors.E201.format(name=name, problem=problem)) from None
+        raise Errors.E201(name=name, problem=problem) from None
     transformer.to(get_torch_default_device())
     size = len(tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": list(MARKERS)})

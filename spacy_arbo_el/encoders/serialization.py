@@ -24,7 +24,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from .quantized import Scales
 
 # The files that fast tokenizers are made of. Not among them: vocab.pkl, which is unpickled.
@@ -96,7 +96,7 @@ def load_transformer(
             for key in ("scales", "earlier")
         )
     except (safetensors.SafetensorError, TypeError, ValueError) as error:
-        raise ArboError(Errors.E202.format(problem=error)) from None
+        raise Errors.E202(problem=error) from None
     _check_size(config, state)
     tokenizer = _read_tokenizer(message["tokenizer"], config)
     transformer = AutoModel.from_config(
@@ -109,12 +109,12 @@ def load_transformer(
 def _read_config(values: Any) -> PretrainedConfig:
     kind = values.get("model_type") if isinstance(values, dict) else None
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
-        raise ArboError(Errors.E060.format(problem=f"its model_type is {kind!r:.40}"))
+        raise Errors.E060(problem=f"its model_type is {kind!r:.40}")
     plain = _without_unused(values)
     try:
         return CONFIG_MAPPING[kind].from_dict(plain)
     except Exception as error:  # each architecture checks its settings in its own way
-        raise ArboError(Errors.E060.format(problem=f"its config is invalid: {error}")) from None
+        raise Errors.E060(problem=f"its config is invalid: {error}") from None
 
 
 def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> None:
@@ -131,7 +131,7 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
             return
         room[:] -= 1, weight.numel()
         if room.min() < 0:
-            raise ArboError(Errors.E202.format(problem="the configuration is of a larger model"))
+            raise Errors.E202(problem="the configuration is of a larger model")
 
     handle = register_module_parameter_registration_hook(check)
     try:
@@ -144,9 +144,7 @@ def _check_size(config: PretrainedConfig, state: Mapping[str, torch.Tensor]) -> 
         for weights in (state, model.state_dict())
     )
     if saved != built:
-        raise ArboError(
-            Errors.E202.format(problem=f"{min(saved ^ built)[0]} has another shape, or is missing")
-        )
+        raise Errors.E202(problem=f"{min(saved ^ built)[0]} has another shape, or is missing")
 
 
 def _read_tokenizer(
@@ -154,7 +152,7 @@ def _read_tokenizer(
 ) -> PreTrainedTokenizerBase:
     for name in files:
         if name not in TOKENIZER_FILES:
-            raise ArboError(Errors.E059.format(name=name))
+            raise Errors.E059(name=name)
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             if name == "tokenizer_config.json":
@@ -165,7 +163,7 @@ def _read_tokenizer(
                 folder, config=config, use_fast=True, trust_remote_code=False, local_files_only=True
             )
         except Exception as error:  # so many kinds of tokenizers, so many errors
-            raise ArboError(Errors.E060.format(problem=f"its tokenizer: {error}")) from None
+            raise Errors.E060(problem=f"its tokenizer: {error}") from None
 
 
 def _without_unused(settings: Any, name: str = "") -> Any:
@@ -179,5 +177,5 @@ def _without_unused(settings: Any, name: str = "") -> Any:
     if isinstance(settings, list):
         return [_without_unused(value, name) for value in settings]
     if isinstance(settings, int) and settings > LONGEST and not name.endswith(_NO_LENGTHS):
-        raise ArboError(Errors.E060.format(problem=f"{name} is {settings:,}"))
+        raise Errors.E060(problem=f"{name} is {settings:,}")
     return settings

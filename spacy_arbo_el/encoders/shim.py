@@ -13,7 +13,7 @@ from thinc.api import Model, get_torch_default_device, xp2torch
 from thinc.types import ArgsKwargs
 from transformers import PreTrainedTokenizerBase
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_choice
 from ..storage.locks import ForkableLock
 from .loading import release_weights
@@ -97,7 +97,7 @@ class EncoderShim(HFShim):
         """
         for known_scales in (scales, earlier):
             if known_scales is not None and not scales_fit(transformer, known_scales):
-                raise ArboError(Errors.E202.format(problem="the scales of its 8-bit layers"))
+                raise Errors.E202(problem="the scales of its 8-bit layers")
         self._hfmodel = HFObjects(tokenizer, transformer, None)
         self._model = transformer.to(get_torch_default_device())
         self._word_pieces = None
@@ -231,7 +231,7 @@ def loaded_shim(tower: Model) -> EncoderShim:
     """The shim of a transformer tower. An error where it has no weights yet."""
     shim = shim_of(tower)
     if not shim.is_loaded:
-        raise ArboError(Errors.E200.format(name=tower.attrs["name"]))
+        raise Errors.E200(name=tower.attrs["name"])
     return shim
 
 

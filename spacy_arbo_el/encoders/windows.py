@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from thinc.api import Model
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_count
 from .inputs import SpanInputs, assemble, check_offsets
 from .protocol import Text
@@ -77,7 +77,7 @@ def check_size(setting: str, size: int) -> None:
     """Raise ValueError for a window, passage or text too short."""
     check_count(setting, size)
     if size < SHORTEST_WINDOW:
-        raise ArboError(Errors.E204.format(what=setting, size=size, shortest=SHORTEST_WINDOW))
+        raise Errors.E204(what=setting, size=size, shortest=SHORTEST_WINDOW)
 
 
 def within_limit(model: Model, size: int) -> int:
@@ -91,8 +91,7 @@ def tokenizer_of(model: Model, size: int) -> WordPieceTokenizer:
     shim = loaded_shim(model)
     if 0 < shim.position_limit < size:
         name = model.attrs["name"]
-        message = Errors.E206.format(size=size, limit=shim.position_limit, name=name)
-        raise ArboError(message)
+        raise Errors.E206(size=size, limit=shim.position_limit, name=name)
     return shim.word_pieces
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from ..base.arrays import offsets_of
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 START = "[START]"
 END = "[END]"
@@ -80,7 +80,7 @@ class WordPieceTokenizer:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase):
         if not getattr(tokenizer, "is_fast", False):
-            raise ArboError(Errors.E203.format(name=getattr(tokenizer, "name_or_path", "")))
+            raise Errors.E203(name=getattr(tokenizer, "name_or_path", ""))
         self.tokenizer = tokenizer
         self.specials = _special_ids(tokenizer)
         unknown = getattr(tokenizer, "unk_token_id", None)
@@ -233,6 +233,6 @@ def _special_ids(tokenizer: PreTrainedTokenizerBase) -> np.ndarray:
     first = tokenizer.bos_token_id if first is None else first
     last = tokenizer.eos_token_id if last is None else last
     if first is None or last is None:
-        raise ArboError(Errors.E205.format(name=tokenizer.name_or_path))
+        raise Errors.E205(name=tokenizer.name_or_path)
     markers = tokenizer.convert_tokens_to_ids(list(MARKERS))
     return np.array([first, last, *markers], dtype=np.int64)

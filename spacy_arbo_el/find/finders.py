@@ -10,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from ..base.errors import ArboError, Errors, Warnings
+from ..base.errors import Errors, Warnings
 from ..base.log import warn_once
 from ..base.settings import check_choice
 from ..linker import ArboLinker
@@ -144,7 +144,7 @@ def _linker_after(names: ArboNames, nlp: Language | None, linker_name: str | Non
     matching = named or after[: 1 if not linker_name or len(after) == 1 else 0]
     if matching:
         return matching[0]
-    raise ArboError(Errors.E511.format(wanted=linker_name or "arbo_linker"))
+    raise Errors.E511(wanted=linker_name or "arbo_linker")
 
 
 def make_finder(nlp: Language, linker: ArboLinker, find: str) -> Finder | None:
@@ -182,7 +182,7 @@ def _finder_of_pipeline(nlp: Language, linker: ArboLinker) -> Finder:
     pipes = [pipe for _, pipe in nlp.pipeline]
     names = nlp.pipe_names[: pipes.index(linker)]
     if not names:
-        raise ArboError(Errors.E791.format(names=", ".join(nlp.pipe_names)))
+        raise Errors.E791(names=", ".join(nlp.pipe_names))
 
     def find(docs: Iterable[Doc]) -> Iterable[Doc]:
         with nlp.select_pipes(enable=names):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..evaluation.reliability import Reliability
 from ..evaluation.scorer import DRAWN_RECALLS
 from ..storage.files import write_file
@@ -105,7 +105,7 @@ def check_figure(path: Path) -> None:
     Raises ValueError if the suffix is none of ``SUFFIXES``, and ImportError without matplotlib.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise ArboError(Errors.E835.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise Errors.E835(path=path, suffixes=", ".join(SUFFIXES))
     check_plots()
 
 

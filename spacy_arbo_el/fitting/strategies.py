@@ -12,7 +12,7 @@ from rich.table import Table
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.log import progress
 from ..base.settings import check_choice
 from ..corpora.docs import unlinked_examples
@@ -221,7 +221,7 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
     criterion(by)
     docs = annotated_docs(linker, docs)
     if len(docs) < 2:
-        raise ArboError(Errors.E837.format(count=len(docs)))
+        raise Errors.E837(count=len(docs))
     return docs
 
 

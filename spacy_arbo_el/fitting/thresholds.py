@@ -9,7 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc
 
 from ..base.calibration import Curve, fit_logistic, similarity_at
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..discovery.mention_names import MentionNames
 from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
@@ -132,7 +132,7 @@ def sweep_linking(
         identities = identities_of(linker.kb, [span for group in spans for span in group])
         labels += [tuple(sorted(identity)) or None for identity in identities]
     if not batches:
-        raise ArboError(Errors.E712)
+        raise Errors.E712()
     batch = MentionBatch.concat(batches)
     # Mentions with discarded labels are NIL at every threshold.
     reader = linker.reader

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from .vector_files import DTYPES
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf8")
@@ -77,7 +77,7 @@ class Database:
     @property
     def connection(self) -> sqlite3.Connection:
         if self._closed:
-            raise ArboError(Errors.E028.format(where=self.where))
+            raise Errors.E028(where=self.where)
         # SQLite's locks don't survive a fork. A database in memory has no locks.
         if self._connection is None or (self.path and self._process != os.getpid()):
             self._connection = self._connect()
@@ -127,7 +127,7 @@ class Database:
             problem = f"{name}: {error}"
             if any(hint in str(error) for hint in OF_THE_DISK):
                 raise OSError(Errors.E015.format(where=self.where, problem=problem)) from error
-            raise ArboError(Errors.E013.format(where=self.where, problem=problem)) from error
+            raise Errors.E013(where=self.where, problem=problem) from error
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.lock, self.reading():
@@ -271,12 +271,12 @@ def check_database(database: Database, where: object, most_bytes: int = CHECKED)
     tables = database.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'manifest'")
     if tables and (database.get("format"), database.get("version")) != (FORMAT, VERSION):
         version = f"{database.get('version')!r:.20} in {DATABASE}"
-        raise ArboError(Errors.E008.format(where=where, found=version))
+        raise Errors.E008(where=where, found=version)
     problems = list(_schema_problems(database)) or list(_manifest_problems(database.manifest()))
     if not problems and database.size() <= most_bytes:
         problems = list(damages_of(database))
     if problems:
-        raise ArboError(Errors.E019.format(where=where, problems="; ".join(problems[:5])))
+        raise Errors.E019(where=where, problems="; ".join(problems[:5]))
 
 
 def _manifest_problems(manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from ..base.display import shortened
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.pages import html_table
 from ..storage.lines import is_storable
 
@@ -56,24 +56,24 @@ class Entity:
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id.strip() or self.id == NIL:
-            raise ArboError(Errors.E001.format(where=repr(self.title), value=self.id))
+            raise Errors.E001(where=repr(self.title), value=self.id)
         if "|" in self.id:
-            raise ArboError(Errors.E012.format(id=self.id))
+            raise Errors.E012(id=self.id)
         for name, kind in OPTIONAL.items():
             if is_missing(getattr(self, name)):
                 object.__setattr__(self, name, kind())
         if not is_frequency(self.frequency):
-            raise ArboError(Errors.E014.format(id=self.id, value=self.frequency))
+            raise Errors.E014(id=self.id, value=self.frequency)
         # SQLite stores -0.0 as 0.0.
         object.__setattr__(self, "frequency", float(self.frequency) + 0.0)
         for name in ("aliases", "types"):
             texts = getattr(self, name)
             if isinstance(texts, (str, Mapping)) or not hasattr(texts, "__iter__"):
-                raise ArboError(Errors.E038.format(id=self.id, name=name, value=texts))
+                raise Errors.E038(id=self.id, name=name, value=texts)
             object.__setattr__(self, name, tuple(t for t in texts if str(t).strip()))
         self._check_texts()
         if not isinstance(self.meta, Mapping):
-            raise ArboError(Errors.E039.format(id=self.id, problem="it is no dict"))
+            raise Errors.E039(id=self.id, problem="it is no dict")
         if not self.title:
             object.__setattr__(self, "title", self.id)
 
@@ -87,7 +87,7 @@ class Entity:
         except (TypeError, UnicodeEncodeError):
             pass
         wrong = next(text for text in texts if not is_storable(text))
-        raise ArboError(Errors.E037.format(id=self.id, value=wrong))
+        raise Errors.E037(id=self.id, value=wrong)
 
     @property
     def is_unnamed(self) -> bool:
@@ -159,7 +159,7 @@ class Entity:
                 raise ValueError(f"it is nested more than {DEEPEST} levels deep")
             return text
         except (ValueError, TypeError, RecursionError) as error:
-            raise ArboError(Errors.E039.format(id=self.id, problem=error)) from None
+            raise Errors.E039(id=self.id, problem=error) from None
 
 
 def is_missing(value: Any) -> bool:

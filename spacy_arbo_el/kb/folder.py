@@ -18,7 +18,7 @@ from typing import Any
 import srsly
 from filelock import FileLock
 
-from ..base.errors import ArboError, Errors, Warnings, code_of
+from ..base.errors import Errors, Warnings, code_of
 from ..base.log import warn_once
 from ..storage.files import MANIFEST, is_temporary, remove_abandoned, unpack_arrays
 from ..storage.folders import LOCK, FolderKind, acquire, check_replaceable, replacing_folder
@@ -82,7 +82,7 @@ def check_new(path: Path, *, overwrite: bool = False) -> None:
     restore_folder(path)
     target = check_replaceable(path, KB_FOLDER)
     if not overwrite and target.is_dir() and any(target.iterdir()):
-        raise ArboError(Errors.E034.format(path=path))
+        raise Errors.E034(path=path)
 
 
 def find(path: Path) -> Path:
@@ -91,7 +91,7 @@ def find(path: Path) -> Path:
     restore_folder(path)
     check_exists(path, "Check the path, or build a knowledge base there: spacy arbo kb build.")
     if not path.is_dir():
-        raise ArboError(Errors.E035.format(path=path))
+        raise Errors.E035(path=path)
     return path
 
 
@@ -104,7 +104,7 @@ def lock(path: Path) -> FileLock:
     """The right to write, held until it is released. ValueError where another program has it."""
     check_files(path)
     file_lock = FileLock(str(path / LOCK))
-    acquire(file_lock, Errors.E018.format(where=path))
+    acquire(file_lock, Errors.E018(where=path))
     return file_lock
 
 
@@ -118,16 +118,16 @@ def check_files(path: Path) -> None:
         if not _USED.fullmatch(entry.name) or entry.is_file(follow_symlinks=False):
             continue
         if entry.is_symlink():
-            raise ArboError(Errors.E042.format(where=path, name=entry.name))
+            raise Errors.E042(where=path, name=entry.name)
         problem = f"{entry.name} is a folder or a device instead of a file"
-        raise ArboError(Errors.E019.format(where=path, problems=problem))
+        raise Errors.E019(where=path, problems=problem)
     journal = path / f"{DATABASE}-journal"
     # A writer removes its journal at the end of each edit, also while this reads.
     with suppress(FileNotFoundError), journal.open("rb") as file:
         file.seek(max(os.fstat(file.fileno()).st_size - len(_NAMES_ANOTHER_FILE), 0))
         if file.read() == _NAMES_ANOTHER_FILE:
             problem = f"{journal.name} names a file outside"
-            raise ArboError(Errors.E019.format(where=path, problems=problem))
+            raise Errors.E019(where=path, problems=problem)
 
 
 def foreign_names(path: Path) -> list[str]:
@@ -149,12 +149,12 @@ def check_complete(path: Path) -> None:
     if (path / DATABASE).is_file():
         return
     if is_of_spacy(path):
-        raise ArboError(Errors.E040.format(path=path))
+        raise Errors.E040(path=path)
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
     inner = [folder for folder in folders if (folder / DATABASE).is_file()]
     if inner:
-        raise ArboError(Errors.E029.format(path=path, inner=", ".join(map(str, inner))))
-    raise ArboError(Errors.E010.format(path=path, missing=DATABASE))
+        raise Errors.E029(path=path, inner=", ".join(map(str, inner)))
+    raise Errors.E010(path=path, missing=DATABASE)
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ def database_of_bytes(data: bytes) -> tuple[Database, dict[str, Any]]:
     except Exception as error:  # whatever reading damaged bytes may raise
         if code_of(error):
             raise
-        raise ArboError(Errors.E013.format(where=where, problem=error)) from error
+        raise Errors.E013(where=where, problem=error) from error
     # Copies of a pipeline in other processes are made of such bytes, so they are not read in full.
     check_database(database, where, most_bytes=0)
     return database, vectors

@@ -9,7 +9,7 @@ from spacy.kb import InMemoryLookupKB, KnowledgeBase
 from spacy.util import ensure_path, registry
 from spacy.vocab import Vocab
 
-from ..base.errors import ArboError, Errors, Warnings
+from ..base.errors import Errors, Warnings
 from ..storage.folders import restore
 from ..storage.formats import (
     check_readable,
@@ -61,7 +61,7 @@ def import_into(
         report.count = kb.upsert(entities) if replace else kb.add(entities)
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
-            raise ArboError(Errors.E047.format(path=source, skipped=skipped))
+            raise Errors.E047(path=source, skipped=skipped)
         kb.redirect(kb.entities.usable(report.redirects))
         kb.entities.note_layout(report.layout)
     return report
@@ -145,13 +145,13 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
         source = source(vocab)
         if isinstance(source, (ArboKB, InMemoryLookupKB)):
             return load_kb(source, vocab)
-        raise ArboError(Errors.E503.format(got=type(source).__name__))
+        raise Errors.E503(got=type(source).__name__)
     if isinstance(source, KnowledgeBase):
-        raise ArboError(Errors.E503.format(got=type(source).__name__))
+        raise Errors.E503(got=type(source).__name__)
     if isinstance(source, Mapping):
-        raise ArboError(Errors.E506.format(first=f"{next(iter(source), ''):.40}"))
+        raise Errors.E506(first=f"{next(iter(source), ''):.40}")
     if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
-        raise ArboError(Errors.E502.format(got=type(source).__name__))
+        raise Errors.E502(got=type(source).__name__)
     return ArboKB(vocab, source)
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..names.spellings import OWN, all_spellings, folded
 from ..storage.lines import is_storable
 from ..storage.locks import ChangeLog
@@ -226,12 +226,12 @@ class EntityStore:
     def _entity(self, row: EntityRow) -> tuple[int, Entity]:
         position, id_, title, description, aliases, types, frequency, meta, crc = row
         if crc != checksum(row[:-1]):
-            raise ArboError(Errors.E017.format(where=self.database.where, id=id_))
+            raise Errors.E017(where=self.database.where, id=id_)
         try:
             texts = tuple(json.loads(aliases)), tuple(json.loads(types))
             return position, Entity(id_, title, description, *texts, frequency, json.loads(meta))
         except (ValueError, TypeError, RecursionError):
-            raise ArboError(Errors.E017.format(where=self.database.where, id=id_)) from None
+            raise Errors.E017(where=self.database.where, id=id_) from None
 
     # Edits, each of them in a transaction; they return how many entities or ids were given
 
@@ -256,7 +256,7 @@ class EntityStore:
         absorbed = self.get(old)
         target = self.get(new)
         if absorbed.id == target.id:
-            raise ArboError(Errors.E021.format(id=absorbed.id))
+            raise Errors.E021(id=absorbed.id)
         merged = target.merged_with(absorbed)
         moved = self.database.rows("SELECT old FROM redirect WHERE new = ?", (absorbed.id,))
         self.remove([absorbed.id])
@@ -268,7 +268,7 @@ class EntityStore:
         """Redirect other ids to entities. ValueError for an entity's own id, or no entity."""
         for old, new in redirects.items():
             if not is_storable(old):
-                raise ArboError(Errors.E037.format(id=new, value=old))
+                raise Errors.E037(id=new, value=old)
             target = self._found([new])
             problem = ""
             if not target:
@@ -276,7 +276,7 @@ class EntityStore:
             elif self._own([old]):
                 problem = f"{old!r} is an entity itself"
             if problem:
-                raise ArboError(Errors.E023.format(old=old, new=new, problem=problem))
+                raise Errors.E023(old=old, new=new, problem=problem)
             self._redirect([(old, target[new][1])])
         return len(redirects)
 
@@ -313,11 +313,11 @@ class EntityStore:
         taken = set(self._own(ids))
         for entity_id in ids:
             if entity_id in taken:
-                raise ArboError(Errors.E002.format(id=entity_id))
+                raise Errors.E002(id=entity_id)
             taken.add(entity_id)
         statement = f"SELECT old, new FROM redirect WHERE old {IN} LIMIT 1"
         for old, new in self.database.rows_among(statement, ids):
-            raise ArboError(Errors.E016.format(old=old, new=new))
+            raise Errors.E016(old=old, new=new)
         start = self.positions
         end = self.positions + len(batch)
         self._write(range(start, end), batch)
@@ -339,7 +339,7 @@ class EntityStore:
         position_of = self._own([entity.id for entity in batch])
         for entity_id, position in position_of.items():
             if position >= first_new:
-                raise ArboError(Errors.E002.format(id=entity_id))
+                raise Errors.E002(id=entity_id)
         self._add([entity for entity in batch if entity.id not in position_of])
         self._update([entity for entity in batch if entity.id in position_of])
 

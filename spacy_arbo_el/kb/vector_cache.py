@@ -21,7 +21,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 
 from ..base.arrays import AppendOnly, check_vectors, has_vector
-from ..base.errors import ArboError, Errors, Warnings
+from ..base.errors import Errors, Warnings
 from ..base.log import log, warn_once
 from ..storage.locks import ForkableLock
 from .vector_files import (
@@ -294,8 +294,7 @@ class VectorCache:
         stored = as_stored(check_vectors(vectors, len(keys)), self.about.dtype)
         with self._lock:
             if len(self) and len(keys) and stored.shape[1] != self.width:
-                message = Errors.E007.format(got=stored.shape[1], expected=self.width)
-                raise ArboError(message)
+                raise Errors.E007(got=stored.shape[1], expected=self.width)
             if self.folder is not None:
                 try:
                     with self.filling():

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_choice
 
 DTYPES = ("float32", "float16")
@@ -160,5 +160,5 @@ def as_stored(vectors: np.ndarray, dtype: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         stored = vectors.astype(dtype)
     if not np.isfinite(stored).all():
-        raise ArboError(Errors.E022.format(largest=float(np.abs(vectors).max())))
+        raise Errors.E022(largest=float(np.abs(vectors).max()))
     return stored

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..encoders.protocol import Text
 from ..storage.files import write_file
 from .attached_index import AttachedIndex
@@ -203,7 +203,7 @@ class EntityVectors:
         position = self.storage.entities.require(entity_id)
         vector = self.of_positions([position]).get(position)
         if vector is None:
-            raise ArboError(Errors.E006.format(id=entity_id))
+            raise Errors.E006(id=entity_id)
         return vector
 
     def of_positions(self, positions: Sequence[int]) -> dict[int, np.ndarray]:
@@ -251,7 +251,7 @@ class EntityVectors:
         RETURNS: The number of texts encoded.
         """
         if self.storage.database.in_transaction:
-            raise ArboError(Errors.E026)
+            raise Errors.E026()
         texts = self._current_texts(verbalize)
         keys = texts.keys[texts.live]
         count = 0

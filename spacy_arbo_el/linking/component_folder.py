@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..kb.database import DATABASE
 from ..kb.folder import state_of
 from ..kb.knowledge_base import ArboKB
@@ -60,14 +60,14 @@ class ComponentFolder:
         """
         target = check_replaceable(self.path, SAVED)
         with contextlib.ExitStack() as stack:
-            refusal = Errors.E050.format(path=self.path)
+            refusal = Errors.E050(path=self.path)
             stack.enter_context(locked_folder(target, refusal, PATIENCE))
             is_open_here = kb is not None and _is_open_in(kb, target / KB)
             if is_open_here:
                 stack.enter_context(kb.guard.reading())  # type: ignore[union-attr]
             elif (target / KB / DATABASE).is_file():
                 # An error where another program is editing it, whose edits would be lost.
-                refusal = Errors.E018.format(where=target / KB)
+                refusal = Errors.E018(where=target / KB)
                 stack.enter_context(locked_folder(target / KB, refusal))
             folder = stack.enter_context(replacing_folder(self.path, SAVED))
             before = self._manifest_or_none()
@@ -130,26 +130,26 @@ class ComponentFolder:
             _check(manifest.about)
             return manifest
         except FileNotFoundError:
-            raise ArboError(Errors.E051.format(path=self.path)) from None
+            raise Errors.E051(path=self.path) from None
         except ValueError as error:
-            raise ArboError(Errors.E052.format(path=path, problem=error)) from None
+            raise Errors.E052(path=path, problem=error) from None
 
     def _read_part(self, name: str, manifest: Manifest) -> bytes:
         path = self.path / name
         expected = manifest.files.get(name)
         if expected is None:
-            raise ArboError(Errors.E053.format(path=self.path, name=name))
+            raise Errors.E053(path=self.path, name=name)
         data = path.read_bytes() if path.is_file() else None
         problem = "it is missing" if data is None else expected.problem(data)
         if data is None or problem:
-            raise ArboError(Errors.E052.format(path=path, problem=problem))
+            raise Errors.E052(path=path, problem=problem)
         return data
 
     def _open_kb(self, manifest: Manifest, open_kb: Callable[[Path], ArboKB]) -> None:
         saved = manifest.about["kb"]
         path = self.path / KB
         if saved is None:
-            raise ArboError(Errors.E053.format(path=self.path, name=KB))
+            raise Errors.E053(path=self.path, name=KB)
         _check_identity(path, state_of(path), saved)
         manifest_of_kb = open_kb(path).database.manifest()
         _check_identity(
@@ -178,4 +178,4 @@ def _check_identity(path: Path, identity: tuple[Any, int] | None, saved: Sequenc
     identity: Its identity; None where it can't be read, of which opening it tells more.
     """
     if identity is not None and (identity[0] != saved[0] or identity[1] < saved[1]):
-        raise ArboError(Errors.E054.format(path=path))
+        raise Errors.E054(path=path)

@@ -13,7 +13,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..base.arrays import TopK
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.log import log
 from ..discovery.entities import nearest_entities
 from ..discovery.grouping import group_mentions
@@ -131,7 +131,7 @@ class CorpusLinker:
         write: Is given each document with its links.
         """
         if self.stages.discovery is None:
-            raise ArboError(Errors.E709)
+            raise Errors.E709()
         links, new_entities = self.links(read, self._threshold(threshold))
         for doc in self.annotated(read, links):
             write(doc)
@@ -303,15 +303,15 @@ class CorpusLinker:
         number = -1
         for number, doc in enumerate(read()):
             if number >= len(places):
-                raise ArboError(Errors.E710)
+                raise Errors.E710()
             rows = places[number]
             keys = keys_of(self.stages.reader.mentions_to_link(doc))
             if keys != [record.key for record in records[rows.start : rows.stop]]:
-                raise ArboError(Errors.E710)
+                raise Errors.E710()
             self.write(doc, self.links_of(links, rows))
             yield doc
         if number + 1 != len(places):
-            raise ArboError(Errors.E710)
+            raise Errors.E710()
 
     def links_of(self, links: CorpusLinks, rows: range) -> list[Link]:
         """The links of some mentions of a corpus, such as those of a document.

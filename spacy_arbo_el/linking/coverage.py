@@ -23,7 +23,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 
 from ..base.calibration import probability
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..mentions.record import MentionRecord
 from ..ranking.ranking import RankedMentions, Ranking
 from .thresholds import OTHER_LABELS, threshold_for
@@ -57,7 +57,7 @@ def check_coverage(value: CoverageSetting) -> CoverageSetting:
 def _share(value: Any) -> float:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not 0.0 < value < 1.0:
-        raise ArboError(Errors.E403.format(value=value))
+        raise Errors.E403(value=value)
     return float(value)
 
 
@@ -194,7 +194,7 @@ def estimate_coverage(
     """
     rows = np.flatnonzero(~ranked.corrected)
     if len(rows) < MIN_MENTIONS:
-        raise ArboError(Errors.E405.format(count=len(rows), least=MIN_MENTIONS))
+        raise Errors.E405(count=len(rows), least=MIN_MENTIONS)
     presence = ranked.ranking.presence[rows]
     documents = ranked.batch.documents[rows]
     records = [ranked.batch.records[row] for row in rows.tolist()]
@@ -253,5 +253,5 @@ def documents_with_mentions(
 
 def _known(nlp: Language | None, component: Any) -> Language:
     if nlp is None:
-        raise ArboError(Errors.E406.format(name=component.name))
+        raise Errors.E406(name=component.name)
     return nlp

@@ -7,7 +7,7 @@ from itertools import chain
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..encoders.inputs import EncodingCache
 from ..kb.entity import NIL
 from ..mentions.getters import find_mentions
@@ -172,7 +172,7 @@ class Feedback:
 
     def _require_entity(self, span: Span, kb_id: str) -> None:
         if self.datastore.kb.entities.position(kb_id) < 0:
-            raise ArboError(Errors.E510.format(id=kb_id, text=span.text))
+            raise Errors.E510(id=kb_id, text=span.text)
 
     def _correct(self, span: Span, correction: Correction) -> None:
         batch = self.reader.read([[span]])

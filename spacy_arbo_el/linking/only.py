@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base.arrays import take_or
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..ranking.ranking import Ranking
 from ..retrieval.datastore import Datastore
 
@@ -38,7 +38,7 @@ class Only:
             if datastore.kb.entities.position(entity_id) < 0
         ]
         if unknown:
-            raise ArboError(Errors.E408.format(id=unknown[0]))
+            raise Errors.E408(id=unknown[0])
         return cls(chosen, kinds)
 
     def mask(self, datastore: Datastore) -> np.ndarray:

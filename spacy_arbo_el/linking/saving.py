@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..base.devices import device_of_vectors
-from ..base.errors import ArboError, Errors, Warnings, code_of
+from ..base.errors import Errors, Warnings, code_of
 from ..discovery.new_entities import NewEntities
 from ..encoders.dual import TOWERS, DualEncoder
 from ..encoders.inputs import SpanInputs
@@ -85,10 +85,10 @@ class Serializer:
         with reading_part(self.linker.name, "bytes"):
             content: Any = srsly.msgpack_loads(data)
             if content["format"] != VERSION:
-                raise ArboError(Errors.E057.format(problem=f"format {content['format']!r:.20}"))
+                raise Errors.E057(problem=f"format {content['format']!r:.20}")
             sums = {name: Checksum.of(data).hash for name, data in content["parts"].items()}
             if sums != content["checksums"]:
-                raise ArboError(Errors.E057.format(problem="a checksum is wrong"))
+                raise Errors.E057(problem="a checksum is wrong")
             data_of = content["parts"]
         if KB in data_of and KB not in exclude:
             self.linker.stages.datastore.kb.from_bytes(data_of[KB])
@@ -212,7 +212,7 @@ def reading_part(name: str, piece: str) -> Iterator[None]:
         if isinstance(error, ValueError) and code_of(error):
             raise
         problem = f"{type(error).__name__}: {error}"
-        raise ArboError(Errors.E058.format(part=piece, name=name, problem=problem)) from error
+        raise Errors.E058(part=piece, name=name, problem=problem) from error
     finally:
         # srsly turns it off to unpack, and leaves it off where that fails.
         if collects_garbage:

@@ -9,7 +9,7 @@ from spacy.tokens import Span
 
 from ..base.arrays import TopK
 from ..base.calibration import Calibration, log_odds, probability
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..discovery.grouping import Discovery
 from ..discovery.mention_names import MentionNames
 from ..encoders.dual import DualEncoder
@@ -161,7 +161,7 @@ class LinkingStages:
         """The coverage that the reranker was fitted for. Raises ValueError where it has none."""
         fitted = self.coverage_of_fit
         if fitted is None:
-            raise ArboError(Errors.E404.format(reranker=type(self.reranker).__name__))
+            raise Errors.E404(reranker=type(self.reranker).__name__)
         return fitted
 
     def decide(self, ranked: RankedMentions, threshold: float) -> Decisions:

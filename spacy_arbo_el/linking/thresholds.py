@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 # In values by label, stands for the labels that are not among them.
 OTHER_LABELS = "*"
@@ -39,7 +39,7 @@ def check_threshold(value: Any) -> ThresholdSetting:
     if not isinstance(value, Mapping):
         return _probability(value)
     if OTHER_LABELS not in value:
-        raise ArboError(Errors.E407.format(value=dict(value)))
+        raise Errors.E407(value=dict(value))
     return {str(label): _probability(threshold) for label, threshold in value.items()}
 
 
@@ -75,5 +75,5 @@ def shown_threshold(threshold: float) -> str:
 def _probability(value: Any) -> float:
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not is_number or not 0.0 <= value <= 1.0:
-        raise ArboError(Errors.E402.format(value=value))
+        raise Errors.E402(value=value)
     return float(cast(float, value))

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
 
 from ..base.display import SHOWN_ROWS, shortened, shown_probability
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.pages import html_table
 from ..kb.entity import NIL
 from .getters import Offsets, Place, SpanGetter, find_mentions, place_of
@@ -258,7 +258,7 @@ def register_extension(name: str) -> None:
     """Make ``span._.<name>`` available. Raises ValueError where another package has that name."""
     if Span.has_extension(name):
         if not isinstance(Span.get_extension(name)[2], _LinkGetter):
-            raise ArboError(Errors.E501.format(name=name))
+            raise Errors.E501(name=name)
         return
     storage = f"{name}_data"
     Span.set_extension(name, getter=_LinkGetter(storage))

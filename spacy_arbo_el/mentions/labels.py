@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
 from ..base.arrays import ragged_ranges
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..kb.knowledge_base import ArboKB
 from .getters import SpanGetter
 from .reader import MentionReader
@@ -71,4 +71,4 @@ def identities_of(kb: ArboKB, spans: Sequence[Span]) -> list[Identity]:
 def check_some_annotated(docs: Iterable[Doc], getter: SpanGetter, path: Path) -> None:
     """Raise ValueError where no document has an annotated mention."""
     if not any(span.kb_id_ for doc in docs for span in getter(doc)):
-        raise ArboError(Errors.E726.format(path=path))
+        raise Errors.E726(path=path)

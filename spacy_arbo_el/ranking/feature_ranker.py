@@ -11,7 +11,7 @@ from spacy.util import registry
 
 from ..base.arrays import take_or, unit
 from ..base.calibration import log_odds
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.log import log
 from ..base.settings import check_count
 from ..encoders.dual import DualEncoder
@@ -90,7 +90,7 @@ def pretrained_weights() -> PretrainedWeights:
     try:
         return PretrainedWeights.from_bytes(PRETRAINED.read_bytes())
     except (OSError, ValueError) as error:
-        raise ArboError(Errors.E505.format(path=PRETRAINED, problem=error)) from error
+        raise Errors.E505(path=PRETRAINED, problem=error) from error
 
 
 def _vectors_of_probes(encoder: DualEncoder) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import srsly
 
 from ..base.arrays import AppendOnly, check_vectors, has_vector
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
 from ..mentions.record import MentionKey, MentionRecord, check_records
@@ -99,7 +99,7 @@ class ExemplarStore:
         RETURNS: (n,) int64, the row of each.
         """
         if len(records) != len(inputs):
-            raise ArboError(Errors.E302.format(records=len(records), inputs=len(inputs)))
+            raise Errors.E302(records=len(records), inputs=len(inputs))
         new = []
         for i in {record.key: i for i, record in enumerate(records)}.values():
             record = records[i]
@@ -199,7 +199,7 @@ class ExemplarStore:
         self._set_vectors(arrays["vectors"])
         self.fingerprint = msg["fingerprint"]
         if not len(self) == len(self.inputs) == len(self.vectors):
-            raise ArboError(Errors.E302.format(records=len(self), inputs=len(self.inputs)))
+            raise Errors.E302(records=len(self), inputs=len(self.inputs))
         check_records(self.records)
         if len({record.key for record in self.records}) < len(self):
             raise ValueError("a mention is stored twice")

@@ -20,7 +20,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, Optimizer
 from thinc.util import to_numpy
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..storage.files import Checksum, write_file
 
 CHECKPOINT = "checkpoint.bin"
@@ -115,7 +115,7 @@ def read_checkpoint(path: Path) -> Checkpoint | None:
         arrays = load(content)
         identity, step, evaluations, counts, _ = json.loads(arrays.pop(_STATE).tobytes())
     except (SafetensorError, ValueError, KeyError) as error:
-        raise ArboError(Errors.E601.format(path=path, problem=error)) from None
+        raise Errors.E601(path=path, problem=error) from None
     return Checkpoint(
         identity, step, [(score, all_) for score, all_ in evaluations], counts, arrays
     )
@@ -131,7 +131,7 @@ def checkpoint_to_resume(path: Path, identity: str) -> Checkpoint | None:
     if checkpoint is None or checkpoint.identity == identity:
         return checkpoint
     if checkpoint.arrays:
-        raise ArboError(Errors.E602.format(path=path))
+        raise Errors.E602(path=path)
     return None
 
 

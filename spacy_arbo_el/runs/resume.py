@@ -8,7 +8,7 @@ from spacy.language import Language
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.log import log
 from .checkpoint import Checkpoint, Evaluation
 
@@ -77,7 +77,7 @@ class ResumableLoop:
             elif info["step"] == self._done and self._checkpoint is not None:
                 self._checkpoint.restore(self._nlp.pipeline, self._optimizer)
         if info["step"] < self._done:
-            raise ArboError(Errors.E603.format(path=self._path))
+            raise Errors.E603(path=self._path)
         if is_evaluated:
             return
         with self._nlp.use_params(self._optimizer.averages or {}):

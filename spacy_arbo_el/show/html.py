@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.util import filter_spans
 
 from ..base.display import shown_probability
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.pages import page as render
 from ..kb.entity import NIL
 from ..mentions.annotations import Link, links_of
@@ -156,7 +156,7 @@ def escaped(text: object) -> str:
 def check_template(template: str) -> None:
     """Raise an error unless a template gives web addresses."""
     if not template.startswith("{}") and not _WEB.match(template.replace("{}", "x")):
-        raise ArboError(Errors.E750.format(value=template))
+        raise Errors.E750(value=template)
 
 
 def web_address(template: str, kb_id: str) -> str:

@@ -68,14 +68,14 @@ def check_replaceable(path: PathLike, kind: FolderKind) -> Path:
     if not os.path.lexists(target):
         return target
     if not target.is_dir():
-        raise ArboError(Errors.E031.format(path=path, noun=kind.noun))
+        raise Errors.E031(path=path, noun=kind.noun)
     strangers = kind.strangers(target)
     if strangers:
         more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
         names = ", ".join(strangers[:3]) + more
-        raise ArboError(Errors.E030.format(path=path, noun=kind.noun, names=names))
+        raise Errors.E030(path=path, noun=kind.noun, names=names)
     if os.path.ismount(target) or _is_working_directory(target):
-        raise ArboError(Errors.E032.format(path=path, inner=Path(path, "new")))
+        raise Errors.E032(path=path, inner=Path(path, "new"))
     return target
 
 
@@ -171,8 +171,8 @@ def link(source: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[None]:
-    """Hold the right to change a folder. ValueError with ``refusal`` where another holds it.
+def locked_folder(path: PathLike, refusal: ArboError, wait: float = 0.0) -> Iterator[None]:
+    """Hold the right to change a folder. ``refusal`` is raised where another holds it.
 
     The lock is on its ``write.lock``, and ends with the process. A thread may take it again. A
     folder that does not exist is not locked, nor one on Windows, which could not be renamed then.
@@ -191,11 +191,11 @@ def locked_folder(path: PathLike, refusal: str, wait: float = 0.0) -> Iterator[N
         lock.release()
 
 
-def acquire(lock: FileLock, refusal: str, wait: float = 0.0) -> None:
+def acquire(lock: FileLock, refusal: ArboError, wait: float = 0.0) -> None:
     """Take the lock of a folder. ValueError where another has it, or where it is no plain file."""
     try:
         if os.path.lexists(lock.lock_file) and not stat.S_ISREG(os.lstat(lock.lock_file).st_mode):
-            raise ArboError(refusal)
+            raise refusal
         lock.acquire(timeout=wait)
     except Timeout:
-        raise ArboError(refusal) from None
+        raise refusal from None

@@ -14,7 +14,7 @@ from typing import Any, Protocol, get_origin, get_type_hints
 
 import catalogue
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from .lines import files_in, plain_name, unpacked_start
 
 # Readers of entities, see ``EntityFormat`` in kb/importers/common.py.
@@ -73,13 +73,13 @@ def make_reader(formats: catalogue.Registry, format: str, options: Mapping[str, 
     if format not in formats:
         choices = ", ".join(sorted(formats.get_all()))
         details = {"value": format, "choices": choices, "registry": formats.namespace[-1]}
-        raise ArboError(Errors.E024.format(**details))
+        raise Errors.E024(**details)
     reader = formats.get(format)
     field_names = [field.name for field in dataclasses.fields(reader)]
     unknown = [name for name in options if name not in field_names]
     if unknown:
         choices = ", ".join(field_names) or "none"
-        raise ArboError(Errors.E043.format(format=format, name=unknown[0], choices=choices))
+        raise Errors.E043(format=format, name=unknown[0], choices=choices)
     return reader(**options)
 
 
@@ -102,7 +102,7 @@ def parsed_options(reader: Any, assignments: Iterable[str]) -> dict[str, Any]:
             values = (item.strip() for item in value.split(","))
             options[name] = (*options.get(name, ()), *values)
         elif kind is bool and value not in ("true", "false"):
-            raise ArboError(Errors.E751.format(name=name, kind="true or false", value=value))
+            raise Errors.E751(name=name, kind="true or false", value=value)
         else:
             options[name] = value == "true" if kind is bool else ESCAPED.get(value, value)
     return options
@@ -152,7 +152,7 @@ def check_readable(path: Path, reader: Any) -> None:
         if kind is None and start[:1] == b"<":
             kind = "XML file"
     if kind is not None:
-        raise ArboError(Errors.E119.format(path=path, kind=kind))
+        raise Errors.E119(path=path, kind=kind)
 
 
 def _other_format(name: str, start: bytes) -> str | None:

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 
 PathLike = str | Path
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
@@ -165,7 +165,7 @@ def check_encoding(encoding: str) -> bool:
     try:
         return "\n".encode(encoding) == b"\n"
     except LookupError:
-        raise ArboError(Errors.E108.format(encoding=encoding)) from None
+        raise Errors.E108(encoding=encoding) from None
 
 
 def _wide_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_positive
 from .cache import EmbeddingCache
 from .losses import Loss
@@ -102,10 +102,10 @@ class ObjectiveSum:
 
     def __post_init__(self) -> None:
         if not self.terms:
-            raise ArboError(Errors.E609)
+            raise Errors.E609()
         for term in self.terms:
             if not isinstance(term, Objective):
-                raise ArboError(Errors.E610.format(value=type(term).__name__))
+                raise Errors.E610(value=type(term).__name__)
 
 
 @registry.misc("spacy-arbo-el.ObjectiveSum.v1")
@@ -153,6 +153,6 @@ def objective_sum(
     refresh: When texts and mentions are encoded again; None for the defaults.
     """
     if any(objective.refresh is not None for objective in objectives):
-        raise ArboError(Errors.E620)
+        raise Errors.E620()
     terms = tuple(term for objective in objectives for term in objective.terms)
     return ObjectiveSum(terms, refresh)

@@ -9,7 +9,7 @@ from spacy.util import registry
 
 from .. import graph
 from ..base.arrays import first_of_each, take_or
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_choice, check_count
 from ..graph.positives import ENTITY
 from .cache import EmbeddingCache
@@ -143,7 +143,7 @@ def parents(
 def mentions_of(queries: np.ndarray, table: GoldTable) -> np.ndarray:
     """The mentions that queries are. Raise ValueError where some are names."""
     if table.is_text(queries).any():
-        raise ArboError(Errors.E611)
+        raise Errors.E611()
     return queries - table.n_texts
 
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from spacy.util import registry
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_count
 from .table import GoldTable
 
@@ -82,5 +82,5 @@ class NameQueries:
     def __call__(self, mentions: np.ndarray, table: GoldTable) -> np.ndarray:
         texts = table.texts_with_synonyms
         if not len(texts):
-            raise ArboError(Errors.E608)
+            raise Errors.E608()
         return random_generator().choice(texts, min(self.n, len(texts)), replace=False)

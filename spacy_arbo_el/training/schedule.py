@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy.util import registry
 from thinc.schedules import warmup_linear
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.settings import check_count, check_positive, check_share
 from .batchers import Batcher
 
@@ -54,7 +54,7 @@ def warmup_of_run(
     check_count("learn_rate.max_steps", max_steps)
     check_share("learn_rate.warmup", warmup)
     if max_epochs < 1 and not max_steps:
-        raise ArboError(Errors.E621)
+        raise Errors.E621()
     return _rates(initial_rate, corpus, batcher, max_epochs, max_steps, warmup)
 
 

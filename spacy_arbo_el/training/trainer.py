@@ -103,7 +103,7 @@ class Trainer:
         RETURNS: The loss, and the number of queries that had a positive.
         """
         if not self.datastore.encoder.is_ready:
-            raise ArboError(Errors.E504.format(name=self.name))
+            raise Errors.E504(name=self.name)
         data = self._current_data()
         mentions = np.unique(rows[data.table.cluster[rows] >= 0])
         terms = self._terms(mentions, data)

@@ -12,7 +12,7 @@ from spacy_arbo_el.base.log import progress
 
 
 def test_an_error_has_the_code_of_its_message():
-    error = pickle.loads(pickle.dumps(ArboError(Errors.E003.format(id="x"))))
+    error = pickle.loads(pickle.dumps(Errors.E003(id="x")))
     assert error.code == "E003"
     assert code_of(error) == "E003"
     assert "'x'" in str(error)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import ArboError
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
 from ...storage.formats import BY_START, certainty
@@ -65,7 +64,7 @@ class SkosReader:
         try:
             from rdflib import OWL, RDF, SKOS, URIRef
         except ImportError:
-            raise ArboError(FormatMessages.E107) from None
+            raise FormatMessages.E107() from None
         report = report or ImportReport()
         thesaurus = _Thesaurus(_graph(path), self.languages)
         kinds = (SKOS.Concept, OWL.Class)

@@ -21,7 +21,6 @@ from spacy.pipeline import Sentencizer
 from spacy.training import Example
 from spacy.util import registry
 
-from ...base.errors import ArboError
 from ...base.settings import check_count, check_number, check_positive
 from ...mentions.getters import SpanGetter
 from ...training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
@@ -68,7 +67,7 @@ def batch_by_concept(
         beside = _of_sentences(mentions, corpus) if sentences else {}
         groups = _groups(mentions, n_mentions)
         if len(groups) < n_concepts:
-            raise ArboError(PaperMessages.E615.format(count=len(groups), wanted=n_concepts))
+            raise PaperMessages.E615(count=len(groups), wanted=n_concepts)
         rng = np.random.default_rng(random.getrandbits(63))
         unused = np.array([len(of_concept) for of_concept in groups])
         while unused.any():

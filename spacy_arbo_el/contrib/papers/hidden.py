@@ -18,7 +18,6 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ...base.errors import ArboError
 from ...find.dictionary import Dictionary, key_of
 from ...kb.entity import Entity
 from ...names.words import words_of
@@ -117,7 +116,7 @@ def _entities_with_several(dictionary: Dictionary) -> dict[str, list[list[int]]]
             groups.setdefault(frozenset(words_of(name.text)), []).append(number)
     several = {id_: [*groups.values()] for id_, groups in groups_of.items() if len(groups) > 1}
     if not several:
-        raise ArboError(PaperMessages.E842)
+        raise PaperMessages.E842()
     return several
 
 

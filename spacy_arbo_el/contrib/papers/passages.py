@@ -20,7 +20,6 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ...base.arrays import offsets_of
-from ...base.errors import ArboError
 from ...base.settings import check_count
 from ...encoders.inputs import SpanInputs, assemble
 from ...encoders.pooling import ClsPooling, Pooling
@@ -132,7 +131,7 @@ def build_document_encoder(
     RETURNS: Model with input ``SpanInputs`` of n spans and output float32 (n, width).
     """
     if isinstance(pooling, ClsPooling):
-        raise ArboError(PaperMessages.E209)
+        raise PaperMessages.E209()
     tokens = (predict_tokens, train_tokens, kept_tokens)
     reader = PassageReader(passage, text, max_mentions, markers)
     return transformer_tower(name, reader, pooling, precision, tokens)

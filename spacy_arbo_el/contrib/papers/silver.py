@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from spacy.tokens import Doc, Span
 
-from ...base.errors import ArboError
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
 from ...find.dictionary import Dictionary, Name
@@ -118,7 +117,7 @@ class Scan:
         """Copy the documents that have mentions, with these. See ``scanned``."""
         names = self.dictionary.names
         if not names:
-            raise ArboError(PaperMessages.E840.format(count=self.dictionary.unusable))
+            raise PaperMessages.E840(count=self.dictionary.unusable)
         n_read = 0
         n_docs = 0
         for doc in docs:
@@ -142,7 +141,7 @@ class Scan:
             yield copy
         if not n_docs:
             details = {"docs": f"{n_read:,}", "names": f"{len(names):,}"}
-            raise ArboError(PaperMessages.E841.format(**details))
+            raise PaperMessages.E841(**details)
 
     def write(self, output: Path, chosen: np.ndarray, more: Iterable[Doc] = ()) -> None:
         """Write the documents that have some of the chosen mentions.

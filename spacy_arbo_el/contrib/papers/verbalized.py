@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.util import registry
 
-from ...base.errors import ArboError
 from ...base.settings import check_count
 from ...training.cache import EmbeddingCache
 from ...training.losses import LearnsScale, Loss, LossAndGradient
@@ -53,7 +52,7 @@ class OverDistances:
 
     def __post_init__(self) -> None:
         if isinstance(self.loss, LearnsScale):
-            raise ArboError(PaperMessages.E618)
+            raise PaperMessages.E618()
 
     def __call__(
         self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
@@ -70,7 +69,7 @@ def _negative_distances(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Raise ValueError where a similarity is above 0: it is no negative squared distance.
     """
     if (scores > SLIGHTLY_ABOVE).any():
-        raise ArboError(PaperMessages.E616.format(largest=scores.max()))
+        raise PaperMessages.E616(largest=scores.max())
     distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
     return -distances, 0.5 / distances
 
@@ -105,7 +104,7 @@ class NegativesWithinBudget:
     def __call__(self, queries: np.ndarray, table: GoldTable, cache: EmbeddingCache) -> np.ndarray:
         nodes = self.negatives(queries, table, cache)
         if not table.is_text(nodes).all():
-            raise ArboError(PaperMessages.E617)
+            raise PaperMessages.E617()
         # Column by column: each text costs where it first occurs.
         texts, first = np.unique(nodes.T.ravel(), return_index=True)
         column = first[texts >= 0] // max(len(nodes), 1)

@@ -8,7 +8,6 @@ from typing import Any
 
 from spacy.vocab import Vocab
 
-from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...corpora.docbin import read_docs
 from ...corpora.json_documents import Source
@@ -93,7 +92,7 @@ def read_links(path: Path) -> dict[Key, Linked]:
     try:
         return by_mention(rows)
     except (KeyError, TypeError):
-        raise ArboError(ReviewMessages.E848.format(path=path)) from None
+        raise ReviewMessages.E848(path=path) from None
 
 
 def by_mention(rows: Iterable[Mapping[str, Any]]) -> dict[Key, Linked]:
@@ -121,7 +120,7 @@ def _files(path: Path) -> list[Path]:
     files = sorted(folder.iterdir()) if folder.is_dir() else [path]
     files = [file for file in files if file.suffix.lower() in _READERS]
     if not files:
-        raise ArboError(ReviewMessages.E848.format(path=path))
+        raise ReviewMessages.E848(path=path)
     return files
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ...base.errors import ArboError
 from ...discovery.entities import NearestEntity, NewEntity
 from ...discovery.new_entities import NewEntities
 from ...kb.entity import Entity
@@ -104,7 +103,7 @@ class Filters:
                 if isinstance(default, (int, float)) and not abs(values[name]) < 1e9:
                     raise ValueError  # infinite, or not a number
             except ValueError:
-                raise ArboError(ReviewMessages.E915.format(name=name, value=text)) from None
+                raise ReviewMessages.E915(name=name, value=text) from None
         return cls(**values)
 
     def query(self) -> dict[str, str]:

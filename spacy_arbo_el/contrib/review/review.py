@@ -9,7 +9,7 @@ from typing import Any
 import srsly
 from spacy.language import Language
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import Errors
 from ...discovery.decision_log import NOTES, Entry, clusters_of
 from ...discovery.entities import NewEntity
 from ...discovery.new_entities import NewEntities
@@ -101,10 +101,10 @@ class Review:
             self._check_open(entity_id)
         several = {"merge": "others"}.get(action, "ids")
         if len(set(ids)) < len(ids) or not more.get(several, True):
-            raise ArboError(ReviewMessages.E920)
+            raise ReviewMessages.E920()
         for entity_id, version in seen.items():
             if version and version != self.version(action, entity_id):
-                raise ArboError(ReviewMessages.E918.format(id=entity_id))
+                raise ReviewMessages.E918(id=entity_id)
 
     def _check_open(self, name: str) -> None:
         """Refuse an id that is no open new entity."""
@@ -112,7 +112,7 @@ class Review:
             return
         now = self.new.resolve(name) if name in self.new.clusters else None
         became = "unknown" if now is None else f"now {now}" if now else "rejected by now"
-        raise ArboError(ReviewMessages.E921.format(id=name, became=became))
+        raise ReviewMessages.E921(id=name, became=became)
 
     def version(self, action: str, name: str) -> str:
         """The version of what a decision is on. KeyError where it is not there."""
@@ -151,12 +151,12 @@ class Review:
         with self._deciding:
             undone = [entry for entry in self.journal.log.undone() if number in (None, entry["n"])]
             if not undone:
-                raise ArboError(Errors.E716)
+                raise Errors.E716()
             return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
 
     def _check_writable(self) -> None:
         if self.read_only:
-            raise ArboError(ReviewMessages.E916)
+            raise ReviewMessages.E916()
 
     def _note(self, entry: Entry) -> None:
         """Update skipped, flagged and decided entries after a decision. They are read from the

@@ -13,7 +13,6 @@ from typing import Any
 import spacy
 
 from ... import __version__
-from ...base.errors import ArboError
 from ...kb.folder import is_derived
 from ...storage.files import is_temporary
 from ...storage.lines import check_exists
@@ -43,7 +42,7 @@ def model_folder(model: Path) -> Path:
     if model.is_dir():
         return model
     if not spacy.util.is_package(str(model)):
-        raise ArboError(ScaleMessages.E898.format(name=str(model)))
+        raise ScaleMessages.E898(name=str(model))
     package = spacy.util.get_package_path(str(model))
     (config,) = package.glob("*/config.cfg")
     return config.parent
@@ -73,7 +72,7 @@ def check_same(driver: dict[str, Any], worker: dict[str, Any]) -> None:
     """Raise ValueError if worker and driver would link differently."""
     differences = differing(driver, worker)
     if differences:
-        raise ArboError(ScaleMessages.E891.format(host=platform.node(), differences=differences))
+        raise ScaleMessages.E891(host=platform.node(), differences=differences)
 
 
 def differing(ours: dict[str, Any], theirs: dict[str, Any]) -> str:

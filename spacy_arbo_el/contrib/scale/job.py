@@ -19,7 +19,6 @@ from typing import Any
 
 from spacy.tokens import Doc, DocBin
 
-from ...base.errors import ArboError
 from ...base.extras import import_pyarrow
 from ...mentions.getters import SpanGetter
 from ...show.frames import LINK_WITH_EVIDENCE, LINKS, LinkColumns, rows_of
@@ -122,9 +121,9 @@ class Job:
     def __post_init__(self) -> None:
         if self.format not in FORMATS:
             choices = ", ".join(FORMATS)
-            raise ArboError(ScaleMessages.E894.format(value=self.format, choices=choices))
+            raise ScaleMessages.E894(value=self.format, choices=choices)
         if self.size < 1:
-            raise ArboError(ScaleMessages.E900.format(name="--shard", least=1, value=self.size))
+            raise ScaleMessages.E900(name="--shard", least=1, value=self.size)
 
     @classmethod
     def of(cls, model: PathLike, corpus: PathLike, output: PathLike, **settings: Any) -> "Job":
@@ -154,7 +153,7 @@ class Job:
         if self.format == "parquet":
             import_pyarrow()
         if self.folder.suffix in FILES or self.folder.is_file():
-            raise ArboError(ScaleMessages.E901.format(path=self.folder))
+            raise ScaleMessages.E901(path=self.folder)
         shards = list(cut(Path(self.corpus), self.size))
         begin(self.folder, self.identity, shards)
         return shards
@@ -196,7 +195,7 @@ def part_of(shards: Sequence[Shard], part: str) -> list[Shard]:
     match = re.fullmatch(r"(\d+)/(\d+)", part)
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
-        raise ArboError(ScaleMessages.E892.format(value=part))
+        raise ScaleMessages.E892(value=part)
     return [shard for shard in shards if shard.number % count == number - 1]
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ...base.errors import ArboError
 from ...storage.files import is_temporary, write_file
 from . import on_ray
 from .errors import ScaleMessages
@@ -40,7 +39,7 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
     if JOB not in names:
         strangers = [name for name in names if name != SHARDS]
         if strangers:
-            raise ArboError(ScaleMessages.E902.format(path=folder, names=", ".join(strangers[:3])))
+            raise ScaleMessages.E902(path=folder, names=", ".join(strangers[:3]))
         if shards is not None:
             write_shards(folder / SHARDS, shards)
         # Last, so that a run that has begun has its shards too.
@@ -50,7 +49,7 @@ def begin(folder: Path, settings: dict[str, Any], shards: Sequence[Shard] | None
     if not differences and shards is not None and read_shards(folder / SHARDS) != shards:
         differences = "the corpus has other files or documents"
     if differences:
-        raise ArboError(ScaleMessages.E890.format(path=folder, differences=differences))
+        raise ScaleMessages.E890(path=folder, differences=differences)
 
 
 def undone(shards: Sequence[Shard], output: Output) -> list[Shard]:
@@ -81,7 +80,7 @@ def map_files(
     missing = undone(todo, output)
     if missing:
         path = output(missing[0]).parent
-        raise ArboError(ScaleMessages.E899.format(missing=len(missing), total=len(todo), path=path))
+        raise ScaleMessages.E899(missing=len(missing), total=len(todo), path=path)
 
 
 def do_files(

@@ -56,7 +56,7 @@ class RaySettings:
         for name, least in (("workers", 1), ("cpus", 1), ("gpus", 0)):
             value = getattr(self, name)
             if value < least:
-                raise ArboError(ScaleMessages.E900.format(name=name, least=least, value=value))
+                raise ScaleMessages.E900(name=name, least=least, value=value)
 
     def actors(self) -> dict[str, Any]:
         """Settings of ``Dataset.map_batches`` for classes loaded once per worker."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import Errors
 from ...discovery.new_entities import NewEntities
 from ...storage.files import write_file
 from .job import SUMMARY, Job, ShardReport, part_of, summed
@@ -33,7 +33,7 @@ def link_in_shards(
     """
     if job.one_graph and part:
         why = "one graph over all documents has no parts"
-        raise ArboError(Errors.E896.format(option="A part", other="one_graph=False", why=why))
+        raise Errors.E896(option="A part", other="one_graph=False", why=why)
     shards = job.begin()
     todo = undone(part_of(shards, part), job.done_file)
     if todo:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol, TypeVar
 
-from ...base.errors import ArboError, Errors, Warnings, code_of
+from ...base.errors import Errors, Warnings, code_of
 from ...storage.formats import Sniffing
 from ...storage.lines import OnBad, PathLike, is_storable, line_error, throw
 from ..entity import OPTIONAL, Entity, is_missing
@@ -131,7 +131,7 @@ def _name_of(pattern: Sequence[Any]) -> str:
         token.get(key) for token in pattern for key in ("ORTH", "TEXT", "LOWER") if key in token
     ]
     if len(words) != len(pattern) or not all(isinstance(word, str) for word in words):
-        raise ArboError(Errors.E046.format(pattern=pattern))
+        raise Errors.E046(pattern=pattern)
     return " ".join(words)
 
 
@@ -190,7 +190,7 @@ class ImportReport:
         for old_id in ids:
             if old_id and old_id != entity_id:
                 if not is_storable(old_id):
-                    raise ArboError(Errors.E037.format(id=entity_id, value=old_id))
+                    raise Errors.E037(id=entity_id, value=old_id)
                 self.redirects.setdefault(old_id, entity_id)
 
 
@@ -273,7 +273,7 @@ def _rows_of_frame(frame: Any) -> Iterable[Mapping[str, Any]]:
         return frame.to_pylist()
     if hasattr(frame, "to_dict"):
         return frame.to_dict("records")
-    raise ArboError(Errors.E502.format(got=type(frame).__name__))
+    raise Errors.E502(got=type(frame).__name__)
 
 
 def with_known(record: Record, entity: Entity | None) -> Record:
@@ -327,6 +327,6 @@ def entities_from(
             entity = reader.entity(with_known(read, find_entity(read[0].get("id", ""))))
         except ValueError as error:
             problem = problem_in(error).rstrip(".")
-            raise ArboError(Errors.E041.format(number=number, problem=problem)) from None
+            raise Errors.E041(number=number, problem=problem) from None
         yield entity
     reader.warn()

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import Errors
 from ..entity import OPTIONAL
 
 FIELDS = ("id", *OPTIONAL)
@@ -74,7 +74,7 @@ def _places(name: str, keys: Sequence[str], lower: Sequence[str]) -> list[int]:
 def _check_no_document(keys: Sequence[str]) -> None:
     document_keys = sorted(OF_DOCUMENTS & set(keys))
     if "text" in keys and document_keys:
-        raise ArboError(Errors.E045.format(key=document_keys[0]))
+        raise Errors.E045(key=document_keys[0])
 
 
 def values_of(

@@ -10,7 +10,7 @@ from typing import ClassVar
 from spacy.kb import InMemoryLookupKB
 from spacy.vocab import Vocab
 
-from ...base.errors import ArboError, Errors
+from ...base.errors import Errors
 from ...storage.formats import BY_NAME
 from ...storage.lines import PathLike, check_exists
 from ..entity import Entity
@@ -34,7 +34,7 @@ class SpacyKBReader:
         path = check_exists(path)
         missing = [name for name in SPACY_FILES if not (path / name).is_file()]
         if missing:
-            raise ArboError(Errors.E010.format(path=path, missing=", ".join(missing)))
+            raise Errors.E010(path=path, missing=", ".join(missing))
         _check_contents(path)
         kb = InMemoryLookupKB(Vocab(), entity_vector_length=1)
         try:
@@ -42,7 +42,7 @@ class SpacyKBReader:
             entities = list(entities_of(kb))
         except (ValueError, OSError, KeyError, TypeError, MemoryError) as error:
             problem = f"strings.json does not fit to contents: {error}"
-            raise ArboError(Errors.E013.format(where=path, problem=problem)) from None
+            raise Errors.E013(where=path, problem=problem) from None
         yield from entities
 
 
@@ -55,7 +55,7 @@ def _check_contents(path: Path) -> None:
         is_valid = False
     if not is_valid:
         problem = "contents is damaged or cut off"
-        raise ArboError(Errors.E013.format(where=path, problem=problem))
+        raise Errors.E013(where=path, problem=problem)
 
 
 def _end_of_contents(data: bytes) -> int:

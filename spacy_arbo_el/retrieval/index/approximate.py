@@ -18,7 +18,7 @@ import torch
 
 from ...base.arrays import TopK
 from ...base.devices import on_gpu
-from ...base.errors import ArboError, Errors, Warnings
+from ...base.errors import Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
@@ -106,7 +106,7 @@ class ApproximateIndex:
             _, rows = self.index.search(queries, k, params=parameters)
         if rows.max(initial=-1) >= late:
             problem = f"it has the row {rows.max()}, and there are {late}"
-            raise ArboError(Errors.E303.format(path="of the knowledge base", problem=problem))
+            raise Errors.E303(path="of the knowledge base", problem=problem)
         return np.concatenate([rows, tail], axis=1)
 
     def _is_on_gpu(self) -> bool:
@@ -185,7 +185,7 @@ def read_attached(attached: AttachedIndex | None, details: dict[str, Any]) -> An
     if (index.d, index.ntotal) != expected:
         problem = f"it has {index.ntotal} rows of {index.d} numbers, expected {expected[1]} of "
         problem += str(expected[0])
-        raise ArboError(Errors.E303.format(path=attached.source, problem=problem))
+        raise Errors.E303(path=attached.source, problem=problem)
     return index
 
 
@@ -195,7 +195,7 @@ def read_index(path: Path, flags: int = 0) -> Any:
         return faiss.read_index(str(path), flags)
     except (RuntimeError, MemoryError) as error:
         problem = (str(error) or "out of memory").splitlines()[0]
-        raise ArboError(Errors.E303.format(path=path, problem=problem)) from error
+        raise Errors.E303(path=path, problem=problem) from error
 
 
 def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:

@@ -11,7 +11,7 @@ from thinc.api import get_torch_default_device
 
 from ...base.arrays import AppendOnly, TopK
 from ...base.compiling import numba_jit
-from ...base.errors import ArboError, Errors
+from ...base.errors import Errors
 from ...base.extras import OnFirstUse
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
@@ -201,7 +201,7 @@ def faiss_has_gpu() -> bool:
 def check_width(queries: np.ndarray, width: int) -> None:
     """Raise an error if queries and vectors differ in width."""
     if queries.shape[1] != width:
-        raise ArboError(Errors.E301.format(got=queries.shape[1], expected=width))
+        raise Errors.E301(got=queries.shape[1], expected=width)
 
 
 def rescore(

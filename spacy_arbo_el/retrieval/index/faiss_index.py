@@ -11,7 +11,7 @@ from typing import Any
 from spacy.util import registry
 
 from ...base.devices import on_gpu
-from ...base.errors import ArboError, Errors, Warnings
+from ...base.errors import Errors, Warnings
 from ...base.log import log
 from ...base.settings import check_positive
 from ...kb.attached_index import AttachedIndex
@@ -135,9 +135,7 @@ class FaissIndex:
             # FAISS puts the place in its C++ code before the problem.
             text = re.sub(r"^.*\.(cpp|h):\d+: (Error: )?", "", " ".join(str(error).split()))
             problem = text or "out of memory"
-            raise ArboError(
-                Errors.E305.format(factory=self.factory, search=self.search, problem=problem)
-            ) from error
+            raise Errors.E305(factory=self.factory, search=self.search, problem=problem) from error
 
 
 def _check(component: Any) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....base.errors import ArboError
 from ....cli._util import user_errors, visible
 from ....cli.arguments import CODE, EXCLUDE, LANG, check_needs
 from ....cli.convert import FORMATS
@@ -106,7 +105,7 @@ def silver_command(
 
     with user_errors():
         if (dev is None) != (hidden_kb is None):
-            raise ArboError(PaperMessages.E843)
+            raise PaperMessages.E843()
         why = "without it, no knowledge base is written"
         check_needs({"--replace": replace and dev is None}, "--dev and --hidden-kb", why)
         nlp = spacy.blank(lang)

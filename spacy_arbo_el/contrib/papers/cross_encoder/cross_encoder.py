@@ -8,7 +8,6 @@ import srsly
 from spacy.util import registry
 
 from ....base.calibration import Calibration
-from ....base.errors import ArboError
 from ....base.log import log, warn_once
 from ....base.settings import check_count
 from ....encoders.inputs import SpanInputs
@@ -74,7 +73,7 @@ class CrossEncoder:
         check_size("reranker.window", self.window)
         check_size("reranker.text", self.text)
         if self.as_feature and not isinstance(self.ranker, FeatureRanker):
-            raise ArboError(PaperMessages.E870.format(ranker=type(self.ranker).__name__))
+            raise PaperMessages.E870(ranker=type(self.ranker).__name__)
 
     @property
     def size(self) -> int:
@@ -282,7 +281,7 @@ class CrossEncoder:
         """Raise ValueError where the scorer was trained on shorter pairs."""
         size = scorer.tower.attrs["reader"].size
         if size < self.size:
-            raise ArboError(PaperMessages.E871.format(trained=size, now=self.size))
+            raise PaperMessages.E871(trained=size, now=self.size)
 
 
 @registry.misc("spacy-arbo-el.CrossEncoder.v1")

@@ -11,7 +11,6 @@ from thinc.types import Floats2d
 
 from ....base.arrays import TopK
 from ....base.calibration import fit_presence, fit_temperature, log_odds_of, log_softmax
-from ....base.errors import ArboError
 from ....encoders.inputs import EncodingCache, SpanInputs
 from ....encoders.pooling import ClsPooling
 from ....encoders.serialization import load_transformer
@@ -62,7 +61,7 @@ class PairScorer:
         )
         transformer = next(read, None)
         if transformer is None:
-            raise ArboError(PaperMessages.E874)
+            raise PaperMessages.E874()
         shim = loaded_shim(transformer)
         tower = _tower(transformer.attrs["name"], size)
         shim_of(tower).from_bytes(shim.to_bytes())
@@ -100,7 +99,7 @@ class PairScorer:
         if not len(pairs):
             return np.zeros(0, dtype=np.float32)
         if int(pairs.ids.max()) >= shim_of(self.tower).vocabulary_size:
-            raise ArboError(PaperMessages.E875.format(name=self.tower.attrs["name"]))
+            raise PaperMessages.E875(name=self.tower.attrs["name"])
         return check_scores(self.model.ops.to_numpy(self.model.predict(pairs))[:, 0])
 
     def begin_update(self, pairs: SpanInputs) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
@@ -150,7 +149,7 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
     """The scores; ValueError where one is no finite number."""
     wrong = np.flatnonzero(~np.isfinite(scores))
     if len(wrong):
-        raise ArboError(PaperMessages.E873.format(count=len(wrong), total=len(scores)))
+        raise PaperMessages.E873(count=len(wrong), total=len(scores))
     return scores
 
 

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Adam, Config, Optimizer, fix_random_seed, set_dropout_rate, warmup_linear
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import Errors
 from ....base.settings import check_count, check_part, check_positive, check_share
 from ....encoders.inputs import SpanInputs
 from ....linker import ArboLinker, find_linker, name_of_linker
@@ -233,7 +233,7 @@ def train_reranker(
     reranker = resolved["reranker"]
     training = resolved["training"]
     if not isinstance(reranker, CrossEncoder):
-        raise ArboError(PaperMessages.E879.format(found=type(reranker).__name__))
+        raise PaperMessages.E879(found=type(reranker).__name__)
     source = linker.encoder.model.get_ref("mention")
     fingerprint = linker.encoder.fingerprint
     scorer = PairScorer.create(source, reranker.size, fingerprint, training.seed)
@@ -288,14 +288,14 @@ def mentions_to_train_on(
     """
     rows, table = learned.table.with_gold()
     if not len(rows):
-        raise ArboError(PaperMessages.E878.format(count=len(learned)))
+        raise PaperMessages.E878(count=len(learned))
     first = _first_of_each(learned.batch.take(rows))
     rows = rows[first]
     table = table.take(first)
     if training.residual and training.sure < 1.0:
         unsure = np.flatnonzero(table.gold_probability(weight) < training.sure)
         if not len(unsure):
-            raise ArboError(PaperMessages.E883.format(count=len(rows), sure=training.sure))
+            raise PaperMessages.E883(count=len(rows), sure=training.sure)
         rows = rows[unsure]
         table = table.take(unsure)
     return LabelledMentions(learned.batch.take(rows), table)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....base.errors import ArboError, Errors
+from ....base.errors import Errors
 from ....cli._util import print_table, user_errors, visible
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def diff_command(
 
     with user_errors():
         if output is not None and output.suffix.lower() != ".csv":
-            raise ArboError(Errors.E835.format(path=output, suffixes=".csv"))
+            raise Errors.E835(path=output, suffixes=".csv")
         before = read_links(old)
         after = read_links(new)
         changes = differences(before, after, _kb(old_kb), _kb(new_kb))

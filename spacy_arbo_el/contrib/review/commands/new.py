@@ -102,7 +102,7 @@ def read_new_entities(model: Path) -> "NewEntities":
 def _component(model: Path) -> Path:
     import srsly
 
-    from ....base.errors import ArboError, Errors
+    from ....base.errors import Errors
     from ....storage.folders import restore
     from ....storage.lines import check_exists
 
@@ -113,4 +113,4 @@ def _component(model: Path) -> Path:
         # Only linkers have one.
         if (model / name / "manifest.json").is_file():
             return model / name
-    raise ArboError(Errors.E792.format(path=model, name=""))
+    raise Errors.E792(path=model, name="")

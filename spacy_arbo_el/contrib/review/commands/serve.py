@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
-from ....base.errors import ArboError
 from ....cli._util import user_errors, visible
 from ....cli.arguments import CODE, check_model, check_needs, open_model
 from ....cli.documents import Reading, document_reader
@@ -125,7 +124,7 @@ def _check(model: Path, token: str) -> None:
     except ModuleNotFoundError as error:
         raise ImportError(ReviewMessages.E910) from error
     if 0 < len(token) < LEAST:
-        raise ArboError(ReviewMessages.E919.format(least=LEAST))
+        raise ReviewMessages.E919(least=LEAST)
     check_model(model)
     check_exists(model / "meta.json", "Give the folder of a pipeline.")
 

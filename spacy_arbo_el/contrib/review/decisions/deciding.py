@@ -9,7 +9,6 @@ from typing import Any
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 
-from ....base.errors import ArboError
 from ....discovery.decision_log import NOTES, ON_CLUSTERS, DecisionLog, Entry, clusters_of
 from ....kb.entity import NIL, Entity
 from ....linker import find_linker
@@ -45,7 +44,7 @@ def replay(nlp: Language, model: Path) -> None:
                 entry = Deciding(nlp).make(entry)
         except Exception as error:  # a stranger may have written the line
             details = {"line": len(log.entries) + 2, "problem": said(error)}
-            raise ArboError(ReviewMessages.E912.format(path=recorded.path, **details)) from error
+            raise ReviewMessages.E912(path=recorded.path, **details) from error
         log.entries.append(entry)
     if log.entries:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}

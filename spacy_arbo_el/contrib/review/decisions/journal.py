@@ -16,7 +16,6 @@ import srsly
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
-from ....base.errors import ArboError
 from ....discovery.decision_log import DecisionLog, Entry, now
 from ....pipelines import journal_path
 from ....storage.files import sync_folder, write_file
@@ -98,7 +97,7 @@ class Recorded:
         data = _content(path)
         complete = data.rfind(b"\n") + 1
         if not complete and not data.startswith(BEGINNING[: len(data)]):
-            raise ArboError(ReviewMessages.E911.format(path=path, line=1))
+            raise ReviewMessages.E911(path=path, line=1)
         if complete < len(data):
             warnings.warn(ReviewMessages.W910.format(path=path))
         lines: list[Entry] = []
@@ -107,7 +106,7 @@ class Recorded:
                 lines.append(json.loads(line))
                 _check(lines[-1], number)
             except (ValueError, KeyError, TypeError, RecursionError):
-                raise ArboError(ReviewMessages.E911.format(path=path, line=number + 1)) from None
+                raise ReviewMessages.E911(path=path, line=number + 1) from None
         if len(lines) < 2:  # nothing was decided, so that it belongs to nobody
             return cls(path, "", "", [], 0, len(data))
         first = lines[0]
@@ -121,13 +120,11 @@ class Recorded:
         saved = meta.get(META) or {}
         if self.entries and saved.get("journal") == self.id:
             if int(saved["entries"]) > len(self.entries):
-                raise ArboError(
-                    ReviewMessages.E911.format(path=self.path, line=len(self.entries) + 2)
-                )
+                raise ReviewMessages.E911(path=self.path, line=len(self.entries) + 2)
             return int(saved["entries"])
         if self.entries and self.state != state_of(model):
             details = {"path": self.path, "model": model, "count": len(self.entries)}
-            raise ArboError(ReviewMessages.E917.format(at=self.entries[0]["at"], **details))
+            raise ReviewMessages.E917(at=self.entries[0]["at"], **details)
         return 0
 
 
@@ -142,7 +139,7 @@ def _content(path: Path) -> bytes:
 def _open_plain(path: Path, flags: int) -> int:
     """Open a file, and return its descriptor. ValueError for a link, a folder or a device."""
     if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
-        raise ArboError(ReviewMessages.E925.format(path=path))
+        raise ReviewMessages.E925(path=path)
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     return os.open(path, flags, 0o666)
 

@@ -9,7 +9,6 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from ....base.errors import ArboError
 from ..errors import ReviewMessages
 from .security import Rules
 
@@ -31,7 +30,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
     except OSError as error:
-        raise ArboError(ReviewMessages.E924.format(host=host, port=port, problem=error)) from None
+        raise ReviewMessages.E924(host=host, port=port, problem=error) from None
     with bound:
         yield bound
 

@@ -19,7 +19,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
-from ....base.errors import ArboError
 from ..errors import ReviewMessages
 
 # Nothing but our own files is loaded, nothing is sent elsewhere, and no text of others can run.
@@ -309,7 +308,7 @@ def _origin(url: str) -> str:
         host = split_url.hostname
         port = split_url.port
     except ValueError:
-        raise ArboError(ReviewMessages.E923.format(url=url)) from None
+        raise ReviewMessages.E923(url=url) from None
     more = (
         split_url.path.rstrip("/")
         or split_url.query
@@ -317,7 +316,7 @@ def _origin(url: str) -> str:
         or "@" in split_url.netloc
     )
     if split_url.scheme not in PORTS or not host or more:
-        raise ArboError(ReviewMessages.E923.format(url=url))
+        raise ReviewMessages.E923(url=url)
     name = f"[{host}]" if ":" in host else host
     shown = "" if port in (None, PORTS[split_url.scheme]) else f":{port}"
     return f"{split_url.scheme}://{name}{shown}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from spacy_arbo_el.base.errors import Errors
 from spacy_arbo_el.storage.folders import locked_folder
 
 from ....commands import run
@@ -21,6 +22,7 @@ from .processes import NOBODY, TOKEN, ForkedServe, Served, can_confine, stop
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 from spacy_arbo_el.contrib.review.serve import running  # noqa: E402
 
+LOCKED = Errors.E050(path="model")
 CODE = str(Path(numpy_tower.__file__))
 
 
@@ -83,13 +85,13 @@ def test_the_button_saves_and_the_server_keeps_the_pipeline(model):
     assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 1
     # The pipeline is still the server's, with its knowledge base, and can be saved again.
     for locked in (model, model / "arbo_linker" / "kb"):
-        with pytest.raises(ValueError), locked_folder(locked, "locked"):
+        with pytest.raises(ValueError), locked_folder(locked, LOCKED):
             pass
     served.decide("reject", id=second)
     assert "Everything" in served.post("/save").text
     assert served.stop(signal.SIGTERM)[1] == 0
     assert json.loads((model / "meta.json").read_text())["review"]["entries"] == 2
-    with locked_folder(model / "arbo_linker" / "kb", "locked"), locked_folder(model, "locked"):
+    with locked_folder(model / "arbo_linker" / "kb", LOCKED), locked_folder(model, LOCKED):
         pass
 
 
