@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..base.errors import ArboError, Errors
+from ..base.errors import Errors
 from ..base.extras import import_pyarrow
 from ..storage.cells import cell
 from ..storage.files import replacing
@@ -43,7 +43,7 @@ def write_list(kb: ArboKB, path: Path, is_marked: bool = False) -> int:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ArboError(Errors.E835.format(path=path, suffixes=", ".join(SUFFIXES)))
+        raise Errors.E835(path=path, suffixes=", ".join(SUFFIXES))
     with kb.guard.reading(), replacing(path) as file:
         if suffix == ".jsonl":
             marks = _marks(kb) if is_marked else {}
