@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,20 @@ def _visible(character: str) -> str:
         return " "
     is_control = unicodedata.category(character) in ("Cc", "Cs") or ord(character) in _DIRECTIONS
     return character.encode("unicode_escape").decode("ascii") if is_control else character
+
+
+# Ids that are named.
+SHOWN_IDS = 5
+
+
+def warn_of_lacking(gold: Counter[str], entity_ids: Container[str]) -> None:
+    """Say how many gold ids a list lacks. gold: How many mentions have each."""
+    lacking = Counter({kb_id: n for kb_id, n in gold.items() if kb_id not in entity_ids})
+    if lacking:
+        named = ", ".join(kb_id for kb_id, _ in lacking.most_common(SHOWN_IDS))
+        counts = f"{len(lacking):,} of {len(gold):,} gold ids, of {lacking.total():,} mentions"
+        more = ", …" * (len(lacking) > SHOWN_IDS)
+        msg.warn(visible(f"The list lacks {counts}: {named}{more}"))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:

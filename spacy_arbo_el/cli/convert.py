@@ -1,13 +1,15 @@
 """``arbo convert``: annotated corpora to ``.spacy``."""
 
+from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ..storage.formats import corpus_formats, names_of
-from ._util import user_errors, visible
-from .arguments import CODE, EXCLUDE
+from ._util import user_errors, visible, warn_of_lacking
+from .arguments import CODE, EXCLUDE, check_needs
 
 FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
 
@@ -15,8 +17,9 @@ FORMATS = f"{', '.join(names_of(corpus_formats))}, or one that --code adds"
 FORMAT = Opt("", "--format", "-f", help=f"By default by name and content. {FORMATS}")
 LABELS = Opt("", "--labels", "-l", help="Labels to keep, separated by commas")
 CONCEPTS = Opt(
-    None, "--concepts", "-c", help="Knowledge base whose further ids are mapped to the main ones"
+    None, "--concepts", "-c", help="List, or folder of a KB, whose further ids become the main ones"
 )
+OPTIONS = Opt([], "--option", help="Of the format of that list, as for arbo kb build: xrefs=MESH")
 OFFSETS = Opt(
     "", "--offsets", help="How offsets count: utf16, lf, bytes or another of the documentation"
 )
@@ -36,6 +39,7 @@ def convert_command(
     format: str = FORMAT,
     labels: str = LABELS,
     concepts: Path | None = CONCEPTS,
+    options: list[str] = OPTIONS,
     exclude: Path | None = EXCLUDE,
     lang: str = Opt("en", "--lang", help="Language of the tokenizer"),
     offsets: str = OFFSETS,
@@ -45,12 +49,13 @@ def convert_command(
 ) -> None:
     """Convert an annotated corpus to .spacy.
 
-    Mentions keep their exact character offsets. Ids of documents are made up if there are none.
+    Mentions keep their exact offsets. Ids of documents are made up if there are none.
 
     \b
     Example:
       python -m spacy arbo convert train.jsonl train.spacy
       python -m spacy arbo convert annotations.csv train.spacy --skip-bad
+      python -m spacy arbo convert abstracts.txt train.spacy -c doid.obo --option xrefs=MESH,OMIM
       python -m spacy arbo convert mine.xml train.spacy --format mine --code readers.py
     """
     import spacy
@@ -60,34 +65,52 @@ def convert_command(
     from ..storage.lines import throw
 
     problems: list[ValueError] = []
-
-    def keep(problem: ValueError) -> None:
-        problems.append(problem)
-        msg.warn(visible(problem))
-
+    gold: Counter[str] = Counter()
     with user_errors():
+        check_needs(
+            {"--option": bool(options) and concepts is None},
+            "--concepts",
+            "it says how that list is read",
+        )
+        concept_map = _concept_map(concepts, options) if concepts else None
         counts = convert_corpus(
             source,
             output,
             format=format,
             nlp=spacy.blank(lang),
             labels=[label.strip() for label in labels.split(",") if label.strip()] or None,
-            concept_map=_concept_map(concepts) if concepts else None,
+            concept_map=concept_map,
+            gold=gold,
             exclude_ids=read_ids(exclude) if exclude else None,
             offsets=offsets,
             id_key=id_key,
-            bad=keep if skip_bad else throw,
+            bad=partial(_warn, problems) if skip_bad else throw,
         )
+    if concept_map:
+        warn_of_lacking(gold, set(concept_map.values()))
+    counts["bad lines left out"] = len(problems)
     pieces = [f"{count} {name}" for name, count in counts.items() if count]
-    if problems:
-        pieces.append(f"{len(problems)} bad lines left out")
     msg.good(f"{output}: {', '.join(pieces)}")
 
 
-def _concept_map(kb: Path) -> dict[str, str]:
+def _warn(problems: list[ValueError], problem: ValueError) -> None:
+    problems.append(problem)
+    msg.warn(visible(problem))
+
+
+def _concept_map(path: Path | None, options: list[str]) -> dict[str, str] | None:
+    if path is None:
+        check_needs({"--option": bool(options)}, "--concepts", "it says how that list is read")
+        return None
     from spacy.vocab import Vocab
 
     from ..corpora.convert import concept_map_of
-    from ..kb.loaders import KBFromPath
+    from ..kb.knowledge_base import ArboKB
+    from ..kb.loaders import import_into, load_kb, parsed_options_of
 
-    return concept_map_of(KBFromPath(kb)(Vocab()).entities)
+    if options:
+        kb = ArboKB(Vocab())
+        import_into(kb, path, **parsed_options_of(path, "", options))
+    else:
+        kb = load_kb(path, Vocab())
+    return concept_map_of(kb.entities, kb.entities.redirects())

@@ -1,5 +1,6 @@
 """``arbo fit``: what labelled mentions, or texts without labels, can be used for."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -10,7 +11,7 @@ from wasabi import msg
 
 from ..base.errors import Errors
 from ..base.settings import check_choice
-from ._util import user_errors, visible_lines
+from ._util import user_errors, visible_lines, warn_of_lacking
 from .arguments import CODE, GPU, MODEL, check_needs, open_model
 from .documents import FIND, Reading, document_reader
 
@@ -127,9 +128,13 @@ def _annotated(nlp: "Language", path: Path) -> "list[Doc]":
     from ..corpora.docbin import read_docs
     from ..linker import find_linker
     from ..mentions.labels import check_some_annotated
+    from ..mentions.record import gold_ids
 
     docs = list(read_docs(path, nlp.vocab))
-    check_some_annotated(docs, find_linker(nlp).mentions.getter, path)
+    linker = find_linker(nlp)
+    check_some_annotated(docs, linker.mentions.getter, path)
+    spans = (span for doc in docs for span in linker.mentions.getter(doc))
+    warn_of_lacking(Counter(kb_id for span in spans for kb_id in gold_ids(span)), linker.kb)
     return docs
 
 

@@ -57,6 +57,7 @@ def build_command(
       python -m spacy arbo kb build entities.jsonl kb
       python -m spacy arbo kb build cities.txt kb --header id,name,x,aliases --option separator=,
       python -m spacy arbo kb build items.csv kb --option where=status=active
+      python -m spacy arbo kb build doid.obo kb --option xrefs=MESH,OMIM
       python -m spacy arbo kb build META kb --format umls --option sources=MSH,SNOMEDCT_US
       python -m spacy arbo kb build mine.xml kb --format mine --code readers.py
     """
@@ -81,8 +82,9 @@ def build_command(
         )
         kb = ArboKB.for_reading(output)
     show_skipped(report)
+    further = len(kb.entities.redirects())
     counts = f"{len(kb)} entities, {kb.get_size_aliases()} names, {len(kb.rows)} vectors"
-    msg.good(f"{output}: {counts}")
+    msg.good(f"{output}: {counts}" + (f", {further} further ids" if further else ""))
 
 
 def _encode_with(model: Path) -> "Callable[[ArboKB], int]":
@@ -129,6 +131,8 @@ def show_skipped(report: "ImportReport") -> None:
         msg.info(visible(f"{count} left out: {reason}"))
     for place in report.places:
         msg.text(visible(place))
+    if shared := list(report.xrefs.values()).count(""):
+        msg.info(f"{shared} ids of other vocabularies that several entities have lead to none")
     for count, what in (
         (report.merged, "kept"),
         (report.lost, "dropped: no entity of the list needs them"),

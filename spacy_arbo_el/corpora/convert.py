@@ -42,6 +42,7 @@ def convert_corpus(
     offsets: str = "",
     id_key: str = "",
     bad: OnBad = throw,
+    gold: Counter | None = None,
 ) -> dict[str, int]:
     """Convert a corpus to ``.spacy`` and count its mentions.
 
@@ -56,6 +57,7 @@ def convert_corpus(
     offsets: How offsets count, see ``read``.
     id_key: The name of the field that has the ids of mentions, see ``read``.
     bad: Takes the errors of invalid lines, which are then left out; by default they are raised.
+    gold: Gets how many mentions have each id, after the mapping.
     RETURNS: The numbers of these:
         docs: documents.
         mentions: mentions.
@@ -73,6 +75,7 @@ def convert_corpus(
         concept_map=concept_map,
         exclude_ids=exclude_ids,
         counts=counts,
+        gold=gold,
     )
     docs = (to_doc(nlp, text, counts=counts) for text in texts)
     write_docbin(docs, output_path)
@@ -91,8 +94,9 @@ def select(
     concept_map: Mapping[str, str] | None = None,
     exclude_ids: Iterable[str] | None = None,
     counts: Counter | None = None,
+    gold: Counter | None = None,
 ) -> Iterator[AnnotatedText]:
-    """Select documents by id and mentions by label. Ids are mapped to concepts."""
+    """Select documents by id and mentions by label. Ids are mapped to concepts, and counted."""
     # A string is one label, not a sequence of its characters.
     labels = [labels] if isinstance(labels, str) else labels
     selected = None if labels is None else frozenset(labels)
@@ -107,6 +111,8 @@ def select(
             for mention in text.mentions
             if selected is None or mention.label in selected
         )
+        if gold is not None:
+            gold.update(kb_id for mention in mentions for kb_id in mention.kb_ids)
         yield replace(text, mentions=mentions)
 
 
@@ -142,12 +148,16 @@ def strip_prefix(id_: str) -> str:
     return id_
 
 
-def concept_map_of(entities: Iterable[Entity]) -> dict[str, str]:
-    """Map every id of an entity to its main id. Its further ids are in ``meta["ids"]``.
+def concept_map_of(
+    entities: Iterable[Entity], redirects: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Map every id of an entity to its main id.
 
     If several entities have an id, the entity whose own id it is gets it, otherwise the first.
+
+    redirects: From further ids to main ones. Others are in ``meta["ids"]``.
     """
-    mapping: dict[str, str] = {}
+    mapping: dict[str, str] = dict(redirects or {})
     entity_ids = set()
     for entity in entities:
         entity_ids.add(entity.id)

@@ -62,7 +62,7 @@ def import_into(
         if not report.count:
             skipped = f" ({report.reasons})" if report.skipped else ""
             raise Errors.E047(path=source, skipped=skipped)
-        kb.redirect(kb.entities.usable(report.redirects))
+        kb.redirect(kb.entities.usable(report.all_redirects()))
         kb.entities.note_layout(report.layout)
     return report
 

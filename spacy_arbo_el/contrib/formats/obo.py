@@ -8,6 +8,7 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import Entries, ImportReport, at_line
+from ...kb.importers.fields import ids_of_xrefs
 from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, line_error, read_lines
 
@@ -41,11 +42,13 @@ class OboReader:
     Raises ValueError with file, line and problem at an invalid line.
 
     scopes: The scopes of synonyms that become aliases: EXACT, NARROW, BROAD or RELATED.
+    xrefs: The prefixes of cross-references, such as MESH, that lead to their term as further ids.
     encoding: That of the file.
     skip_bad: Whether invalid lines and terms are counted and left out.
     """
 
     scopes: tuple[str, ...] = ("EXACT",)
+    xrefs: tuple[str, ...] = ()
     encoding: str = "utf8"
     skip_bad: bool = False
 
@@ -76,6 +79,8 @@ class OboReader:
                 bad(error)
                 continue
             if term is not None:
+                xrefs = ids_of_xrefs(term.meta.get("xrefs", ()), self.xrefs)
+                entries.report.note_xrefs(xrefs, term.id)
                 yield term
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...kb.entity import Entity
 from ...kb.importers.common import ImportReport, at_line
+from ...kb.importers.fields import ids_of_xrefs
 from ...storage.formats import BY_START, certainty
 from ...storage.lines import OPENERS, PathLike, check_exists, line_error, plain_name
 from .errors import FormatMessages
@@ -47,9 +48,12 @@ class SkosReader:
     Raises ValueError where the file is not valid, or rdflib is not installed.
 
     languages: The languages of labels, the preferred one first. "en" is "en-GB" too.
+    xrefs: Beginnings of URIs, or prefixes such as MESH, of the exact and close matches, and of the
+        cross-references of OBO, that lead to their concept as further ids.
     """
 
     languages: tuple[str, ...] = ("en",)
+    xrefs: tuple[str, ...] = ()
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
@@ -89,6 +93,7 @@ class SkosReader:
             title, *aliases = names
             with at_line(path, 1):
                 report.redirect(further, str(concept))
+            report.note_xrefs(ids_of_xrefs(thesaurus.matches(concept), self.xrefs), str(concept))
             yield Entity(str(concept), title, description, tuple(aliases))
 
 
@@ -128,6 +133,7 @@ class _Thesaurus:
         self._deprecated = OWL.deprecated
         self._replaced = (DCTERMS.isReplacedBy, iao["0100001"])
         self._further_ids = (obo.hasAlternativeId,)
+        self._matches = (SKOS.exactMatch, SKOS.closeMatch, obo.hasDbXref)
 
     def is_deprecated(self, concept: Any) -> bool:
         values = self.graph.objects(concept, self._deprecated)
@@ -138,6 +144,9 @@ class _Thesaurus:
 
     def further_ids(self, concept: Any) -> list[str]:
         return self._ids(concept, self._further_ids)
+
+    def matches(self, concept: Any) -> list[str]:
+        return self._ids(concept, self._matches)
 
     def _ids(self, concept: Any, kinds: Iterable[Any]) -> list[str]:
         values = (value for kind in kinds for value in self.graph.objects(concept, kind))

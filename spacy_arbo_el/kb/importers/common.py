@@ -145,6 +145,7 @@ class ImportReport:
     count: The number of entities imported.
     skipped: The number of entries left out, by reason.
     redirects: From an entity's other ids to its id.
+    xrefs: From ids in other vocabularies to an entity's id; to "" where several entities have them.
     places: The first errors of lines that are left out.
     merged, lost: How many merged ids of the knowledge base that this one replaces are kept, and how
         many are not: they lead nowhere, or an entity has them as its own.
@@ -155,6 +156,7 @@ class ImportReport:
         self.count = 0
         self.skipped: Counter[str] = Counter()
         self.redirects: dict[str, str] = {}
+        self.xrefs: dict[str, str] = {}
         self.places: list[str] = []
         self.merged = 0
         self.lost = 0
@@ -192,6 +194,17 @@ class ImportReport:
                 if not is_storable(old_id):
                     raise Errors.E037(id=entity_id, value=old_id)
                 self.redirects.setdefault(old_id, entity_id)
+
+    def note_xrefs(self, ids: Iterable[str], entity_id: str) -> None:
+        """Note an entity's ids in other vocabularies. Which of several is meant, no id says."""
+        for xref in filter(is_storable, ids):
+            if self.xrefs.setdefault(xref, entity_id) != entity_id:
+                self.xrefs[xref] = ""
+
+    def all_redirects(self) -> dict[str, str]:
+        """The redirects, and those of ids in other vocabularies that a single entity has."""
+        single = {xref: entity_id for xref, entity_id in self.xrefs.items() if entity_id}
+        return {**single, **self.redirects}
 
 
 class EntityFormat(Sniffing, Protocol):

@@ -49,6 +49,7 @@ class TableReader:
     columns: From field to column, or to several, whose names are joined. Fields are "id", "title",
         "description", "aliases", "types" and "frequency"; by default a column has the name of its
         field, or a usual other one, such as "name" and "synonyms". Other columns go to ``meta``.
+    xrefs: Columns of ids in other vocabularies that lead to the entity too.
     where: From column to the value that rows must have there, or to several.
     header: The names of the columns where the first line does not have them.
     separator: Separates aliases and types.
@@ -60,6 +61,7 @@ class TableReader:
     columns: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
     where: Mapping[str, str | Sequence[str]] = dataclasses.field(default_factory=dict)
     header: Sequence[str] = ()
+    xrefs: tuple[str, ...] = ()
     separator: str = "|"
     delimiter: str = ""
     encoding: str = "utf8"
@@ -81,6 +83,7 @@ class TableReader:
         table = _TableFile(path, self.delimiter, self.encoding, list(self.header), where)
         with at_line(path, 1):
             fields = _fields(table.header, _lists(self.columns))
+            _check_columns({"xrefs": self.xrefs}, table.header)
         report.note_columns(table.header, fields)
         columns = {name: ALT_IDS for name in table.header if name.lower() in FURTHER_IDS}
         columns = {**report.layout.columns, **columns}
@@ -92,6 +95,10 @@ class TableReader:
         def read(number: int, row: list[str]) -> Record | None:
             record = _record(table, fields, reader, row, report)
             id_ = record[0]["id"]
+            for column in self.xrefs:
+                ids = [item.strip() for item in record[1].get(column, "").split(self.separator)]
+                local_ids = [item.rpartition(":")[2] for item in ids]
+                report.note_xrefs(filter(None, (*ids, *local_ids)), id_)
             if id_ not in several:
                 return record
             entity_of(record)
