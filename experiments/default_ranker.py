@@ -29,8 +29,8 @@ from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.encoders.inputs import EncodingCache
 from spacy_arbo_el.evaluation.reliability import reliability
 from spacy_arbo_el.fitting.calibrate import (
-    AnnotatedMentions,
     LabelledEdges,
+    annotated_mentions,
     mention_edges,
     same_entity_edges,
 )
@@ -41,6 +41,7 @@ from spacy_arbo_el.ranking import ranker_fit
 from spacy_arbo_el.ranking.feature_ranker import PRETRAINED, PretrainedWeights
 from spacy_arbo_el.ranking.features import CandidateFeatures
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, Assessment, RankerWeights
+from spacy_arbo_el.ranking.ranking import AnnotatedMentions
 from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import Neighbours
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
@@ -115,7 +116,7 @@ def some_documents(docs: list[Doc], n_mentions: int, seed: int = 0) -> list[Doc]
 
 def dev_ways(linker: ArboLinker, docs: list[Doc]) -> list[Way]:
     """The mentions of documents with lists that lack more and more of the entities."""
-    found = AnnotatedMentions.retrieve(linker.stages, docs)
+    found = annotated_mentions(linker.stages, docs)
     kept = EncodingCache()
     ways = []
     for share in LACKS.values():

@@ -15,11 +15,12 @@ import numpy as np
 import spacy
 
 from spacy_arbo_el.corpora.docbin import read_docs
-from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
+from spacy_arbo_el.fitting.calibrate import annotated_mentions
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import CandidateFeatures
+from spacy_arbo_el.ranking.ranker_fit import folds_of
 
 FOLDS, SAMPLES = 5, 1000
 
@@ -41,13 +42,14 @@ def main() -> None:
     linker.refresh()
     stages, ranker = linker.stages, FeatureRanker(pretrained=False)
     docs = read_docs(args.dev, linker.vocab)
-    batch, neighbours, gold, _ = AnnotatedMentions.retrieve(stages, docs)
-    rows, parts = ranker.gather_withheld(batch, neighbours, gold, stages.context)
+    found = annotated_mentions(stages, docs)
+    batch, neighbours, gold, _ = found
+    rows, parts = ranker.gather_withheld(found, stages.context)
     features, right = CandidateFeatures.concat(parts), np.zeros(len(rows))
     for fold in range(FOLDS):
         others = np.flatnonzero(batch.documents % FOLDS != fold)
-        some = batch.take(others), neighbours.take(others), gold[others]
-        weights = ranker.fit(*some, stages.context).weights
+        some = found.take(others)
+        weights = ranker.fit(some, stages.context, folds_of(some.batch.documents), FOLDS)[0].weights
         held_out = np.flatnonzero(batch.documents[rows] % FOLDS == fold)
         best = weights.logits(features.take(held_out)).argmax(axis=1)
         entities = features.entities[held_out, best]

@@ -27,7 +27,7 @@ from spacy_arbo_el.evaluation.report import (
     linked_outcomes,
     score_rows,
 )
-from spacy_arbo_el.fitting.calibrate import divided, fit_in_parts
+from spacy_arbo_el.fitting.calibrate import divided, fit_folds
 from spacy_arbo_el.fitting.thresholds import cautious_row, sweep_linking
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.stages import LinkingStages
@@ -62,7 +62,7 @@ def outcomes_of_stages(
     fits = [keeping]
     if folds:
         references = [example.reference for example in examples]
-        _, fitted = fit_in_parts(linker, references, folds, stages=keeping)
+        fitted = fit_folds(linker, references, folds, stages=keeping).without
         parts = list(divided(examples, folds))
         fits = [one.within(keeping) for one in fitted]
     for (rest, part), stages in zip(parts, fits):

@@ -36,10 +36,10 @@ from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.evaluation.report import seen_by
 from spacy_arbo_el.evaluation.seen import Seen
 from spacy_arbo_el.fitting.calibrate import (
-    AnnotatedMentions,
+    annotated_mentions,
     divided,
     fit_calibration,
-    fit_in_parts,
+    fit_folds,
 )
 from spacy_arbo_el.linker import ArboLinker, find_linker
 from spacy_arbo_el.linking.stages import LinkingStages
@@ -172,7 +172,7 @@ def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -
     """First candidates of withheld mentions and of dev. ``both`` adds those of a second ranker."""
     seen = seen_by(linker)
     keeping = linker.caching_stages()
-    fitted, without = fit_in_parts(linker, dev, FOLDS, stages=keeping)
+    fitted, without = fit_folds(linker, dev, FOLDS, stages=keeping)
     judged: dict[str, Any] = {"dev": []}
     for (_, part), one in zip(divided(dev, FOLDS), without):
         judged["dev"] += first_candidates(one.within(keeping), part, seen)
@@ -191,7 +191,7 @@ def judge(linker: ArboLinker, dev: list[Doc], withheld: list[Doc], both: bool) -
 
 def first_candidates(stages: LinkingStages, docs: list[Doc], seen: Seen) -> list[dict[str, Any]]:
     """A row for each mention that has an entity in the knowledge base."""
-    found = AnnotatedMentions.retrieve(stages, docs)
+    found = annotated_mentions(stages, docs)
     if found is None:
         return []
     ranked = stages.rerank(found.batch, found.neighbours)

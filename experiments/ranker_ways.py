@@ -20,7 +20,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_arbo_el.base.arrays import unit
 from spacy_arbo_el.encoders.inputs import EncodingCache
-from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
+from spacy_arbo_el.fitting.calibrate import annotated_mentions
 from spacy_arbo_el.kb.knowledge_base import ArboKB
 from spacy_arbo_el.linker import ArboLinker
 from spacy_arbo_el.mentions.labels import is_gold
@@ -33,6 +33,7 @@ from spacy_arbo_el.ranking.contexts import (
 )
 from spacy_arbo_el.ranking.feature_ranker import FeatureRanker
 from spacy_arbo_el.ranking.features import FEATURES, CandidateFeatures, ContextFits
+from spacy_arbo_el.ranking.ranking import AnnotatedMentions
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities
 from spacy_arbo_el.storage.files import pack_arrays, unpack_arrays, write_file
 
@@ -106,7 +107,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     """
     ranker = FeatureRanker(pretrained=False)
     stages = linker.stages
-    alone = AnnotatedMentions.retrieve(stages, docs)
+    alone = annotated_mentions(stages, docs)
     records = alone.batch.records
     features = ranker.gather(alone.batch, alone.neighbours, stages.context)
     # A document is held out in all ways at once.
@@ -135,7 +136,7 @@ def collect(linker: ArboLinker, docs: list[Doc], first: int) -> Collected:
     ways.append(Way.of(few, alone.gold[::FEW], documents[::FEW]))
     ways.append(in_half_list(linker, alone, documents, cache))
     linker.feedback.add_exemplars(docs[::2])
-    beside = AnnotatedMentions.retrieve(linker.stages, docs[1::2])
+    beside = annotated_mentions(linker.stages, docs[1::2])
     with_exemplars = ranker.gather(beside.batch, beside.neighbours, linker.stages.context)
     linker.feedback.remove_exemplars(span for doc in docs[::2] for span in doc.ents)
     second = first + 1 + 2 * beside.batch.documents
@@ -352,7 +353,7 @@ def lacked_names(kb: Path, count: int, first: int, seed: int = 0) -> Way:
         linker.set_kb(copy)
         linker.refresh()
         docs = [linker_doc(linker, *mention) for mention in mentions]
-        found = AnnotatedMentions.retrieve(linker.stages, docs)
+        found = annotated_mentions(linker.stages, docs)
         ranker = FeatureRanker(pretrained=False)
         features = ranker.gather(found.batch, found.neighbours, linker.stages.context)
         way = Way.of(features, found.gold, first + found.batch.documents, MADE_ABSENT)

@@ -2,26 +2,23 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import (
-    Any,
-    NamedTuple,
-    Optional,
-    TypeVar,
-)
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..base.arrays import TopK, resized_table, take_or
+from ..base.arrays import TopK, resized_table
 from ..base.calibration import Calibration, fit_logistic, fit_offset
 from ..base.log import log
 from ..discovery.grouping import Discovery
 from ..linker import ArboLinker, linkers_of
 from ..linking.stages import LinkingStages
+from ..linking.thresholds import LabelThresholds
 from ..mentions.labels import Identity, annotated_batches, gold_positions, identities_of, is_gold
 from ..mentions.record import MentionBatch
-from ..ranking.ranking import Ranking, Reranker
+from ..ranking.ranker_fit import FOLDS, folds_of
+from ..ranking.ranking import AnnotatedMentions, Ranking, Reranker
 from ..retrieval.mention_search import nearest_in_corpus
 from ..retrieval.neighbours import Neighbours
 from ..retrieval.similarity import Similarity
@@ -31,11 +28,12 @@ T = TypeVar("T")
 LabelledEdges = tuple[np.ndarray, np.ndarray]
 
 
-class Fitted(NamedTuple):
+class Fit(NamedTuple):
     """A linker's parts that are fitted on annotated documents."""
 
     calibration: Calibration
     reranker: Reranker
+    threshold: float
 
     def within(self, stages: LinkingStages) -> LinkingStages:
         return replace(stages, calibration=self.calibration, reranker=self.reranker)
@@ -43,49 +41,35 @@ class Fitted(NamedTuple):
     def install(self, linker: ArboLinker) -> None:
         linker.calibration = self.calibration
         linker.reranker = self.reranker
+        if not isinstance(linker.threshold, LabelThresholds):
+            linker.threshold = self.threshold
 
 
-class AnnotatedMentions(NamedTuple):
-    """Annotated mentions with their neighbours.
+class HeldOutFit(NamedTuple):
+    """A fit on documents, and those without each fold of them.
 
-    gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-    identities: The entity of each mention, which can be a new one.
+    without: By the number of the fold, see ``divided``.
     """
 
-    batch: MentionBatch
-    neighbours: Neighbours
-    gold: np.ndarray
-    identities: list[Identity]
+    whole: Fit
+    without: list[Fit]
 
-    @classmethod
-    def retrieve(cls, stages: LinkingStages, docs: Iterable[Doc]) -> Optional["AnnotatedMentions"]:
-        """The annotated mentions of documents; None if there are none."""
-        batches: list[MentionBatch] = []
-        neighbours: list[Neighbours] = []
-        identities: list[Identity] = []
-        for spans in annotated_batches(stages.reader, docs):
-            batches.append(stages.encode(stages.read(spans)))
-            neighbours.append(stages.retrieve(batches[-1]))
-            flat = [span for group in spans for span in group]
-            identities += identities_of(stages.datastore.kb, flat)
-        if not batches:
-            return None
-        batch = MentionBatch.concat(batches)
-        gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
-        return cls(batch, Neighbours.concat(neighbours), gold, identities)
 
-    def take(self, rows: np.ndarray) -> "AnnotatedMentions":
-        """Some of the mentions: all of each document, or none."""
-        number_of = np.full(len(self.batch), -1, dtype=np.int64)
-        number_of[rows] = np.arange(len(rows))
-        neighbours = self.neighbours.take(rows)
-        mentions = neighbours.mentions
-        return AnnotatedMentions(
-            self.batch.take(rows),
-            neighbours.with_mentions(TopK(take_or(number_of, mentions.ids, -1), mentions.scores)),
-            self.gold[rows],
-            [self.identities[row] for row in rows.tolist()],
-        )
+def annotated_mentions(stages: LinkingStages, docs: Iterable[Doc]) -> AnnotatedMentions | None:
+    """The annotated mentions of documents, searched; None if there are none."""
+    batches: list[MentionBatch] = []
+    neighbours: list[Neighbours] = []
+    identities: list[Identity] = []
+    for spans in annotated_batches(stages.reader, docs):
+        batches.append(stages.encode(stages.read(spans)))
+        neighbours.append(stages.retrieve(batches[-1]))
+        flat = [span for group in spans for span in group]
+        identities += identities_of(stages.datastore.kb, flat)
+    if not batches:
+        return None
+    batch = MentionBatch.concat(batches)
+    gold = gold_positions(stages.datastore.kb, [record.kb_ids for record in batch.records])
+    return AnnotatedMentions(batch, Neighbours.concat(neighbours), gold, identities)
 
 
 def annotated_docs(linker: ArboLinker, docs: Iterable[Doc]) -> list[Doc]:
@@ -109,7 +93,7 @@ def fit_calibration(
     *,
     stages: LinkingStages | None = None,
     from_scratch: bool = False,
-) -> Fitted:
+) -> Fit:
     """Fit the curves from similarities to probabilities, and the reranker. The linker is unchanged.
 
     Each curve predicts how often an edge of its kind is correct, given its similarity. The curve of
@@ -125,74 +109,55 @@ def fit_calibration(
     from_scratch: Whether a curve gets its default if it can't be fitted on the documents.
         Otherwise it stays as it is.
     """
-    # The same candidates are ranked once more, after the fit.
-    stages = stages or linker.caching_stages()
-    if from_scratch:
-        stages = replace(stages, calibration=Calibration())
-    with stages.datastore.reading():
-        mentions = AnnotatedMentions.retrieve(stages, docs)
-        if mentions is None:
-            return Fitted(stages.calibration, stages.reranker)
-        stages = _with_evidence(stages, mentions)
-        reranker = stages.reranker.fit(*mentions[:3], stages.context)
-        return _fit_edges(replace(stages, reranker=reranker), mentions)
+    return fit_folds(linker, docs, 0, stages=stages, from_scratch=from_scratch).whole
 
 
-def fit_in_parts(
+def fit_folds(
     linker: ArboLinker,
-    docs: Sequence[Doc],
+    docs: Iterable[Doc],
     folds: int,
     *,
     stages: LinkingStages | None = None,
     from_scratch: bool = True,
     done: Callable[[], Any] = lambda: None,
-) -> tuple[Fitted, list[Fitted]]:
-    """Fit on documents, and without each part of them. The linker is unchanged.
+) -> HeldOutFit:
+    """Fit on documents, and without each fold of them. The linker is unchanged.
 
     The fits share the search, and a ``FeatureRanker`` its networks.
 
-    docs: Annotated documents that the linker was not trained on.
-    folds: The number of parts, which are those of ``divided``.
-    stages: As in ``fit_calibration``.
-    from_scratch: As in ``fit_calibration``.
+    docs: Annotated documents that the linker was not trained on. Those without an annotated mention
+        are left out.
+    folds: The number of folds, which are those of ``divided``; 0 to fit on all alone.
+    stages, from_scratch: As in ``fit_calibration``.
     done: Called after the search, and after the fit.
-    RETURNS: The parts that fit all documents, then those that fit all but one part, part by part.
     """
+    # The same candidates are ranked once more, after the fit.
     stages = stages or linker.caching_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
-    annotated = set(map(id, annotated_docs(linker, docs)))
-    numbers = np.array([n for n, doc in enumerate(docs) if id(doc) in annotated], dtype=np.int64)
+    docs = annotated_docs(linker, docs)
     with stages.datastore.reading():
-        log.info("Searching for the mentions of %d annotated documents", len(numbers))
-        annotated_mentions = AnnotatedMentions.retrieve(stages, [docs[n] for n in numbers])
+        log.info("Searching for the mentions of %d annotated documents", len(docs))
+        mentions = annotated_mentions(stages, docs)
         done()
-        if annotated_mentions is None:
+        if mentions is None:
             done()
-            fitted = Fitted(stages.calibration, stages.reranker)
-            return fitted, [fitted] * folds
-        fold_of = numbers[annotated_mentions.batch.documents] % folds
+            fit = Fit(stages.calibration, stages.reranker, linker.threshold)
+            return HeldOutFit(fit, [fit] * folds)
+        documents = mentions.batch.documents
+        fold_of = documents % folds if folds else folds_of(documents)
         # What rerankers look at beside the mentions is fitted on all of them.
-        context = _with_evidence(stages, annotated_mentions).context
-        log.info(
-            "Fitting on %d mentions, and without each of %d parts",
-            len(annotated_mentions.batch),
-            folds,
-        )
-        rerankers = stages.reranker.cross_fit(*annotated_mentions[:3], context, fold_of, folds)
-        fold_mentions = [
-            annotated_mentions,
-            *(annotated_mentions.take(np.flatnonzero(fold_of != fold)) for fold in range(folds)),
-        ]
-        fits = [
-            _fit_edges(
-                replace(_with_evidence(stages, fold_of_mentions), reranker=reranker),
-                fold_of_mentions,
-            )
-            for fold_of_mentions, reranker in zip(fold_mentions, rerankers)
+        context = _with_evidence(stages, mentions).context
+        log.info("Fitting on %d mentions, and without each of %d parts", len(documents), folds)
+        rerankers = stages.reranker.fit(mentions, context, fold_of, folds or FOLDS)
+        used = [mentions, *(mentions.take(np.flatnonzero(fold_of != n)) for n in range(folds))]
+        curves = [
+            _fit_edges(replace(_with_evidence(stages, seen), reranker=reranker), seen)
+            for seen, reranker in zip(used, rerankers)
         ]
         done()
-        return fits[0], fits[1:]
+        fits = [Fit(*parts, linker.threshold) for parts in zip(curves, rerankers)]
+        return HeldOutFit(fits[0], fits[1:])
 
 
 def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> LinkingStages:
@@ -200,7 +165,7 @@ def _with_evidence(stages: LinkingStages, mentions: AnnotatedMentions) -> Linkin
     return replace(stages, calibration=calibration)
 
 
-def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Fitted:
+def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Calibration:
     """Fit the curves between mentions, for stages whose reranker is fitted."""
     batch, neighbours, _, identities = mentions
     ranked = stages.rerank(batch, neighbours)
@@ -210,7 +175,7 @@ def _fit_edges(stages: LinkingStages, mentions: AnnotatedMentions) -> Fitted:
     if stages.discovery is not None:
         edges = same_entity_edges(stages.discovery, batch.encoded, similarity, identities)
         stages = _with_curve(stages, "same_new_entity", edges)
-    return Fitted(stages.calibration, stages.reranker)
+    return stages.calibration
 
 
 def _with_curve(stages: LinkingStages, kind: str, edges: LabelledEdges) -> LinkingStages:
@@ -287,7 +252,7 @@ def _edges(nearest: TopK, keep: np.ndarray, identities: Sequence[Identity]) -> L
     return nearest.scores[keep], np.array(correct, dtype=bool)
 
 
-def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> dict[str, Fitted]:
+def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> dict[str, Fit]:
     """Calibrate every linker of a pipeline in place. The curves are written to its config."""
     fitted = {}
     for name, linker in linkers_of(nlp).items():
@@ -296,7 +261,7 @@ def calibrate_pipeline(nlp: Language, docs: Sequence[Doc]) -> dict[str, Fitted]:
     return fitted
 
 
-def install(nlp: Language, name: str, linker: ArboLinker, fitted: Fitted) -> None:
-    """Install fitted parts in a linker. The curves are written to the pipeline's config."""
+def install(nlp: Language, name: str, linker: ArboLinker, fitted: Fit) -> None:
+    """Install fitted parts in a linker, and write them to the pipeline's config."""
     fitted.install(linker)
-    nlp.get_pipe_config(name)["calibration"] = linker.calibration.to_config()
+    linker.cfg.write_to(nlp, name)

@@ -16,7 +16,7 @@ from ..evaluation.report import linked_outcomes, scores_of, seen_by
 from ..evaluation.uncertainty import standard_errors
 from ..linker import ArboLinker, linkers_of
 from ..runs.evaluation import ERRORS
-from .calibrate import Fitted, annotated_docs, divided, install
+from .calibrate import Fit, annotated_docs, divided, install
 from .held_out import FOLDS, fit_held_out
 from .thresholds import LINKING_SCORES, THRESHOLDS
 
@@ -88,12 +88,8 @@ class Calibrate:
                 fitted[name] = fit_and_score(linker, docs, self.tune_by, rough)
             self._last.update(state=state, rough=rough, fitted=fitted)
         for name, linker in linkers.items():
-            fitted, threshold, _ = self._last["fitted"][name]
-            install(nlp, name, linker, fitted)
-            if self.tune_by:
-                linker.threshold = threshold
-                nlp.get_pipe_config(name)["threshold"] = threshold
-        return nlp, next((scores for _, _, scores in self._last["fitted"].values()), {})
+            install(nlp, name, linker, self._last["fitted"][name][0])
+        return nlp, next((scores for _, scores in self._last["fitted"].values()), {})
 
 
 def _state_of(nlp: Language) -> dict[str, Any]:
@@ -107,16 +103,16 @@ def _state_of(nlp: Language) -> dict[str, Any]:
 
 def fit_and_score(
     linker: ArboLinker, docs: Sequence[Doc], tune_by: str, rough: bool = False
-) -> tuple[Fitted, float, dict[str, Any]]:
+) -> tuple[Fit, dict[str, Any]]:
     """Fit on documents, and score each part of them with a linker fitted on the others.
 
     docs: Annotated documents that the linker was not trained on.
     tune_by: The score that the threshold is chosen by, see ``cautious_row``; "" for the present
         threshold.
     rough: As in ``Calibrate.calibrate_and_score``.
-    RETURNS: What fits all documents, the threshold, and the scores with it, with their standard
-        errors at ``ERRORS``. Where there are fewer than two documents with annotated mentions, the
-        present threshold and no scores.
+    RETURNS: What fits all documents, and the scores with it, with their standard errors at
+        ``ERRORS``. Where there are fewer than two documents with annotated mentions, the present
+        threshold and no scores.
     """
     docs = annotated_docs(linker, docs)
     stages = linker.caching_stages()
@@ -127,12 +123,12 @@ def fit_and_score(
         linker, docs, folds, tune_by, stages, from_scratch=True, thresholds=thresholds
     )
     if not fit.without:
-        return *fit.whole, {}
+        return fit.whole, {}
     results = []
     for (_, held_out), fold_fit in zip(divided(docs, len(fit.without)), fit.without):
-        fold_stages = fold_fit.fitted.within(stages)
+        fold_stages = fold_fit.within(stages)
         results += linked_outcomes(
             linker, fold_stages, unlinked_examples(held_out), fit.whole.threshold
         )
     errors = standard_errors(results, seen_by(linker))
-    return *fit.whole, {**scores_of(linker, results), ERRORS: errors}
+    return fit.whole, {**scores_of(linker, results), ERRORS: errors}

@@ -9,10 +9,9 @@ from spacy.tokens import Doc
 
 from ..linker import ArboLinker
 from ..mentions.record import keys_of
-from ..ranking.ranking import FitsBesideExemplars, Reranker
+from ..ranking.ranking import FitsBesideExemplars
 from ..retrieval.exemplars import ExemplarStore
-from .calibrate import AnnotatedMentions, divided
-from .held_out import Fit, HeldOutFit
+from .calibrate import HeldOutFit, annotated_mentions, divided
 
 
 def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFit) -> HeldOutFit:
@@ -33,17 +32,14 @@ def fit_beside_exemplars(linker: ArboLinker, docs: Sequence[Doc], fit: HeldOutFi
         with restored(linker, docs):
             linker.feedback.add_exemplars(training_docs, linker.stages.cache)
             linker.refresh()
-            mentions = AnnotatedMentions.retrieve(linker.stages, held_out)
+            mentions = annotated_mentions(linker.stages, held_out)
             context = linker.stages.context
-            labelled.append(None if mentions is None else reranker.labelled(*mentions[:3], context))
-    for_all, *without = reranker.cross_fit_parts(labelled, linker.stages.context)
-    return HeldOutFit(
-        _with_reranker(fit.whole, for_all), list(map(_with_reranker, fit.without, without))
-    )
-
-
-def _with_reranker(fit: Fit, reranker: Reranker) -> Fit:
-    return fit._replace(fitted=fit.fitted._replace(reranker=reranker))
+            labelled.append(None if mentions is None else reranker.labelled(mentions, context))
+    for_all, *without = reranker.fit_folds(labelled, linker.stages.context)
+    fits = [
+        fold_fit._replace(reranker=reranker) for fold_fit, reranker in zip(fit.without, without)
+    ]
+    return HeldOutFit(fit.whole._replace(reranker=for_all), fits)
 
 
 @contextmanager

@@ -9,8 +9,9 @@ from spacy.tokens import Doc
 
 from ..base.settings import check_choice
 from ..linker import ArboLinker
+from .calibrate import HeldOutFit
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
-from .held_out import HeldOutFit, fit_held_out
+from .held_out import fit_held_out
 from .strategies import (
     BOTH,
     CALIBRATED,

@@ -25,9 +25,9 @@ from ..kb.entity import NIL
 from ..linker import ArboLinker, find_linker
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import shown_threshold
-from .calibrate import annotated_docs, divided
+from .calibrate import Fit, HeldOutFit, annotated_docs, divided
 from .exemplar_fit import fit_beside_exemplars, keeping, restored
-from .held_out import FOLDS, Fit, HeldOutFit, fit_held_out
+from .held_out import FOLDS, fit_held_out
 from .thresholds import CRITERIA, scores_of_links
 
 UNCHANGED = "unchanged"
@@ -233,16 +233,14 @@ def _linked_in_ways(
     fit, beside: What the others give, without exemplars and beside them.
     """
     unchanged = linker.stages
-    calibrated = fit.fitted.within(unchanged)
+    calibrated = fit.within(unchanged)
     outcomes_of = {
         UNCHANGED: _held_out(linker, unchanged, held_out, linker.threshold),
         CALIBRATED: _held_out(linker, calibrated, held_out, fit.threshold),
     }
     linker.feedback.add_exemplars(training_docs, unchanged.cache)
     outcomes_of[EXEMPLARS] = _held_out(linker, unchanged, held_out, linker.threshold)
-    outcomes_of[BOTH] = _held_out(
-        linker, beside.fitted.within(unchanged), held_out, beside.threshold
-    )
+    outcomes_of[BOTH] = _held_out(linker, beside.within(unchanged), held_out, beside.threshold)
     return outcomes_of
 
 

@@ -14,7 +14,7 @@ from ..evaluation.holdout import remove_entities, with_removed_as_nil
 from ..evaluation.report import table_of_numbers
 from ..linker import ArboLinker, find_linker, name_of_linker
 from ..storage.cells import csv_text
-from .calibrate import Fitted, fit_calibration
+from .calibrate import Fit, fit_calibration
 from .thresholds import (
     LINKING_SCORES,
     DiscoverySweep,
@@ -43,7 +43,7 @@ class TuningResult(NamedTuple):
     best_linking: int
     discovery: DiscoverySweep | None
     best_discovery: int
-    fitted: Fitted | None
+    fitted: Fit | None
 
     @property
     def threshold(self) -> float:
@@ -101,16 +101,17 @@ def tune(
 def store(nlp: Language, result: TuningResult) -> None:
     """Store tuned settings in a linker and its config."""
     linker = find_linker(nlp)
-    config = nlp.get_pipe_config(name_of_linker(nlp, linker))
-    linker.threshold = config["threshold"] = result.threshold
+    name = name_of_linker(nlp, linker)
     if result.fitted is not None:
         result.fitted.install(linker)
+    linker.threshold = result.threshold
     if result.discovery is not None and linker.discovery is not None:
         curve = result.discovery.curve
         linker.discovery = replace(linker.discovery, threshold=result.discovery_threshold)
         linker.calibration = replace(linker.calibration, same_new_entity=curve)
-        config["discovery"] = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
-    config["calibration"] = linker.calibration.to_config()
+        settings = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
+        nlp.get_pipe_config(name)["discovery"] = settings
+    linker.cfg.write_to(nlp, name)
 
 
 def as_csv(rows: Sequence[SweepRow]) -> str:

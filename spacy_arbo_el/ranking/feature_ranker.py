@@ -24,9 +24,9 @@ from ..storage.files import pack_arrays, unpack_arrays
 from .contexts import fits_of
 from .entity_strings import EntityStrings
 from .features import FEATURES, CandidateFeatures, gather_features, namesakes
-from .ranker_fit import FOLDS, Labelled, cross_fit, folds_of
+from .ranker_fit import Labelled, cross_fit
 from .ranker_weights import Assessment, RankerWeights, share_among_equals
-from .ranking import Ranking, RankingContext, rank_by_best_evidence
+from .ranking import AnnotatedMentions, Ranking, RankingContext, rank_by_best_evidence
 
 # The weights were fitted on public corpora by ``experiments/default_ranker.py``. They weigh
 # similarities of vectors, and each encoder has its own scale of these. So they are used only while
@@ -282,7 +282,7 @@ class FeatureRanker:
         return Comparison(contributions, *(fits[c] if described[c] else None for c in pair))
 
     def gather_withheld(
-        self, batch: MentionBatch, neighbours: Neighbours, gold: np.ndarray, context: RankingContext
+        self, mentions: AnnotatedMentions, context: RankingContext
     ) -> tuple[np.ndarray, list[CandidateFeatures]]:
         """Candidates as if their gold entities had no exemplars.
 
@@ -291,10 +291,11 @@ class FeatureRanker:
 
         RETURNS: The mentions that have a gold entity, and their candidates, part by part.
         """
+        batch, neighbours, gold, _ = mentions
         datastore = context.datastore
         count = neighbours.exemplars.width
         part_of = np.arange(datastore.kb.entities.positions) * PRIME % PARTS
-        mentions = [np.zeros(0, dtype=np.int64)]
+        gathered_rows = [np.zeros(0, dtype=np.int64)]
         gathered = []
         with datastore.reading() as retriever:
             for part_number in range(PARTS):
@@ -309,42 +310,27 @@ class FeatureRanker:
                     without = neighbours.take(rows).with_exemplars(*exemplars)
                     features = self.gather(withheld_mentions, without, context, withheld)
                     if features is not None:
-                        mentions.append(rows)
+                        gathered_rows.append(rows)
                         gathered.append(features)
-        return np.concatenate(mentions), gathered
+        return np.concatenate(gathered_rows), gathered
 
     def fit(
         self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> "FeatureRanker":
-        """Learn from annotated mentions. A ranker without weights where there are too few.
-
-        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-        """
-        return self.cross_fit(batch, neighbours, gold, context, folds_of(batch.documents), FOLDS)[0]
-
-    def cross_fit(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
+        mentions: AnnotatedMentions,
         context: RankingContext,
         fold_of: np.ndarray,
         n_folds: int,
     ) -> list["FeatureRanker"]:
-        """Learn from all mentions, and without each part: see ``Reranker``."""
-        examples = self.labelled(batch, neighbours, gold, context)
+        """Learn from all mentions, and without each fold. Without weights where there are few."""
+        examples = self.labelled(mentions, context)
         if examples is None:
             return [replace(self, weights=None)] * (n_folds + 1)
-        return self._cross_fit(examples.labelled, fold_of[examples.mentions], n_folds, context)
+        return self._fit(examples.labelled, fold_of[examples.mentions], n_folds, context)
 
-    def cross_fit_parts(
+    def fit_folds(
         self, folds: Sequence[RankerExamples | None], context: RankingContext
     ) -> list["FeatureRanker"]:
-        """Learn from all parts, and without each: see ``FitsBesideExemplars``."""
+        """Learn from all folds, and without each: see ``FitsBesideExemplars``."""
         numbered = [
             (number, fold.labelled) for number, fold in enumerate(folds) if fold is not None
         ]
@@ -352,26 +338,23 @@ class FeatureRanker:
             return [replace(self, weights=None)] * (len(folds) + 1)
         fold_of = np.repeat([n for n, _ in numbered], [len(fold.shares) for _, fold in numbered])
         labelled = Labelled.concat([fold for _, fold in numbered])
-        return self._cross_fit(labelled, fold_of, len(folds), context)
+        return self._fit(labelled, fold_of, len(folds), context)
 
     def labelled(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
+        self, mentions: AnnotatedMentions, context: RankingContext
     ) -> RankerExamples | None:
         """Training examples: mentions as they are, as if without exemplars, and in context.
 
         RETURNS: None where there are no entities.
         """
+        batch, neighbours, gold, _ = mentions
         candidates = self.gather(batch, neighbours, context)
         if candidates is None:
             return None
         rows = np.arange(len(batch))
         shares = np.ones(len(batch))
         if len(context.datastore.exemplars) and neighbours.exemplars.width:
-            withheld, gathered = self.gather_withheld(batch, neighbours, gold, context)
+            withheld, gathered = self.gather_withheld(mentions, context)
             candidates = CandidateFeatures.concat([candidates, *gathered])
             rows = np.concatenate([rows, withheld])
             by_entity = WITHHELD * _alike(gold[withheld].max(axis=1))
@@ -389,14 +372,14 @@ class FeatureRanker:
         correct = is_gold(candidates.entities, gold[rows])
         return RankerExamples(Labelled(candidates, correct, shares), rows)
 
-    def _cross_fit(
+    def _fit(
         self, labelled: Labelled, fold_of: np.ndarray, n_folds: int, context: RankingContext
     ) -> list["FeatureRanker"]:
         fitted = cross_fit(labelled, fold_of, n_folds, self.pretrained_in(context))
         if fitted is None:
             return [replace(self, weights=None)] * (n_folds + 1)
-        log.info("Ranker fitted, held-out accuracy %.4f", fitted.overall.accuracy)
-        return [replace(self, weights=weights) for weights in (fitted.overall, *fitted.by_fold)]
+        log.info("Ranker fitted, held-out accuracy %.4f", fitted[0].accuracy)
+        return [replace(self, weights=weights) for weights in fitted]
 
     def to_bytes(self) -> bytes:
         return b"" if self.weights is None else self.weights.to_bytes()

@@ -33,17 +33,6 @@ BLOCK = 1 << 20
 ABSENT = 0.02
 
 
-class CrossFit(NamedTuple):
-    """Weights fitted on all mentions, and without each fold of them.
-
-    overall: For other mentions: the mean of the folds' networks.
-    by_fold: For each fold, weights that were fitted on the mentions of the other folds.
-    """
-
-    overall: RankerWeights
-    by_fold: list[RankerWeights]
-
-
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """Candidates of mentions, with labels and weights.
@@ -140,7 +129,7 @@ def fit_weights(
     shares = np.ones(len(groups)) if shares is None else shares
     labelled = Labelled(candidates, correct, shares)
     fitted = cross_fit(labelled, folds_of(groups), FOLDS, start, presence, fit_trees)
-    return None if fitted is None else fitted.overall
+    return None if fitted is None else fitted[0]
 
 
 def folds_of(groups: np.ndarray) -> np.ndarray:
@@ -159,7 +148,7 @@ def cross_fit(
     start: RankerWeights | None = None,
     presence: np.ndarray | None = None,
     fit_trees: Callable[[PresenceData], Trees] | None = None,
-) -> CrossFit | None:
+) -> list[RankerWeights] | None:
     """Train a network without each fold of the mentions, and fit probabilities on the fold.
 
     fold_of: (m,) int64, the fold of each mention. Mentions of one document are in one fold.
@@ -171,7 +160,8 @@ def cross_fit(
         right, as it is and as if the knowledge base lacked its entity; None for shares of both.
     fit_trees: Fits trees on the evidence, which then decide alone; None to keep those of ``start``
         and weigh them beside the evidence.
-    RETURNS: None where there is too little to learn from.
+    RETURNS: Weights for other mentions, the mean of the folds' networks; then for each fold weights
+        that have not seen it. None where there is too little to learn from.
     """
     labelled = replace(labelled, correct=labelled.correct & labelled.candidates.valid)
     candidates = labelled.candidates
@@ -194,7 +184,7 @@ def cross_fit(
         seen_mentions = way.take(seen), labelled.take(seen), presence[:, seen]
         curved = _with_curve(network, *seen_mentions, start)
         without.append(curved or replace(network, curve=overall.curve, trees=overall.trees))
-    return CrossFit(replace(overall, accuracy=accuracy), without)
+    return [replace(overall, accuracy=accuracy), *without]
 
 
 def _best_way(

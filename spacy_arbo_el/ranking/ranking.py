@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from spacy.util import registry
@@ -11,6 +11,7 @@ from ..base.arrays import TopK, concat_tables, first_of_each, take_or
 from ..base.calibration import Calibration, log_probability, with_presence
 from ..encoders.inputs import EncodingCache
 from ..mentions.annotations import LEAST_RATIO, MOST_OF_EQUALS
+from ..mentions.labels import Identity
 from ..mentions.record import MentionBatch
 from ..retrieval.neighbours import Neighbours
 from .sources import SearchedEntities
@@ -179,6 +180,32 @@ class RankingContext:
     cache: EncodingCache | None = None
 
 
+class AnnotatedMentions(NamedTuple):
+    """Annotated mentions with their neighbours.
+
+    gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
+    identities: The entity of each mention, which can be a new one.
+    """
+
+    batch: MentionBatch
+    neighbours: Neighbours
+    gold: np.ndarray
+    identities: list[Identity]
+
+    def take(self, rows: np.ndarray) -> "AnnotatedMentions":
+        """Some of the mentions: all of each document, or none."""
+        number_of = np.full(len(self.batch), -1, dtype=np.int64)
+        number_of[rows] = np.arange(len(rows))
+        neighbours = self.neighbours.take(rows)
+        mentions = neighbours.mentions
+        return AnnotatedMentions(
+            self.batch.take(rows),
+            neighbours.with_mentions(TopK(take_or(number_of, mentions.ids, -1), mentions.scores)),
+            self.gold[rows],
+            [self.identities[row] for row in rows.tolist()],
+        )
+
+
 @runtime_checkable
 class Reranker(Protocol):
     """Scores the candidates of mentions.
@@ -193,32 +220,17 @@ class Reranker(Protocol):
 
     def fit(
         self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> "Reranker":
-        """Learn from annotated mentions, and forget what an earlier call has learned from others.
-
-        A reranker with nothing to learn returns itself.
-
-        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-        """
-        ...
-
-    def cross_fit(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
+        mentions: AnnotatedMentions,
         context: RankingContext,
         fold_of: np.ndarray,
         n_folds: int,
     ) -> Sequence["Reranker"]:
-        """Learn from all mentions, and without each part of them.
+        """Learn from annotated mentions, and forget what an earlier call has learned from others.
 
-        fold_of: (m,) int64, the part of each mention. Mentions of one document are in one part.
-        RETURNS: The reranker for other mentions, then for each part one that has not seen it.
+        A reranker with nothing to learn returns itself.
+
+        fold_of: (m,) int64, the fold of each mention. Mentions of one document are in one fold.
+        RETURNS: The reranker for other mentions, then for each fold one that has not seen it.
         """
         ...
 
@@ -235,20 +247,14 @@ class Reranker(Protocol):
 class FitsBesideExemplars(Protocol):
     """A reranker that learns from parts of mentions that were searched with unlike exemplars."""
 
-    def labelled(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> Any:
+    def labelled(self, mentions: AnnotatedMentions, context: RankingContext) -> Any:
         """Training data from the mentions of a fold, searched with the present exemplars."""
         ...
 
-    def cross_fit_parts(self, folds: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
-        """Learn from all parts, and without each: as ``Reranker.cross_fit``.
+    def fit_folds(self, folds: Sequence[Any], context: RankingContext) -> Sequence[Reranker]:
+        """Learn from all folds, and without each: as ``Reranker.fit``.
 
-        folds: What ``labelled`` has returned for each, None for a part without mentions.
+        folds: What ``labelled`` has returned for each, None for a fold without mentions.
         """
         ...
 
@@ -283,18 +289,7 @@ class BestEvidence:
 
     def fit(
         self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> "BestEvidence":
-        return self
-
-    def cross_fit(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
+        mentions: AnnotatedMentions,
         context: RankingContext,
         fold_of: np.ndarray,
         n_folds: int,

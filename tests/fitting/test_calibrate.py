@@ -13,7 +13,7 @@ from spacy_arbo_el.fitting.calibrate import (
     divided,
     fit_calibration,
     fit_evidence,
-    fit_in_parts,
+    fit_folds,
     mention_edges,
 )
 from spacy_arbo_el.mentions.labels import is_gold
@@ -76,8 +76,8 @@ def test_fits_without_each_part_are_those_of_the_other_documents():
     nlp = build(train=TRAIN[:8])
     linker = nlp.get_pipe("arbo_linker")
     docs = [annotated(nlp, text) for text in TRAIN]
-    docs[2:2] = [nlp.make_doc("Nothing is here."), annotated(nlp, "[Mercury|] is not annotated.")]
-    whole, parts = fit_in_parts(linker, docs, 3)
+    others = [nlp.make_doc("Nothing is here."), annotated(nlp, "[Mercury|] is not annotated.")]
+    whole, parts = fit_folds(linker, [*docs[:2], *others, *docs[2:]], 3)
     used = [docs, *(rest for rest, _ in divided(docs, 3))]
     found = [curves_of(fitted) for fitted in (whole, *parts)]
     expected = [curves_of(fit_calibration(linker, some, from_scratch=True)) for some in used]

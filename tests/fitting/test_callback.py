@@ -37,26 +37,27 @@ def dev(data, tmp_path):
 
 def test_scores_are_those_of_folds(nlp, data):
     docs = [eg.reference for eg in data]
-    _, threshold, scores = fit_and_score(nlp.get_pipe("arbo_linker"), docs, "")
-    assert threshold == 0.0
+    fit, scores = fit_and_score(nlp.get_pipe("arbo_linker"), docs, "")
+    assert fit.threshold == 0.0
     expected = compare_inference(nlp, data, folds=FOLDS)["as configured"]
     assert {key: scores[key] for key in expected} == expected
 
 
 def test_the_threshold_is_the_best_on_the_held_out_parts(nlp, data):
     linker, docs = nlp.get_pipe("arbo_linker"), [eg.reference for eg in data]
-    _, threshold, scores = fit_and_score(linker, docs, "arbo_acc")
-    assert threshold > 0.0, "unknown mentions are NIL"
-    assert threshold < 1.0, "unknown mentions are NIL"
-    linked = fit_and_score(linker, docs, "")[2]
+    fit, scores = fit_and_score(linker, docs, "arbo_acc")
+    assert fit.threshold > 0.0, "unknown mentions are NIL"
+    assert fit.threshold < 1.0, "unknown mentions are NIL"
+    linked = fit_and_score(linker, docs, "")[1]
     assert scores["arbo_acc"] > linked["arbo_acc"]
     assert scores["arbo_nil_r"] > 0
     assert linker.threshold == 0.0, "the linker is unchanged"
 
 
 def test_too_few_documents_leave_the_threshold(linker, data):
-    scored = fit_and_score(linker, [data[0].reference], "arbo_acc")[1:]
-    assert scored == (linker.threshold, {})
+    fit, scores = fit_and_score(linker, [data[0].reference], "arbo_acc")
+    assert fit.threshold == linker.threshold
+    assert scores == {}
 
 
 def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
@@ -66,9 +67,9 @@ def test_a_saved_pipeline_is_tuned_and_scored_on_held_out_documents(data, dev):
     score, scores = create_evaluation(nlp, lambda nlp: data, settings)()
     linker = nlp.get_pipe("arbo_linker")
     docs = [eg.reference for eg in data]
-    _, threshold, expected = fit_and_score(linker, docs, "nel_micro_f")
+    fit, expected = fit_and_score(linker, docs, "nel_micro_f")
     assert linker.threshold == nlp.config["components"]["arbo_linker"]["threshold"]
-    assert nlp.config["components"]["arbo_linker"]["threshold"] == threshold
+    assert nlp.config["components"]["arbo_linker"]["threshold"] == fit.threshold
     assert score == scores["arbo_acc"]
     assert scores["arbo_acc"] == expected["arbo_acc"]
     assert scores["nel_micro_f"] == expected["nel_micro_f"]

@@ -7,7 +7,7 @@ import pytest
 from spacy.util import registry
 
 from spacy_arbo_el.base.arrays import resized_table
-from spacy_arbo_el.fitting.calibrate import AnnotatedMentions
+from spacy_arbo_el.fitting.calibrate import annotated_mentions
 from spacy_arbo_el.fitting.exemplar_fit import fit_beside_exemplars, restored
 from spacy_arbo_el.fitting.held_out import fit_held_out
 from spacy_arbo_el.linker import find_linker
@@ -31,11 +31,12 @@ class Watched(BestEvidence):
     part: int = -1
     seen: list = field(default_factory=list)
 
-    def labelled(self, batch, neighbours, gold, context):
+    def labelled(self, mentions, context):
+        batch = mentions.batch
         self.seen.append(([one.text for one in batch.records], surface_forms(context.datastore)))
         return len(batch)
 
-    def cross_fit_parts(self, parts, context):
+    def fit_folds(self, parts, context):
         assert parts == [3, 2, 2]
         return [replace(self, part=number) for number in range(-1, len(parts))]
 
@@ -62,7 +63,7 @@ def test_each_part_learns_beside_the_exemplars_of_the_others():
         assert mentions == names[part::FOLDS]
         assert sorted(exemplars) == sorted([*earlier, *(set(names) - set(mentions))])
     fits = [beside.whole, *beside.without]
-    assert [one.fitted.reranker.part for one in fits] == [-1, 0, 1, 2]
+    assert [one.reranker.part for one in fits] == [-1, 0, 1, 2]
     assert [one.threshold for one in fits] == [one.threshold for one in (fit.whole, *fit.without)]
 
 
@@ -79,14 +80,14 @@ def test_parts_without_exemplars_are_learned_from_as_one_search_is(monkeypatch):
     reranker = registry.misc.get("spacy-arbo-el.FeatureRanker.v1")()
     stages = find_linker(nlp).stages
     docs = docs_of(nlp, [*DEV, *TRAIN[4:]])
-    found = AnnotatedMentions.retrieve(stages, docs)
-    searches = [AnnotatedMentions.retrieve(stages, docs[part::FOLDS]) for part in range(FOLDS)]
-    parts = [reranker.labelled(*own[:3], stages.context) for own in searches]
+    found = annotated_mentions(stages, docs)
+    searches = [annotated_mentions(stages, docs[part::FOLDS]) for part in range(FOLDS)]
+    parts = [reranker.labelled(own, stages.context) for own in searches]
 
     learned = []
     monkeypatch.setattr(feature_ranker, "cross_fit", lambda *given: learned.append(given))
-    reranker.cross_fit_parts(parts, stages.context)
-    reranker.cross_fit(*found[:3], stages.context, found.batch.documents % FOLDS, FOLDS)
+    reranker.fit_folds(parts, stages.context)
+    reranker.fit(found, stages.context, found.batch.documents % FOLDS, FOLDS)
     width = max(len(labelled.correct[0]) for labelled, *_ in learned)
     rows = [rows_of(labelled, part_of, width) for labelled, part_of, *_ in learned]
     # Layers of 8 bits round otherwise in other batches: up to 0.002 on a CPU with AMX.

@@ -23,9 +23,16 @@ from spacy_arbo_el.ranking.features import (
     CandidateFeatures,
     gather_features,
 )
-from spacy_arbo_el.ranking.ranker_fit import ABSENT, Labelled, cross_fit, fit_weights, train_network
+from spacy_arbo_el.ranking.ranker_fit import (
+    ABSENT,
+    FOLDS,
+    Labelled,
+    cross_fit,
+    fit_weights,
+    train_network,
+)
 from spacy_arbo_el.ranking.ranker_weights import SIGNS, RankerWeights, sum_of_networks
-from spacy_arbo_el.ranking.ranking import BestEvidence
+from spacy_arbo_el.ranking.ranking import AnnotatedMentions, BestEvidence
 from spacy_arbo_el.ranking.trees import Trees
 from spacy_arbo_el.retrieval.neighbours import AllowedEntities, Neighbours
 from spacy_arbo_el.storage.files import pack_arrays
@@ -295,13 +302,15 @@ def test_fit_learns_from_gold_entities_and_forgets_with_too_few_mentions():
     nothing = np.zeros((60, 0), dtype=np.int64)
     neighbours = Neighbours(TopK(ids, scores), TopK.empty(60), TopK.empty(60), nothing)
     gold[0] = -1  # without a correct candidate, a mention counts for the curve only
-    fitted = feature_ranker(pretrained=False).fit(batch, neighbours, gold, context)
+    mentions = AnnotatedMentions(batch, neighbours, gold, [set()] * 60)
+    fold_of = np.arange(60) % FOLDS
+    fitted = feature_ranker(pretrained=False).fit(mentions, context, fold_of, FOLDS)[0]
     assert fitted.weights.accuracy > 0.9
     ranking = fitted(batch, neighbours, context)
     assert (ranking.candidates.ids[1:, 0] == gold[1:, 0]).mean() > 0.9
-    rows = np.arange(10)
-    few = Neighbours(TopK(ids, scores).take(rows), TopK.empty(10), TopK.empty(10), nothing[:10])
-    assert fitted.fit(batch_of(*strings[:10]), few, gold[:10], context).weights is None
+    near = neighbours.take(np.arange(10))
+    few = AnnotatedMentions(batch_of(*strings[:10]), near, gold[:10], [set()] * 10)
+    assert fitted.fit(few, context, fold_of[:10], FOLDS)[0].weights is None
 
 
 def test_learned_weights_survive_bytes_and_other_features_are_refused():
@@ -354,14 +363,14 @@ def test_the_network_of_a_part_has_not_seen_it(begun):
         cross_fit(Labelled(candidates, labels, np.ones(240)), part_of, 3, start if begun else None)
         for labels in (correct, other)
     )
-    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one.by_fold, two.by_fold)]
+    same = [np.array_equal(a.hidden, b.hidden) for a, b in zip(one[1:], two[1:])]
     assert same == [False, True, False]
-    assert not np.array_equal(one.overall.hidden, two.overall.hidden)
+    assert not np.array_equal(one[0].hidden, two[0].hidden)
     rows = np.flatnonzero(part_of == 1)
-    best = one.by_fold[1].logits(candidates.take(rows)).argmax(axis=1)
+    best = one[2].logits(candidates.take(rows)).argmax(axis=1)
     assert (best == correct[rows].argmax(axis=1)).mean() > 0.8
-    mean = np.mean([weights.scores(candidates) for weights in one.by_fold], axis=0)
-    np.testing.assert_allclose(one.overall.scores(candidates), mean, atol=1e-3)
+    mean = np.mean([weights.scores(candidates) for weights in one[1:]], axis=0)
+    np.testing.assert_allclose(one[0].scores(candidates), mean, atol=1e-3)
 
 
 @pytest.mark.parametrize("begun", [False, True])

@@ -8,7 +8,7 @@ import pytest
 import spacy
 from spacy.util import registry
 
-from spacy_arbo_el.fitting.calibrate import AnnotatedMentions, calibrate_pipeline, install
+from spacy_arbo_el.fitting.calibrate import annotated_mentions, calibrate_pipeline, install
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
 from spacy_arbo_el.ranking.feature_ranker import PARTS, PRIME
@@ -138,7 +138,7 @@ def test_withheld_features_are_those_without_the_exemplars():
     """The same as in a linker from which the exemplars of these entities were removed."""
     linker = trained_linker()
     mentions, context = retrieved(linker), linker.stages.context
-    rows, parts = linker.reranker.gather_withheld(*mentions[:3], context)
+    rows, parts = linker.reranker.gather_withheld(mentions, context)
     withheld = CandidateFeatures.concat(parts)
     assert sorted(rows) == np.flatnonzero((mentions.gold >= 0).any(axis=1)).tolist()
     part_of = np.arange(len(linker.kb)) * PRIME % PARTS
@@ -166,4 +166,4 @@ def trained_linker():
 def retrieved(linker):
     """Annotated mentions with their neighbours and gold entities."""
     docs = [eg.reference for eg in examples(spacy.blank("xx"), DEV)]
-    return AnnotatedMentions.retrieve(linker.stages, docs)
+    return annotated_mentions(linker.stages, docs)

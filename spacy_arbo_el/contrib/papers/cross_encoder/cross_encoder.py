@@ -17,7 +17,13 @@ from ....mentions.record import MentionBatch
 from ....ranking.entity_strings import EntityStrings
 from ....ranking.feature_ranker import GAP, FeatureRanker
 from ....ranking.features import CandidateFeatures
-from ....ranking.ranking import Ranking, RankingContext, Reranker, log_odds_by_vectors
+from ....ranking.ranking import (
+    AnnotatedMentions,
+    Ranking,
+    RankingContext,
+    Reranker,
+    log_odds_by_vectors,
+)
 from ....retrieval.neighbours import Neighbours
 from ..errors import PaperMessages
 from .pair_inputs import NAMES, EntityParts, entity_texts, make_pairs
@@ -190,43 +196,22 @@ class CrossEncoder:
 
     def fit(
         self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> "CrossEncoder":
-        """Fit the ranker inside, and how the scores count. The scores' weights stay unchanged.
-
-        gold: (m, g) int64, the positions of each mention's gold entities, -1 for none.
-        """
-        ranker = self.ranker.fit(batch, neighbours, gold, context)
-        return replace(self, ranker=ranker)._fit_scores(batch, neighbours, gold, context)
-
-    def cross_fit(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
+        mentions: AnnotatedMentions,
         context: RankingContext,
         fold_of: np.ndarray,
         n_folds: int,
     ) -> list["CrossEncoder"]:
-        """Fit on all mentions, and without each part: see ``Reranker``."""
-        rankers = self.ranker.cross_fit(batch, neighbours, gold, context, fold_of, n_folds)
-        fitted = []
-        for fold, ranker in enumerate(rankers, -1):
-            rows = np.flatnonzero(fold_of != fold)
-            fold_mentions = batch.take(rows), neighbours.take(rows), gold[rows]
-            fitted.append(replace(self, ranker=ranker)._fit_scores(*fold_mentions, context))
-        return fitted
+        """Fit the ranker inside, and how the scores count. The scores' weights stay unchanged."""
+        rankers = self.ranker.fit(mentions, context, fold_of, n_folds)
+        return [
+            replace(self, ranker=ranker)._fit_scores(
+                mentions.take(np.flatnonzero(fold_of != fold)), context
+            )
+            for fold, ranker in enumerate(rankers, -1)
+        ]
 
-    def _fit_scores(
-        self,
-        batch: MentionBatch,
-        neighbours: Neighbours,
-        gold: np.ndarray,
-        context: RankingContext,
-    ) -> "CrossEncoder":
+    def _fit_scores(self, mentions: AnnotatedMentions, context: RankingContext) -> "CrossEncoder":
+        batch, neighbours, gold, _ = mentions
         plain = replace(self, fitted=CrossEncoderFit())
         if self.scorer is None or not len(batch):
             return plain
