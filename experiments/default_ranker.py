@@ -62,7 +62,7 @@ SWAPPED = 2.0
 IS_SWAPPED = 0.15
 # What speaks against a candidate beside the trees, in log-odds. Few mentions in these corpora have
 # a list with only their opposite, such as import for export.
-DOUBTS = {"swapped": -0.5, "opposed": -3.0}
+DOUBTS = {"swapped": -0.5, "opposed": -4.5}
 # Trees that say from the evidence whether any candidate is right.
 N_TREES = 150
 DEPTH = 6

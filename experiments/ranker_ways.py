@@ -44,7 +44,7 @@ EXACT = FEATURES.index("exact")
 TITLE = FEATURES.index("title")
 VECTORS = [FEATURES.index("name"), FEATURES.index("exemplar"), FEATURES.index("nearest")]
 # How often the right one of made namesakes is the one of that spelling.
-SPELLED = 0.9
+SPELLED = 0.96
 # Words of the shortest descriptions that are made.
 BRIEF = 4
 # Share of made mentions, those with siblings or made namesakes, which count as if the list lacked

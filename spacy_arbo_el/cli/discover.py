@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from .documents import (
     ENCODING,
     FIND,
     SKIP_BAD,
+    DocumentReader,
     Reading,
     document_reader,
     hint_at_empty_kb,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ..discovery.entities import NewEntity
     from ..discovery.new_entities import NewEntities
     from ..linker import ArboLinker
+    from ..linking.corpus import CorpusLinker
     from ..pipelines import PipelineOwner
 
 LINKED = Opt(
@@ -59,7 +61,8 @@ def link_command(
 
     A list of entities makes a pipeline that finds their names in the texts. The documents are
     written with their links: as .spacy, as JSONL with one document per line, or
-    as CSV with one mention per line.
+    as CSV with one mention per line. From 30 mentions on, it is estimated first how many of the
+    entities the list has, unless names of the list alone were found.
 
     Settings of the pipeline are overridden as in spacy train. "arbo scale link" links each document
     for itself, in shards, and resumes.
@@ -90,7 +93,8 @@ def link_at_once(
         linker = find_linker(nlp)
         hint_at_empty_kb(linker)
         with document_reader(nlp, linker, data, how) as read:
-            docs = _counted(linker.corpus.link_stream(read), linker, counts)
+            corpus = corpus_linker(linker, read, overrides)
+            docs = _counted(corpus.link_stream(read), linker, counts)
             if output.suffix.lower() in (".jsonl", ".csv"):
                 getter = linker.mentions.getter
                 extension = linker.cfg["extension"]
@@ -105,6 +109,29 @@ def link_at_once(
         f"{counts['linked']} linked to {entities} entities, "
         f"{counts['mentions'] - counts['linked']} NIL in {new} new entities"
     )
+
+
+def corpus_linker(
+    linker: "ArboLinker", read: DocumentReader, overrides: dict[str, Any]
+) -> "CorpusLinker":
+    """The linker of a corpus, which estimates coverage and says so where no setting says it.
+
+    Not where all mentions are names of the list: these would be in it nearly always.
+    """
+    from ..linking.coverage import ESTIMATE, CoverageEstimate
+
+    setting = f"components.{linker.name}.coverage"
+
+    def report(estimate: CoverageEstimate) -> None:
+        msg.info(
+            f"Coverage {estimate.share}, estimated from {estimate.mentions} mentions: "
+            f"NIL {estimate.nil_before:.0%} → {estimate.nil_after:.0%}. "
+            f"--{setting} null leaves it out"
+        )
+
+    if linker.coverage is None and setting not in overrides and not read.by_names:
+        linker.coverage = ESTIMATE
+    return replace(linker.corpus, report=report)
 
 
 def _counted(docs: Iterable[Doc], linker: "ArboLinker", counts: Counter) -> Iterator[Doc]:
@@ -147,7 +174,7 @@ def discover_command(
     skip_bad: bool = SKIP_BAD,
     min_mentions: int = MIN_MENTIONS,
     keep: Path | None = KEEP,
-    replace: bool = REPLACE,
+    replace_earlier: bool = REPLACE,
     code: Path | None = CODE,
 ) -> None:
     """Group unlinked mentions into new entities.
@@ -166,9 +193,10 @@ def discover_command(
     with user_errors(), nullcontext() if keep is None else changing_pipeline(keep) as owner:
         check_data(data)
         written = NewFiles(output, min_mentions)
-        new_entities = discover_at_once(open_model(model, config=overrides), data, how, replace)
+        nlp = open_model(model, config=overrides)
+        new_entities = discover_at_once(nlp, data, how, overrides, replace_earlier)
         written.write(new_entities)
-        keep_new(model, new_entities, owner, replace)
+        keep_new(model, new_entities, owner, replace_earlier)
     written.say(new_entities)
 
 
@@ -213,7 +241,7 @@ class NewFiles:
 
 
 def keep_new(
-    model: Path, new_entities: "NewEntities", owner: "PipelineOwner | None", replace: bool
+    model: Path, new_entities: "NewEntities", owner: "PipelineOwner | None", replace_earlier: bool
 ) -> None:
     """Save the pipeline with these new entities, and the earlier ones unless they are replaced."""
     from ..discovery.new_entities import NewEntities
@@ -223,19 +251,21 @@ def keep_new(
         return
     nlp = open_model(model)
     linker = find_linker(nlp)
-    if replace:
+    if replace_earlier:
         linker.new_entities = NewEntities()
     linker.new_entities.update(new_entities)
     owner.save(nlp)
 
 
-def discover_at_once(nlp: "Language", data: Path, how: Reading, replace: bool) -> "NewEntities":
+def discover_at_once(
+    nlp: "Language", data: Path, how: Reading, overrides: dict[str, Any], replace_earlier: bool
+) -> "NewEntities":
     """The new entities of a corpus, in this process. The parameters are the command's."""
     from ..discovery.new_entities import NewEntities
     from ..linker import find_linker
 
     linker = find_linker(nlp)
-    if replace:
+    if replace_earlier:
         linker.new_entities = NewEntities()
     with document_reader(nlp, linker, data, how) as read:
-        return linker.corpus.discover_stream(read)
+        return corpus_linker(linker, read, overrides).discover_stream(read)

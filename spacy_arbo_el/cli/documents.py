@@ -46,24 +46,44 @@ class Reading:
     skip_bad: bool
 
 
+@dataclass(frozen=True)
+class DocumentReader:
+    """Reads the documents with their mentions, the same each time that it is called.
+
+    by_names: Whether all mentions are names of the list, which ``arbo_names`` found.
+    """
+
+    read: Callable[[], Iterator[Doc]]
+    by_names: bool = False
+
+    def __call__(self) -> Iterator[Doc]:
+        return self.read()
+
+
 @contextmanager
 def document_reader(
     nlp: Language, linker: "ArboLinker", path: Path, how: Reading
-) -> Iterator[Callable[[], Iterator[Doc]]]:
-    """A function that reads the documents with their mentions. It can be called several times.
+) -> Iterator[DocumentReader]:
+    """The reader of the documents.
 
     Documents that are not ``.spacy`` files, or whose mentions must be found, are read once, and
-    kept in temporary files. The function raises ValueError where no document has a mention.
+    kept in temporary files. The reader raises ValueError where no document has a mention.
     """
     from tqdm import tqdm
 
     from ..corpora.docbin import SUFFIX, read_docs, write_parts
     from ..corpora.docs import unlinked
     from ..corpora.read import files_of, read_documents
-    from ..find.finders import finder_of_missing, make_finder
+    from ..find.finders import ArboNames, finder_of_missing, make_finder
 
     def bar(docs: Iterable[Doc]) -> Iterable[Doc]:
         return tqdm(docs, unit=" docs", leave=False)
+
+    def with_mentions(docs: Iterable[Doc]) -> Iterator[Doc]:
+        for doc in docs:
+            doc = unlinked(doc, mentions=not how.find)
+            n_mentions["given"] += len(list(linker.mentions.getter(doc)))
+            yield doc
 
     def read(folder: Path) -> Iterator[Doc]:
         docs = bar(map(unlinked, read_docs(folder, nlp.vocab)))
@@ -72,25 +92,28 @@ def document_reader(
     check_data(path)
     check_finder(how.find)
     left_out: Counter = Counter()
+    n_mentions: Counter = Counter()
     finder = make_finder(nlp, linker, how.find) or finder_of_missing(nlp, linker)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")
         if finder is None and all(file.suffix == SUFFIX for file in files_of(path)):
-            yield lambda: read(path)
+            yield DocumentReader(lambda: read(path))
             return
         place = Path(folder) / "documents"
         problems: list[ValueError] = []
         bad = problems.append if how.skip_bad else throw
         docs: Iterable[Doc] = read_documents(path, nlp, how.encoding, bad)
         if finder is not None:
-            docs = finder(unlinked(doc, mentions=not how.find) for doc in docs)
+            docs = finder(with_mentions(docs))
         write_parts(bar(docs), place)
         if problems:
             msg.warn(f"{len(problems)} bad lines or files left out. The first:")
         for problem in problems[:MOST_PLACES]:
             msg.text(visible(problem))
-        yield lambda: read(place)
+        has_names = any(isinstance(pipe, ArboNames) for _, pipe in nlp.pipeline)
+        finds_names = how.find == "names" or (how.find in ("", "pipeline") and has_names)
+        yield DocumentReader(lambda: read(place), finds_names and not n_mentions["given"])
 
 
 def check_finder(find: str) -> None:

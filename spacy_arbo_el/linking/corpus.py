@@ -7,6 +7,7 @@ its vector, its neighbours and candidates in numbers, and its record, never a Do
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from spacy.tokens import Doc
@@ -75,11 +76,13 @@ class CorpusLinker:
 
     documents: Writes links onto Docs.
     stored: New entities; what was decided on them holds.
+    report: Is given the coverage that is estimated.
     """
 
     stages: LinkingStages
     documents: DocumentLinker
     stored: NewEntities
+    report: Callable[[CoverageEstimate], None] = partial(log.info, "%s")
 
     def link(self, docs: Iterable[Doc], *, threshold: ThresholdSetting | None = None) -> list[Doc]:
         """Link the mentions of all docs in one graph. RETURNS: The docs, with their links.
@@ -195,7 +198,7 @@ class CorpusLinker:
         if fitted is None or (~mentions.ranked.corrected).sum() < MIN_MENTIONS:
             return None
         estimate = estimate_coverage(mentions.ranked, fitted, threshold, None)
-        log.info("%s", estimate)
+        self.report(estimate)
         return estimate.setting
 
     def _shown(

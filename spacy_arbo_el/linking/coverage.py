@@ -96,6 +96,9 @@ class ShareEstimate(NamedTuple):
     share: float
     standard_error: float
 
+    def __str__(self) -> str:
+        return f"{self.share:.0%} ± {self.standard_error:.0%}"
+
 
 def shift_between(fitted: float, target: float) -> float:
     """The shift of log-odds from one share of mentions in the list to another."""
@@ -157,9 +160,9 @@ class CoverageEstimate:
 
     def __str__(self) -> str:
         lines = [
-            f"coverage {_shown(self.share)}, estimated from {self.mentions} mentions: the list has "
+            f"coverage {self.share}, estimated from {self.mentions} mentions: the list has "
             "the entity of so many of them",
-            *(f"  {label}: {_shown(share)}" for label, share in self.by_label.items()),
+            *(f"  {label}: {share}" for label, share in self.by_label.items()),
             f"NIL {self.nil_before:.0%} → {self.nil_after:.0%}",
         ]
         return "\n".join(lines)
@@ -175,10 +178,6 @@ def setting_of(
         **{label: estimate.share for label, estimate in by_label.items()},
         OTHER_LABELS: share.share,
     }
-
-
-def _shown(estimate: ShareEstimate) -> str:
-    return f"{estimate.share:.0%} ± {estimate.standard_error:.0%}"
 
 
 def estimate_coverage(

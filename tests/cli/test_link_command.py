@@ -10,11 +10,13 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.pipelines import load_pipeline, pipeline_from_list
 from spacy_arbo_el.show import frames
 
 from ..commands import run
 from ..linker.world import DEV
+from ..linking.test_coverage import documents, pipeline
 
 TEXT = "The probe circles the planet Mercury at dawn. Quicksilver is a metal."
 COUNTS = r"(\d+) documents, (\d+) mentions, (\d+) linked to (\d+) entities, (\d+) NIL"
@@ -204,3 +206,32 @@ def test_a_pipeline_of_a_list_is_saved_with_its_settings(files):
     assert loaded.get_pipe("arbo_names").forms == "exact"
     assert loaded.get_pipe("arbo_linker").threshold == 0.5
     assert len(loaded.get_pipe("arbo_linker").kb) == 2
+
+
+@pytest.fixture
+def corpus_and_model(tmp_path):
+    nlp = pipeline()
+    nlp.to_disk(tmp_path / "model")
+    write_docbin(documents(nlp, 32, 12), tmp_path / "docs.spacy")
+    return tmp_path / "docs.spacy", tmp_path / "model"
+
+
+@pytest.mark.parametrize("command", ["link", "discover"])
+def test_coverage_is_estimated_from_given_mentions(corpus_and_model, tmp_path, command):
+    corpus, model = corpus_and_model
+    printed = run(command, model, corpus, "--output", tmp_path / "out.jsonl")
+    assert "estimated from 44 mentions: NIL" in printed
+    assert "--components.arbo_linker.coverage null leaves it out" in printed
+
+
+@pytest.mark.parametrize("command", ["link", "discover"])
+def test_coverage_is_not_estimated_where_a_setting_says_so(corpus_and_model, tmp_path, command):
+    corpus, model = corpus_and_model
+    options = ["--output", tmp_path / "out.jsonl", "--components.arbo_linker.coverage", "null"]
+    assert "estimated from" not in run(command, model, corpus, *options)
+
+
+def test_coverage_is_not_estimated_where_names_of_the_list_were_found(tmp_path, corpus_and_model):
+    corpus, model = corpus_and_model
+    options = ["--find", "names", "--output", tmp_path / "out.jsonl"]
+    assert "estimated from" not in run("link", model, corpus, *options)

@@ -114,7 +114,7 @@ def discover_command(
         job = make_job(model, data, folder, find=find, overrides=overrides, **options)
         new_entities = discover_in_shards(job, settings)
         files.write(new_entities)
-        keep_new(model, new_entities, owner, replace=False)
+        keep_new(model, new_entities, owner, replace_earlier=False)
         shutil.rmtree(job.folder)
     files.say(new_entities)
 
