@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spacy.cli._util import Arg, Opt
 from spacy.language import Language
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..mentions.annotations import Link
 
 
+FEATURES = Opt(False, "--features", help="The numbers behind the words, in log-odds")
 PAGE = Opt(None, "--page", help="HTML page of the text's links and their evidence")
 
 
@@ -33,6 +34,7 @@ def show_command(
     ),
     label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
     kb_id: str = Opt("", "--kb-id", help="The id of the entity that you expect"),
+    features: bool = FEATURES,
     page: Path | None = PAGE,
     code: Path | None = CODE,
     # fmt: on
@@ -48,7 +50,13 @@ def show_command(
       python -m spacy arbo show out/model-best --text "Boats travel up the Amazon."
     """
     with user_errors():
-        options = {"--mention": mention, "--label": label, "--kb-id": kb_id, "--page": page}
+        options: dict[str, Any] = {
+            "--mention": mention,
+            "--label": label,
+            "--kb-id": kb_id,
+            "--page": page,
+            "--features": features,
+        }
         if not text:
             is_given = {option: bool(value) for option, value in options.items()}
             check_needs(is_given, "--text", "documents are shown without it")
@@ -59,7 +67,7 @@ def show_command(
             _show_documents(nlp, data, limit)
             return
         doc = _linked_text(nlp, text, mention, label)
-        _explain(nlp, doc, kb_id or None)
+        _explain(nlp, doc, kb_id or None, features)
         if page is not None:
             _write_page(nlp, doc, page)
 
@@ -99,7 +107,7 @@ def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
     return linker(doc)
 
 
-def _explain(nlp: Language, doc: Doc, kb_id: str | None) -> None:
+def _explain(nlp: Language, doc: Doc, kb_id: str | None, has_numbers: bool) -> None:
     from ..linker import find_linker
     from ..mentions.getters import find_mentions
 
@@ -108,7 +116,10 @@ def _explain(nlp: Language, doc: Doc, kb_id: str | None) -> None:
     if not spans:
         msg.fail("The pipeline found no mention. Name one with --mention.", exits=1)
     for span in spans:
-        print(visible_lines(linker.explain(span, kb_id)))
+        explanation = linker.explain(span, kb_id)
+        print(visible_lines(explanation))
+        if has_numbers and explanation.numbers:
+            print(visible_lines(f"  by: {explanation.numbers}"))
 
 
 def _write_page(nlp: Language, doc: Doc, path: Path) -> None:

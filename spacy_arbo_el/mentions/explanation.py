@@ -9,8 +9,6 @@ from .annotations import Evidence, Link
 
 # Candidates that are shown.
 SHOWN = 5
-# Features that the text names.
-SHOWN_PARTS = 3
 
 
 @dataclass(frozen=True)
@@ -28,8 +26,10 @@ class Explanation:
         where candidates are not ranked by features.
     contributions: How much each feature of the ranker puts the first before the other, in log-odds.
         ``examples/figures.py`` draws them.
-    context: How well the mention's context fits the descriptions of the two; empty where it was
-        not compared, since names leave no doubt or there is no description.
+    words: The same in words.
+    context: How well the mention's context fits the descriptions of the entities whose name could
+        be the mention; empty where it was not compared, since names leave no doubt or there is no
+        description.
     coverage: The share of mentions whose entity the knowledge base has, as it was set, estimated or
         fitted; empty where the ranker has none.
     """
@@ -42,6 +42,7 @@ class Explanation:
     reason: str = ""
     compared: tuple[str, ...] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
+    words: str = ""
     context: str = ""
     coverage: str = ""
 
@@ -79,6 +80,12 @@ class Explanation:
                 shown_probability(share),
             )
 
+    @property
+    def numbers(self) -> str:
+        """The contributions of features, the largest first; empty where there are none."""
+        largest = sorted(self.contributions.items(), key=lambda item: -abs(item[1]))
+        return ", ".join(f"{name} {value:+.2f}" for name, value in largest if round(value, 2))
+
     def _lines(self) -> Iterator[str]:
         yield f'"{self.mention}": {self.outcome}' if self.mention else self.outcome
         if self.link is not None:
@@ -90,12 +97,10 @@ class Explanation:
             if shown:
                 yield f"  candidates: {'; '.join(shown)}"
                 yield f"  {self.presence}"
-        if self.contributions:
-            most = sorted(self.contributions.items(), key=lambda item: -abs(item[1]))[:SHOWN_PARTS]
-            contributions = ", ".join(f"{name} {value:+.2f}" for name, value in most)
-            yield f"  {self.compared[0]} before {self.compared[1]} by: {contributions}"
+        if self.words:
+            yield f"  {self.words}"
         if self.context:
-            yield f"  {self.context}"
+            yield f"  context fits: {self.context}"
         if self.reason:
             yield f"{self.expected}: {self.reason}"
 

@@ -127,13 +127,14 @@ class Comparison:
     """Two candidates of a mention, compared.
 
     contributions: How much each feature puts the one before the other, in log-odds.
-    fit, other_fit: How well the context fits the description of each, a cosine; None where it was
-        not compared.
+    features: The features of each.
+    fits: How well the context fits the descriptions of all whose name could be the mention, a
+        cosine by the position of the entity; empty where none was compared.
     """
 
     contributions: dict[str, float]
-    fit: float | None
-    other_fit: float | None
+    features: tuple[dict[str, float], dict[str, float]]
+    fits: dict[int, float]
 
 
 class RankerExamples(NamedTuple):
@@ -277,9 +278,13 @@ class FeatureRanker:
         contributions["frequency"] = float(
             np.subtract(*candidates.frequency_prior()[0, list(pair)])
         )
-        described = candidates.column("described")[0]
-        fits = candidates.column("fit")[0].tolist()
-        return Comparison(contributions, *(fits[c] if described[c] else None for c in pair))
+        first_features, second_features = candidates.features[0, list(pair)].tolist()
+        features = dict(zip(FEATURES, first_features)), dict(zip(FEATURES, second_features))
+        described = namesakes(candidates)[0] & (candidates.column("described")[0] > 0)
+        fits = candidates.column("fit")[0][described].tolist()
+        return Comparison(
+            contributions, features, dict(zip(candidates.entities[0][described].tolist(), fits))
+        )
 
     def gather_withheld(
         self, mentions: AnnotatedMentions, context: RankingContext

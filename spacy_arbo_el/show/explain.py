@@ -9,15 +9,16 @@ from spacy.tokens import Span
 
 from ..base.calibration import probability
 from ..base.display import shortened, shown_probability
-from ..kb.entity import NIL
+from ..kb.entity import NIL, Entity
 from ..linking.coverage import ESTIMATE
 from ..linking.stages import LinkingStages
 from ..linking.thresholds import threshold_for
 from ..mentions.annotations import Link
 from ..mentions.explanation import SHOWN, Explanation, outcome_of
 from ..mentions.getters import offsets_of_span, place_of
-from ..ranking.feature_ranker import Comparison, FeatureRanker
+from ..ranking.feature_ranker import FeatureRanker
 from ..ranking.ranking import RankedMentions
+from .words import Compared, in_words
 
 # Characters of a description's sentence that are shown.
 LONGEST_SENTENCE = 80
@@ -65,7 +66,7 @@ class Explainer:
             titles,
             expected,
             reason,
-            *self._compared(linked.ranked, row, link, expected),
+            *self._compared(linked.ranked, row, link, expected, span.text),
             self._coverage(),
         )
 
@@ -80,28 +81,28 @@ class Explainer:
         return f"coverage {shown}; that of the reranker's fit is {fitted:.2f}"
 
     def _compared(
-        self, ranked: RankedMentions, row: int, link: Link, expected: str
-    ) -> tuple[tuple[str, ...], Mapping[str, float], str]:
+        self, ranked: RankedMentions, row: int, link: Link, expected: str, mention: str
+    ) -> tuple[tuple[str, ...], Mapping[str, float], str, str]:
         """Compare the first candidate with another, feature by feature and in context."""
         reranker = self.stages.reranker
         ids = list(link.ids)
         compared_ids = [expected] if expected in ids[1:] else ids[1:2]
         if not isinstance(reranker, FeatureRanker) or not compared_ids:
-            return (), {}, ""
+            return (), {}, "", ""
         pair = (ids[0], compared_ids[0])
         positions = self.stages.datastore.kb.entities.positions_of(pair).tolist()
         context = self.stages.context
         comparison = reranker.compare(ranked.batch, ranked.neighbours, context, row, *positions)
         if comparison is None:
-            return (), {}, ""
-        return pair, comparison.contributions, self._fit(comparison, positions[0])
-
-    def _fit(self, comparison: Comparison, position: int) -> str:
-        if comparison.fit is None:
-            return ""
-        against = "" if comparison.other_fit is None else f" against {comparison.other_fit:.2f}"
-        description = self.stages.datastore.kb.entities.at(position).description
-        return f'context fits: {comparison.fit:.2f}{against}, "{first_sentence(description)}"'
+            return (), {}, "", ""
+        entities = self.stages.datastore.kb.entities.at_all({*positions, *comparison.fits})
+        first, second = (
+            Compared(entities[position].id, entities[position].names, features)
+            for position, features in zip(positions, comparison.features)
+        )
+        contributions = comparison.contributions
+        words = in_words(mention, contributions, first, second)
+        return pair, contributions, words, _fits(comparison.fits, entities)
 
     def _reason(self, kb_id: str, span: Span, link: Link, ranked: RankedMentions, row: int) -> str:
         datastore = self.stages.datastore
@@ -186,6 +187,18 @@ def _row_of(span: Span, spans: Sequence[Span]) -> int | None:
     ]
     exact = [row for row in same if place_of(spans[row]) == place_of(span)]
     return next(iter([*exact, *same]), None)
+
+
+def _fits(fits: Mapping[int, float], entities: Mapping[int, Entity]) -> str:
+    """The entities that were compared in context, the best first, and how well each fits."""
+    best_first = sorted(fits, key=lambda position: -fits[position])
+    shown = [
+        f"{fits[position]:.2f} {entities[position].id} ({entities[position].title}), "
+        f'"{first_sentence(entities[position].description)}"'
+        for position in best_first[:SHOWN]
+    ]
+    more = len(fits) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
 
 
 def first_sentence(text: str) -> str:

@@ -1,6 +1,8 @@
 """Every reason that ``explain`` can give."""
 
 import pytest
+import spacy
+from spacy.tokens import Span
 
 from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.kb.entity import Entity
@@ -55,15 +57,35 @@ def test_why_an_expected_entity_is_not_linked(nlp, linker):
 
 def test_which_features_put_a_candidate_before_another(nlp, linker):
     assert not linker.explain(span_of(nlp)).contributions, "BestEvidence.v1 has no features"
-    linker.reranker = FeatureRanker(weights=weights_of(name=2.0, has_exemplar=1.0))
+    linker.reranker = FeatureRanker(weights=weights_of(name=200.0, has_exemplar=1.0))
     why = linker.explain(span_of(nlp))
     first, second = why.link.ids[:2]
     assert why.compared == (first, second)
-    assert f"{first} before {second} by: name" in str(why)
+    assert why.words.startswith(f"{first} before {second}: ")
+    assert why.words in str(why)
+    assert why.numbers.startswith("name ")
     assert set(why.contributions) == {*FEATURES, "frequency"}
     last = why.link.ids[-1]
     assert linker.explain(span_of(nlp), last).compared == (first, last)
     assert linker.explain(span_of(nlp), "tree").compared == (first, second)
+
+
+@pytest.mark.bundled
+def test_all_that_were_compared_in_context_are_named():
+    linker = (nlp := spacy.blank("en")).add_pipe("arbo_linker")
+    band, firm = "a singer of folk songs", "a surgeon for hearts"
+    linker.set_kb(
+        [
+            {"id": "S", "title": "Marwick", "description": band},
+            {"id": "P", "title": "Jon Marwick", "description": firm},
+            {"id": "X", "title": "Quorn", "description": "a maker of meals"},
+        ]
+    )
+    doc = nlp.make_doc("Marwick played the guitar on stage.")
+    doc.ents = [Span(doc, 0, 1, label="PERSON")]
+    context = linker.explain(linker(doc).ents[0]).context
+    assert f' S (Marwick), "{band}"; ' in context
+    assert context.endswith(f' P (Jon Marwick), "{firm}"')
 
 
 def test_why_a_correction_excludes_an_entity(nlp, linker):
