@@ -333,7 +333,7 @@ class Storage:
                     self.database.set(uuid=uuid.uuid4().hex)
                 yield self.entities
                 if outermost:
-                    generation = self.database.get("generation") + 1
+                    generation = self.entities.generation + 1
                     self.database.set(generation=generation)
                     if is_first and (count := self.entities.positions):
                         # Later entities and edits are told from those of the first import.

@@ -15,7 +15,6 @@ import numpy as np
 from ..base.errors import Errors
 from ..names.spellings import OWN, all_spellings, folded
 from ..storage.lines import is_storable
-from ..storage.locks import ChangeLog
 from .database import IN, Database
 from .entity import Entity
 from .layout import Layout
@@ -35,13 +34,10 @@ class EntityStore:
     """Entities in the order in which they were added, found and edited.
 
     Each entity has a position that stays its own: when it is removed, no other entity gets it.
-
-    changes: The positions of the entities that were added, changed or removed.
     """
 
     def __init__(self, database: Database):
         self.database = database
-        self.changes = ChangeLog()
         self._ids: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -209,6 +205,11 @@ class EntityStore:
         """The number of distinct names in their own spelling, whatever the case."""
         return self.database.value(f"SELECT count(DISTINCT folded) FROM name WHERE kind = {OWN}")
 
+    @property
+    def generation(self) -> int:
+        """The number of edits so far."""
+        return self.database.get("generation")
+
     def changed_since(self, generation: int) -> list[int]:
         """The entities that an edit after that of a number added, changed or removed, in order."""
         statement = "SELECT position FROM changed WHERE generation > ? ORDER BY position"
@@ -361,8 +362,7 @@ class EntityStore:
         self.database.set(entities=len(self) - len(position_of))
 
     def _note(self, positions: Sequence[int]) -> None:
-        self.changes.add(positions)
-        generation = self.database.get("generation") + 1
+        generation = self.generation + 1
         self.database.many(
             "INSERT OR REPLACE INTO changed VALUES (?, ?)",
             ((position, generation) for position in positions),

@@ -64,7 +64,7 @@ class TextRows:
         """The texts of the present state. Only entities that have changed are read."""
         # An edit by another program in the meantime is taken in again the next time.
         uuid = entities.database.get("uuid")
-        generation = entities.database.get("generation")
+        generation = entities.generation
         positions = entities.changed_since(self.generation)
         before = self._keys_of(positions)
         owners: list[int] = []

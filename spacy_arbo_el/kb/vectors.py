@@ -106,13 +106,11 @@ class VectorRows:
 class EntityVectors:
     """The vectors of all texts of all entities.
 
-    layout: Grows whenever rows get other numbers.
     epoch: Grows whenever rows are replaced or removed, but not when some are added at the end.
     """
 
     def __init__(self, storage: Storage):
         self.storage = storage
-        self.layout = 0
         self.epoch = 0
         self._earlier: VectorCache | None = None
         self.caches = VectorCaches(storage)
@@ -136,7 +134,6 @@ class EntityVectors:
         if not texts.fits(self.storage.database.manifest(), texts.identity or "-"):
             self.caches.clear()
             self._forget()
-        self.layout += 1
         self.epoch += 1
 
     # State
@@ -335,13 +332,11 @@ class EntityVectors:
         vectors, readable, places = cache.locate(texts.keys)
         readable = np.append(readable, False)[places]
         owners = np.where(readable, texts.owners, -1)
-        is_same = extends and np.array_equal(owners, self._rows.owners)
         self._rows = VectorRows(vectors, owners, cache.about.dtype, places)
         self._texts = every_text
         self._shown = texts
         self._cache = cache
         self._only = only
-        self.layout += not is_same
         self.epoch += not extends
         if not extends:
             place = self.storage.folder

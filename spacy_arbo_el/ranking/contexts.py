@@ -41,7 +41,7 @@ class Descriptions:
     def __init__(self, datastore: SearchedEntities):
         self._entities = datastore.kb.entities
         self._datastore = datastore
-        self._changes = self._entities.changes.total
+        self._generation = self._entities.generation
         self._fingerprint = datastore.encoder.fingerprint
         # The rows of each entity's vectors.
         self._rows = np.full((self._entities.positions, 2), UNKNOWN, dtype=np.int64)
@@ -62,14 +62,14 @@ class Descriptions:
     def _updated(self, datastore: SearchedEntities) -> "Descriptions":
         """The texts of a later state of the datastore."""
         entities = datastore.kb.entities
-        changed = entities.changes.since(self._changes)
-        if entities is not self._entities or changed is None:
+        if entities is not self._entities:
             return Descriptions(datastore)
+        changed = entities.changed_since(self._generation)
         rows = np.full((entities.positions, 2), UNKNOWN, dtype=np.int64)
         rows[: len(self._rows)] = self._rows[: len(rows)]
-        rows[[position for position in changed if position < len(rows)]] = UNKNOWN
+        rows[changed] = UNKNOWN
         self._rows = rows
-        self._changes = entities.changes.total
+        self._generation = entities.generation
         return self
 
     def _forget(self) -> None:

@@ -200,14 +200,14 @@ class _Sources:
     """The state of a datastore that strings were read from.
 
     entities: The entities.
-    changes: How many changes of entities there had been.
-    serials: (n,) int64, see ``ExemplarStore``.
-    owners: (n,) int64, the entity of each exemplar.
+    generation: How many edits of entities there had been.
+    records: The n exemplars.
+    owners: (n,) int64, the entity of each.
     """
 
     entities: EntityStore
-    changes: int
-    serials: np.ndarray
+    generation: int
+    records: tuple[MentionRecord, ...]
     owners: np.ndarray
 
     @classmethod
@@ -215,26 +215,22 @@ class _Sources:
         entities = datastore.kb.entities
         exemplars = datastore.exemplars
         owners = exemplars.entities(datastore.kb)
-        return cls(entities, entities.changes.total, exemplars.serials, owners)
+        return cls(entities, entities.generation, tuple(exemplars.records), owners)
 
     def changed_until(self, later: "_Sources") -> np.ndarray | None:
         """The entities whose strings may differ later: (c,) int64, each once.
 
         None where that is not known.
         """
-        edited = later.entities.changes.since(self.changes)
-        if self.entities is not later.entities or edited is None:
+        if self.entities is not later.entities:
             return None
-        common, before, after = np.intersect1d(self.serials, later.serials, return_indices=True)
-        moved = self.owners[before] != later.owners[after]
-        affected = np.concatenate(
-            [
-                np.array(sorted(edited), dtype=np.int64),
-                np.delete(self.owners, before[~moved]),
-                np.delete(later.owners, after[~moved]),
-            ]
+        # A record that says something else is another object.
+        before, after = (
+            set(zip(map(id, sources.records), sources.owners.tolist())) for sources in (self, later)
         )
-        # An edit that was undone may have noted positions that no entity has.
+        changed = later.entities.changed_since(self.generation)
+        affected = np.array([*changed, *(owner for _, owner in before ^ after)], dtype=np.int64)
+        # An exemplar may have had an owner that there is no more.
         return np.unique(affected[(affected >= 0) & (affected < later.entities.positions)])
 
 

@@ -22,7 +22,7 @@ from ..kb.vector_cache import VectorCache
 from ..mentions.normalization.text import Normalizer
 from ..mentions.record import MentionBatch, MentionRecord
 from ..names.spellings import folded
-from ..storage.locks import Revision, RevisionCache
+from ..storage.locks import RevisionCache
 from .entity_texts import MIN_LOGGED, encode_texts
 from .exemplars import ExemplarStore
 from .neighbours import AllowedEntities
@@ -72,11 +72,6 @@ class Datastore:
         self._builder = RetrieverBuilder(settings)
         self._retriever: Retriever | None = None
         self._only: np.ndarray | None = None
-
-    @property
-    def revision(self) -> Revision:
-        """The present state."""
-        return Revision(self.content, self.kb.vectors.layout, self.encoder.fingerprint)
 
     @contextmanager
     def reading(self) -> Iterator[Retriever]:
@@ -179,9 +174,9 @@ class Datastore:
     ) -> np.ndarray:
         """Store labelled mentions as exemplars, see ``ExemplarStore.extend``: their rows."""
         with self.editing():
-            before = self.exemplars.revision
+            before = self.exemplars.version
             rows = self.exemplars.extend(records, inputs, vectors)
-            if self.exemplars.revision != before:
+            if self.exemplars.version != before:
                 self.changed()
             return rows
 

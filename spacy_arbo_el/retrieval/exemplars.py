@@ -13,7 +13,6 @@ from ..encoders.inputs import SpanInputs, check_inputs
 from ..kb.knowledge_base import ArboKB
 from ..mentions.record import MentionKey, MentionRecord, check_records
 from ..storage.files import pack_arrays, unpack_arrays
-from ..storage.locks import Revision
 
 
 class ExemplarStore:
@@ -26,7 +25,6 @@ class ExemplarStore:
     fingerprint: The encoder that the vectors come from.
     version: A number that grows with every new mention and every changed label.
     epoch: A number that grows when vectors are replaced or removed, but not when some are added.
-    serials: (n,) int64, a number for each record, which no other record ever has.
     """
 
     def __init__(self) -> None:
@@ -35,10 +33,6 @@ class ExemplarStore:
         self.fingerprint = ""
         self.version = 0
         self.epoch = 0
-        # Grows when records are replaced or removed.
-        self._relabelled = 0
-        self._serials = AppendOnly.of(np.zeros(0, dtype=np.int64))
-        self._next_serial = 0
         self._vectors = AppendOnly.empty()
         self._readable = np.zeros(0, dtype=bool)
         self._entities: tuple[Any, np.ndarray] = (None, np.zeros(0, dtype=np.int64))
@@ -53,14 +47,6 @@ class ExemplarStore:
         return self._vectors.rows
 
     @property
-    def serials(self) -> np.ndarray:
-        return self._serials.rows
-
-    def _new_serials(self, count: int) -> np.ndarray:
-        self._next_serial += count
-        return np.arange(self._next_serial - count, self._next_serial)
-
-    @property
     def readable(self) -> np.ndarray:
         """(n,) bool, whether the encoder can read a mention. The vectors of others are zeros."""
         start = len(self._readable)
@@ -72,11 +58,6 @@ class ExemplarStore:
         self._vectors = AppendOnly.of(np.ascontiguousarray(vectors, dtype=np.float32))
         self._readable = np.zeros(0, dtype=bool)
         self.epoch += 1
-
-    @property
-    def revision(self) -> Revision:
-        """The present state."""
-        return Revision(self.version, encoder=self.fingerprint)
 
     def row(self, key: MentionKey) -> int:
         """Row of a mention, -1 if it is not stored."""
@@ -112,7 +93,6 @@ class ExemplarStore:
             new.append(i)
         if new:
             self.version += 1
-            self._serials = self._serials.with_rows(self._new_serials(len(new)))
             self.inputs = SpanInputs.concat([self.inputs, inputs.take(np.array(new))])
             complete = len(self.vectors) == len(self) - len(new)
             if vectors is not None and complete:
@@ -130,25 +110,19 @@ class ExemplarStore:
         if len(self.vectors):
             self._set_vectors(self.vectors[remaining[remaining < len(self.vectors)]])
         self.inputs = self.inputs.take(remaining)
-        serials = self.serials[remaining]
         self._set_records([self.records[row] for row in remaining.tolist()])
-        self._serials = AppendOnly.of(serials)
         self.version += 1
 
     def _set_record(self, row: int, record: MentionRecord) -> None:
         if self.records[row] != record:
             self.records[row] = record
             self.version += 1
-            self._relabelled += 1
-            serials = self.serials.copy()
-            serials[row] = self._new_serials(1)[0]
-            self._serials = AppendOnly.of(serials)
+            self._entities = None, self._entities[1]
 
     def _set_records(self, records: list[MentionRecord]) -> None:
         self.records = records
         self._rows = {record.key: row for row, record in enumerate(records)}
-        self._relabelled += 1
-        self._serials = AppendOnly.of(self._new_serials(len(records)))
+        self._entities = None, self._entities[1]
 
     def relabel(self, key: MentionKey, kb_ids: tuple[str, ...]) -> None:
         """Replace the gold ids of a mention."""
@@ -171,7 +145,7 @@ class ExemplarStore:
 
         A composite mention belongs to the first of its ids that is in the KB.
         """
-        state = kb, kb.edits, self._relabelled
+        state = kb, kb.edits
         entities = self._entities[1] if self._entities[0] == state else self._entities[1][:0]
         new = self.records[len(entities) :]
         if new or self._entities[0] != state:

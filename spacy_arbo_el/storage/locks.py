@@ -3,9 +3,8 @@
 import os
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..base.errors import Errors
@@ -161,46 +160,6 @@ def _forget_other_threads() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_other_threads)
-
-
-@dataclass(frozen=True)
-class Revision:
-    """The state of a store of entities, exemplars or both.
-
-    content: Grows with every edit.
-    layout: Grows when rows of vectors get other numbers.
-    encoder: The fingerprint of the encoder that the vectors come from, "" for none.
-    """
-
-    content: int
-    layout: int = 0
-    encoder: str = ""
-
-
-class ChangeLog:
-    """Recently changed items of a store. total: How many changes there were in all."""
-
-    # Changes that are remembered. After more of them, derived data is rebuilt.
-    LIMIT = 65536
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._items: list[Any] = []
-
-    def add(self, items: Iterable[Any]) -> None:
-        """Note that items have changed."""
-        before = len(self._items)
-        self._items.extend(items)
-        self.total += len(self._items) - before
-        if len(self._items) > 2 * self.LIMIT:
-            del self._items[: -self.LIMIT]
-
-    def since(self, total: int) -> set[Any] | None:
-        """Changes since there were ``total``. None where they are forgotten."""
-        count = self.total - total
-        if count > len(self._items):
-            return None
-        return set(self._items[len(self._items) - count :])
 
 
 class RevisionCache:

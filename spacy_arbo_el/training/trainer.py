@@ -195,7 +195,7 @@ class Trainer:
         kb = datastore.kb
         exemplars = datastore.exemplars
         settings = datastore.settings
-        entities = kb, kb.edits, kb.vectors.layout, settings.verbalization
+        entities = kb, kb.edits, kb.vectors.epoch, settings.verbalization
         if earlier is not None and earlier.entities == entities:
             texts = earlier.texts
             inputs = earlier.text_inputs

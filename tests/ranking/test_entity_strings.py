@@ -11,7 +11,6 @@ from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.ranking import entity_strings
 from spacy_arbo_el.ranking.entity_strings import EntityStrings
-from spacy_arbo_el.storage.locks import ChangeLog
 
 from .strings import datastore_of, inputs
 
@@ -109,19 +108,6 @@ def test_weights_come_from_some_entities_of_a_large_knowledge_base(monkeypatch):
     (by_name,) = index.similarity(["rare"], np.array([[1, 8]])).ngrams[0]
     assert by_name[1] > by_name[0]
     assert by_name[0] > 0
-
-
-def test_changes_that_were_forgotten_are_not_known(monkeypatch):
-    monkeypatch.setattr(ChangeLog, "LIMIT", 3)
-    log = ChangeLog()
-    log.add([1, 2])
-    assert log.since(0) == {1, 2}
-    assert log.since(1) == {2}
-    assert log.since(2) == set()
-    log.add([3, 4, 5, 6, 7])
-    assert log.total == 7
-    assert log.since(4) == {5, 6, 7}
-    assert log.since(2) is None
 
 
 def test_the_share_of_exemplars_with_the_surface_form_of_a_mention():

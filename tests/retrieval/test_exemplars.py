@@ -71,13 +71,13 @@ def test_given_vectors_are_not_encoded_again(store):
 
 
 def test_a_stored_mention_keeps_its_row_and_gets_the_new_record(store):
-    before = store.revision
+    before = store.version
     rows = store.extend([record_of(2, "a")], inputs_of([2]))
     assert rows.tolist() == [2], "nothing has changed"
-    assert store.revision == before, "nothing has changed"
+    assert store.version == before, "nothing has changed"
     store.extend([record_of(2, "b")], inputs_of([2]))
     assert store.records[2].kb_ids == ("b",)
-    assert store.revision != before
+    assert store.version != before
     assert len(store) == 4
     assert len(store.inputs) == 4
 
@@ -93,14 +93,12 @@ def test_a_mention_that_occurs_twice_at_once_is_stored_once(stored):
     rows = store.extend([*known, *records], inputs_of(numbers))
     assert rows.tolist() == [*range(stored), stored, stored + 1, stored]
     assert store.records == [*known, records[2], records[1]]
-    assert len(store) == len(store.serials)
-    assert len(store.serials) == len(store.inputs)
     assert len(store.inputs) == stored + 2
     store.sync(encode, "encoder")
     assert store.vectors.tolist() == vectors_of([*range(stored), 2, 3])
-    before = store.revision
+    before = store.version
     store.extend([*known, *records], inputs_of(numbers))
-    assert store.revision == before, "nothing has changed"
+    assert store.version == before, "nothing has changed"
 
 
 def test_removed_mentions_take_nothing_of_the_others_along(store):
