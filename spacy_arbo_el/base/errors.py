@@ -366,6 +366,10 @@ class Errors:
         "The component arbo_names finds names of a linker's knowledge base, but no {wanted} comes "
         'after it. Add one: nlp.add_pipe("arbo_linker"), or name it in the setting linker.'
     )
+    E512 = Message(
+        "{value} is no Doc of spaCy. Give documents with their mentions: nlp(text) makes one of a "
+        "text, and nlp.make_doc(text) one to whose ents you write."
+    )
 
     # Training: E6xx
     E601 = Message(

@@ -56,6 +56,7 @@ def _read_rows(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
                     if stop is not None and row > stop:
                         return
                     if row > start:
-                        yield row, record
+                        # Without a text, it is left out and counted as that of a table is.
+                        yield row, {**record, "text": record["text"] or ""}
     except pyarrow.ArrowException as error:
         raise line_error(source.path, 1, str(error)) from error

@@ -20,6 +20,7 @@ from ..storage.lines import (
     OnBad,
     PathLike,
     check_exists,
+    count_preamble,
     ignore,
     line_error,
     plain_name,
@@ -62,8 +63,8 @@ class CsvReader:
 def read_table(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names the columns.
 
-    Columns are separated by tabs in .tsv files, otherwise by the most frequent of these in the
-    first line: commas, or semicolons.
+    Empty lines and comments before it are left out. Columns are separated by tabs in .tsv files,
+    otherwise by the most frequent of these in the first line: commas, or semicolons.
 
     Raises ValueError with file, line and problem at an invalid line.
     """
@@ -84,14 +85,21 @@ def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, 
     column.
     """
     path = source.path
-    start = next((line for _, line in read_lines(path, ignore, encoding=source.encoding)), "")
-    delimiter = "\t" if plain_name(path).endswith((".tsv", ".tab")) else max(",;", key=start.count)
+    delimiter = "\t" if plain_name(path).endswith((".tsv", ".tab")) else ""
+
+    def delimiter_of(line: str) -> str:
+        nonlocal delimiter
+        delimiter = delimiter or max(",;", key=line.count)
+        return delimiter
+
+    skip = count_preamble(read_lines(path, ignore, encoding=source.encoding), delimiter_of)
     header: list[str] | None = None
-    for first, row in read_cells(path, delimiter, source.on_error, source.encoding):
+    for first, row in read_cells(path, delimiter or ",", source.on_error, source.encoding, skip):
         if not any(cell.strip() for cell in row):
             continue
         if header is None:
             header = [name.strip().lower() for name in row]
+            header[0] = header[0].lstrip("# ")
             _check_header(path, first, header, required)
         elif len(row) != len(header):
             problem = f"expected {len(header)} columns as in the first line, got {len(row)}."

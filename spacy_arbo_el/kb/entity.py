@@ -74,7 +74,7 @@ class Entity:
         self._check_texts()
         if not isinstance(self.meta, Mapping):
             raise Errors.E039(id=self.id, problem="it is no dict")
-        if not self.title:
+        if not self.title.strip():
             object.__setattr__(self, "title", self.id)
 
     def _check_texts(self) -> None:

@@ -24,6 +24,7 @@ from .database import DATABASE
 from .entity import Entity
 from .folder import LOCK, is_of_spacy, replacing_kb
 from .importers import ImportReport, SpacyKBReader, entities_of
+from .importers.common import records_by_id
 from .knowledge_base import ArboKB
 
 
@@ -132,8 +133,8 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     """A knowledge base from whatever stands for one.
 
     source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of one, or to a
-        file of entities in any format; entities, dicts or a data frame, see ``entities_from``; or a
-        function from a vocabulary to a knowledge base.
+        file of entities in any format; entities, dicts or a data frame, see ``entities_from``; a
+        dict with a dict for each id; or a function from a vocabulary to a knowledge base.
     """
     if isinstance(source, ArboKB):
         return source
@@ -148,6 +149,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
         raise Errors.E503(got=type(source).__name__)
     if isinstance(source, KnowledgeBase):
         raise Errors.E503(got=type(source).__name__)
+    source = records_by_id(source) or source
     if isinstance(source, Mapping):
         raise Errors.E506(first=f"{next(iter(source), ''):.40}")
     if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):

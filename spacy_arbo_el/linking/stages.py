@@ -28,8 +28,6 @@ from .only import Only
 from .thresholds import LabelThresholds, least_threshold, threshold_for
 
 T = TypeVar("T")
-# How many candidates of a mention have their title in its link.
-N_TITLED = 5
 
 
 @dataclass(frozen=True)
@@ -212,14 +210,14 @@ class LinkingStages:
         """
         entities = self.datastore.kb.entities
         steps = {(step.kind, step.ref) for path in decisions.paths for step in path}
-        on_paths = [ref for kind, ref in steps if kind == "entity"]
-        named = np.array([*on_paths, *candidates.first(N_TITLED).ids.flat], dtype=np.int64)
-        shown = np.concatenate([named, candidates.ids.ravel(), decisions.entities])
-        positions = np.unique(shown)
+        on_paths = np.array([ref for kind, ref in steps if kind == "entity"], dtype=np.int64)
+        positions = np.unique(
+            np.concatenate([on_paths, candidates.ids.ravel(), decisions.entities])
+        )
         ids = dict(zip(positions.tolist(), entities.ids_of(positions).tolist()))
         records = self.datastore.exemplars.records
         exemplars = {row: records[row] for kind, row in steps if kind == "exemplar"}
-        return LinkTexts(ids, entities.titles_at(np.unique(named).tolist()), exemplars)
+        return LinkTexts(ids, entities.titles_at(positions.tolist()), exemplars)
 
     # The stages in turn
 
@@ -296,7 +294,7 @@ class LinkTexts:
     """Data that links refer to, frozen when linking.
 
     ids: From positions in the knowledge base to ids.
-    titles: The titles of the first candidates and of steps of paths, by position there.
+    titles: From positions to titles.
     exemplars: The exemplars that are steps of paths, by their row in the store.
     """
 
@@ -335,8 +333,7 @@ def make_links(
     for row, (mention, count) in enumerate(zip(mentions, counts)):
         ids = ranked_ids[row][:count]
         scores = ranked_scores[row][:count]
-        first = entities[row, : min(count, N_TITLED)].tolist()
-        titles = [texts.titles.get(position, "") for position in first]
+        titles = [texts.titles.get(position, "") for position in entities[row, :count].tolist()]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
             grouping = cluster_ids[mention], titles, presence[row]

@@ -13,7 +13,7 @@ retokenization that moves the span's borders loses it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spacy.tokens import Doc, Span
@@ -40,7 +40,7 @@ SHOWN_EQUALS = 3
 class Candidate(NamedTuple):
     """A considered entity with its probability of being correct.
 
-    title: Its title, "" where it is not known: a link has the titles of its first candidates.
+    title: Its title, "" where it is not known.
     """
 
     kb_id: str
@@ -85,9 +85,10 @@ class Link:
     cluster: For NIL, the id of the new entity: mentions with the same id are the same entity. It is
         "new-1" and so on within a document. Where a corpus is linked in one graph, ids are stable
         ("NEW-5a0c…"). Empty for linked mentions.
-    titles: The titles of the first candidates.
+    titles: The title of each candidate.
     presence: The probability that the knowledge base has the mention's entity. That of a candidate
         is this, times its share among the candidates.
+    mention: Its text, label, start and end in the document, where the link is that of a span.
     """
 
     kb_id: str
@@ -98,6 +99,7 @@ class Link:
     cluster: str = ""
     titles: Sequence[str] = ()
     presence: float = 0.0
+    mention: Mapping[str, str | int] = field(default_factory=dict, compare=False)
 
     @property
     def shares(self) -> list[float]:
@@ -156,6 +158,7 @@ class Link:
     def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable, with names for everything."""
         return {
+            **self.mention,
             "kb_id": self.kb_id,
             "title": self.title,
             "score": self.score,
@@ -203,10 +206,13 @@ class Link:
     def to_data(self) -> dict[str, Any]:
         """Plain values that msgpack can carry."""
         lists = {name: list(getattr(self, name)) for name in ("ids", "scores", "titles")}
-        return {**vars(self), **lists, "evidence": [list(step) for step in self.evidence]}
+        data = {**vars(self), **lists, "evidence": [list(step) for step in self.evidence]}
+        del data["mention"]
+        return data
 
     @classmethod
-    def from_data(cls, data: dict[str, Any]) -> "Link":
+    def from_data(cls, data: dict[str, Any], span: Span) -> "Link":
+        """Load the output of ``to_data``. span: The mention."""
         return cls(
             data["kb_id"],
             data["score"],
@@ -216,7 +222,13 @@ class Link:
             data["cluster"],
             list(data["titles"]),
             data["presence"],
+            _mention_of(span),
         )
+
+
+def _mention_of(span: Span) -> dict[str, str | int]:
+    place = {"start": span.start_char, "end": span.end_char}
+    return {"text": span.text, "label": span.label_, **place}
 
 
 def _shown_ids(candidates: Sequence[Candidate]) -> str:
@@ -251,7 +263,7 @@ class _LinkGetter:
         data = span._.get(self.storage)
         if data is None:
             return None
-        return Link.from_data(data.get(BY_LABEL, {}).get(span.label_, data))
+        return Link.from_data(data.get(BY_LABEL, {}).get(span.label_, data), span)
 
 
 def register_extension(name: str) -> None:
@@ -357,12 +369,13 @@ def _link_now(span: Span, names: Sequence[str]) -> Link | None:
     if not span.kb_id_:
         return None
     agreeing = (link for link in links if link.kb_id == span.kb_id_)
-    return next(agreeing, None) or _given(span.kb_id_, links[0] if links else None)
+    return next(agreeing, None) or _given(span, links[0] if links else None)
 
 
-def _given(kb_id: str, link: Link | None) -> Link:
+def _given(span: Span, link: Link | None) -> Link:
     """The link to an id that was set manually. link: What the linker said instead."""
-    link = link or Link(NIL, 0.0)
+    link = link or Link(NIL, 0.0, mention=_mention_of(span))
+    kb_id = span.kb_id_
     if kb_id == NIL:
         return replace(link, kb_id=NIL, score=0.0, evidence=(), cluster="")
     title = dict(zip(link.ids, link.titles)).get(kb_id) or kb_id

@@ -9,7 +9,8 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..base.errors import Warnings
+from ..base.display import shortened
+from ..base.errors import Errors, Warnings
 from ..base.log import warn_once
 
 # Start and end character in the text of the Doc, end exclusive.
@@ -47,6 +48,7 @@ class EntSpans:
         return None
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
+        _check_doc(doc)
         return doc.ents
 
 
@@ -67,10 +69,16 @@ class GroupSpans:
     spans_key: str = "sc"
 
     def __call__(self, doc: Doc) -> Iterable[Span]:
+        _check_doc(doc)
         if self.spans_key not in doc.spans:
             warn_once(Warnings.W541.format(key=self.spans_key))
             return []
         return doc.spans[self.spans_key]
+
+
+def _check_doc(doc: Doc) -> None:
+    if not isinstance(doc, Doc):
+        raise Errors.E512(value=shortened(repr(doc), 60))
 
 
 def find_mentions(doc: Doc, get_spans: SpanGetter) -> list[Span]:

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -252,12 +252,41 @@ def read_records(
         yield number, record
 
 
+def count_preamble(
+    lines: Iterable[tuple[int, str]], delimiter_of: Callable[[str], str], width: int = 0
+) -> int:
+    """Count empty lines and comments before a table, lines that begin with "#".
+
+    A line with as many cells as the table is none: some tables have a "#" before the first column.
+
+    lines: The numbered lines of the file.
+    delimiter_of: What separates the cells of the first line of the table.
+    width: The number of cells; 0 for those of the first line that does not begin with "#".
+    RETURNS: Their number; -1 for a file without a table.
+    """
+    comments: list[tuple[int, str]] = []
+    for number, line in lines:
+        if line.strip() and not line.startswith("#"):
+            delimiter = delimiter_of(line)
+            count = (width or len(line.split(delimiter))) - 1
+            rows = (start for start, text in comments if text.count(delimiter) == count > 0)
+            return next(rows, number) - 1
+        comments.append((number, line))
+    # All lines begin with "#".
+    for number, line in comments:
+        if line.strip():
+            delimiter_of(line)
+            return number - 1
+    return -1
+
+
 def read_cells(
-    path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8"
+    path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8", skip: int = 0
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of each row of CSV, empty rows too, with their first line's number.
 
     bad, encoding: As in ``read_lines``.
+    skip: The number of lines before the first row.
     """
     first = last = 0
 
@@ -265,8 +294,9 @@ def read_cells(
         nonlocal first, last
         # A line break within a cell is a part of it, and so is its carriage return.
         for last, line in read_lines(path, bad, encoding=encoding, ends=True):
-            first = first or last
-            yield line
+            if last > skip:
+                first = first or last
+                yield line
 
     rows = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:

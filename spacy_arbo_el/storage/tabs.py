@@ -17,14 +17,20 @@ MOST_LINES = 1000
 
 
 def read_tab_cells(
-    path: PathLike, bad: OnBad = throw, encoding: str = "utf8", width: int | None = None
+    path: PathLike,
+    bad: OnBad = throw,
+    encoding: str = "utf8",
+    width: int | None = None,
+    skip: int = 0,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of its first line and the cells of each row.
 
     bad, encoding: See ``read_lines``.
     width: How many cells a row has; None for that of the first one.
+    skip: The number of lines before the first row.
     """
-    lines = read_lines(path, bad, encoding=encoding, ends=True)
+    numbered = read_lines(path, bad, encoding=encoding, ends=True)
+    lines = (line for line in numbered if line[0] > skip)
     waiting: list[tuple[int, str]] = []
     while waiting or (waiting := list(_next(lines))):
         number, line = waiting.pop(0)

@@ -74,6 +74,26 @@ def test_rows_without_text_are_counted_and_tables_in_utf_16_are_closed(tmp_path)
         assert [doc.text for doc in docs] == ["Blue fever."]
 
 
+def test_missing_values_of_parquet_are_those_of_a_table(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="the extra ray is not installed")
+    mention = {"start": 0, "end": 4, "label": None, "kb_id": None}
+    rows = [
+        {"id": None, "text": "Blue fever.", "mentions": [mention]},
+        {"id": "b", "text": None, "mentions": None},
+    ]
+    table = pytest.importorskip("pyarrow").Table.from_pylist(rows)
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="1 documents without text were left out, .* 'b'"):
+        (doc,) = read_documents(tmp_path / "a.parquet", spacy.blank("en"))
+    assert [span.text for span in doc.ents] == ["Blue"]
+
+
+def test_comments_before_a_table_of_documents_are_left_out(write):
+    path = write("# mine, today\n\nid,text,mention\na,Blue fever.,Blue\n", "a.csv")
+    (doc,) = read_documents(path, spacy.blank("en"))
+    assert [span.text for span in doc.ents] == ["Blue"]
+
+
 @pytest.mark.parametrize(("items", "format"), cases("wikidata_lists"))
 def test_lists_of_items_of_wikidata_are_known_by_their_beginning(write, items, format):
     assert loaders.known_format_of(write(json.dumps(items), "items.json")) == format

@@ -258,6 +258,41 @@ def test_files_of_vectors_of_a_folder_that_is_replaced_each_night_do_not_grow(wr
     assert max(sizes[4:]) <= max(sizes[:4])
 
 
+ROWS = {
+    "a.sssom.tsv": '#curie_map:\n#  A: "x\nid\ttitle\nA:1\tfever\n',
+    "a.csv": '\n# my "list\n\nid,title\nA:1,fever\n',
+    "a.tsv": "# of a database\n#id\ttitle\nA:1\tfever\n",
+    "a.txt": "# with ids\nA:1||fever\n",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_comments_and_empty_lines_before_a_table_are_left_out(write, tmp_path, name):
+    build(tmp_path / "kb", write(ROWS[name], name))
+    assert list(ArboKB.for_reading(tmp_path / "kb")) == [Entity("A:1", "fever")]
+
+
+def test_rows_whose_ids_begin_like_comments_are_read(write):
+    reader = TableReader(header=("id", "title"))
+    entities = list(reader.read(write("# mine\n#1,fever\n2,gout\n", "kb.csv")))
+    assert entities == [Entity("#1", "fever"), Entity("2", "gout")]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_for_each_id_is_a_list(write, tmp_path, indent):
+    records = {"D1": {"title": "fever"}, "D2": {"title": "gout"}}
+    build(tmp_path / "kb", write(json.dumps(records, indent=indent), "kb.json"))
+    expected = [Entity("D1", "fever"), Entity("D2", "gout")]
+    assert list(ArboKB.for_reading(tmp_path / "kb")) == expected
+    assert list(load_kb(records, Vocab())) == expected
+    with pytest.raises(ValueError, match="E506"):
+        load_kb({"D1": "fever"}, Vocab())
+
+
+def test_a_title_of_blanks_is_none():
+    assert Entity("D1", " ").title == "D1"
+
+
 def test_a_quote_behind_many_rows_is_text(write):
     rows = "x\tX\n" * 2000 + 'a\t"quoted" word\nb\t"open\n'
     entities = TableReader().read(write(f"id\ttitle\n{rows}", "omop.csv"))

@@ -230,3 +230,20 @@ def test_links_without_any_text_of_entities(tmp_path):
     doc = nlp(annotated(nlp, DEV[0]))
     evidence = doc.ents[0]._.arbo.evidence
     assert [step.kind for step in evidence][:2] == ["entity", "exemplar"]
+
+
+def test_texts_in_the_place_of_docs_are_one_clear_error():
+    linker = build().get_pipe("arbo_linker")
+    with pytest.raises(ValueError, match="E512.*'text' is no Doc"):
+        linker.fit(["text"])
+
+
+def test_a_link_as_a_dict_has_its_mention_and_all_titles():
+    nlp = build()
+    doc = nlp(without_links(annotated(nlp, TRAIN[0])))
+    (span, *_) = doc.ents
+    link = span._.arbo.to_dict()
+    place = {"text": span.text, "label": span.label_}
+    assert link.items() >= {**place, "start": span.start_char, "end": span.end_char}.items()
+    assert len(link["candidates"]) > 5
+    assert all(candidate["title"] for candidate in link["candidates"])

@@ -3,6 +3,7 @@
 import hashlib
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -110,6 +111,15 @@ class Filters:
         """Query of an address with values beside the defaults."""
         plain = vars(Filters())
         return {name: str(v) for name, v in vars(self).items() if v != plain[name]}
+
+
+def sure_of(query: Mapping[str, str]) -> float:
+    """The probability from which a new entity counts as certain. ValueError for none."""
+    text = query.get("sure", "").strip() or "0.9"
+    with suppress(ValueError):
+        if 0 <= float(text) <= 1:
+            return float(text)
+    raise ReviewMessages.E915(name="sure", value=text)
 
 
 class Queue:

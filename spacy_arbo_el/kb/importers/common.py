@@ -23,6 +23,19 @@ Records = Entity | Mapping[str, Any] | Iterable[Entity | Mapping[str, Any]]
 SHOWN_KEYS = 8
 
 
+def records_by_id(values: Any) -> list[dict[str, Any]] | None:
+    """The records of a dict with one for each id, such as ``{"D1": {"title": "blue fever"}}``.
+
+    None for anything else.
+    """
+    if not isinstance(values, Mapping) or not values:
+        return None
+    records = [({"id": str(key)}, value) for key, value in values.items()]
+    if not all(isinstance(value, Mapping) and fields_of(tuple(value)) for _, value in records):
+        return None
+    return [{**of_key, **value} for of_key, value in records]
+
+
 class RecordReader:
     """Reads the entities of records, and counts those without names.
 

@@ -1,6 +1,7 @@
 """The format of this project: JSONL, one entity per line."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,14 @@ from ...storage.formats import certainty
 from ...storage.lines import OnBad, PathLike, line_error, read_records, read_text
 from ..entity import Entity
 from ..store import EntityStore
-from .common import Entries, ImportReport, RecordReader
-from .fields import ALT_IDS
+from .common import Entries, ImportReport, RecordReader, records_by_id
+from .fields import ALT_IDS, fields_of
 
 # How sure a "{" at the beginning is, where no other format knows the file by more.
 BY_BRACE = 0.6
+# How sure an object is whose first key is no field, and whose first value is an object.
+BY_IDS = 0.7
+_OF_IDS = re.compile(rb'\{\s*"([^"\\]*)"\s*:\s*\{')
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class EntityJsonlReader:
 class EntityJsonReader:
     """Reads the entities of a JSON file: a list of objects like the lines of JSONL.
 
+    It may also be an object with such an object for each id.
+
     Raises ValueError with file, number of the entry (as its line) and problem.
 
     skip_bad: Whether invalid entries are counted and left out.
@@ -63,8 +69,10 @@ class EntityJsonReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Know files by their name."""
-        return certainty(name, start, (".json",))
+        """Know files by their name, and those with an object for each id."""
+        match = _OF_IDS.match(start) if name.endswith(".json") else None
+        key = match[1].decode("utf8", "replace") if match else "id"
+        return certainty(name, start, (".json",)) if fields_of([key]) else BY_IDS
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
@@ -72,6 +80,7 @@ class EntityJsonReader:
             records = json.loads(read_text(path))
         except (ValueError, RecursionError) as error:
             raise line_error(path, 1, f"no valid JSON: {error}.") from None
+        records = records_by_id(records) or records
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             problem = "expected a list of objects. For Wikidata, give --format wikidata."
             raise line_error(path, 1, problem)

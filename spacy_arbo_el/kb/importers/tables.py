@@ -11,6 +11,7 @@ from ...storage.formats import certainty
 from ...storage.lines import (
     OnBad,
     PathLike,
+    count_preamble,
     ignore,
     line_error,
     plain_name,
@@ -81,7 +82,7 @@ class TableReader:
         bad = report.on_bad(self.skip_bad)
         where = _lists(self.where)
         table = _TableFile(path, self.delimiter, self.encoding, list(self.header), where)
-        with at_line(path, 1):
+        with at_line(path, table.line):
             fields = _fields(table.header, _lists(self.columns))
             _check_columns({"xrefs": self.xrefs}, table.header)
         report.note_columns(table.header, fields)
@@ -127,21 +128,21 @@ class _TableFile:
         self.path = path
         self.encoding = encoding
         self.width = len(header) or None
-        first = next((line for _, line in self._lines(ignore)), None)
-        if first is None:
+        self.delimiter = delimiter
+        self._skip = count_preamble(self._lines(ignore), self._delimiter_of, len(header))
+        if self._skip < 0:
             raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-        named = EXCEL.fullmatch(first)
-        self.delimiter = delimiter or (named[1] if named else _delimiter_of(path, first))
         if not header and self.delimiter == OF_DICTIONARIES:
             header = ["id", "title"]
-        self._first = int(named is not None)
+        self._first = int(not header)
+        self.line = 1
         if not header:
-            _, names = next(islice(self._split(throw), self._first, None), (1, []))
+            self.line, names = next(self._split(throw), (1, []))
             header = [name.strip() for name in names]
-            self._first = self._first + 1
+            header[:1] = [name.lstrip("# ") for name in header[:1]]
         self.header = header
         self.width = len(header)
-        with at_line(path, 1):
+        with at_line(path, self.line):
             _check_columns({column: [column] for column in where}, header)
         self._where = {header.index(column): values for column, values in where.items()}
 
@@ -165,21 +166,28 @@ class _TableFile:
                 report.skip(f"another value in {self.header[column]!r}")
 
     def _lines(self, bad: OnBad) -> Iterator[tuple[int, str]]:
-        return read_lines(self.path, bad, encoding=self.encoding)
+        """The lines, without what Excel has before them."""
+        for number, line in read_lines(self.path, bad, encoding=self.encoding):
+            if number == 1 and (named := EXCEL.fullmatch(line)):
+                self.delimiter = self.delimiter or named[1]
+                line = ""
+            yield number, line
 
     def _split(self, bad: OnBad) -> Iterator[tuple[int, list[str]]]:
         if self.delimiter == "\t":
-            return read_tab_cells(self.path, bad, self.encoding, self.width)
+            return read_tab_cells(self.path, bad, self.encoding, self.width, self._skip)
         if len(self.delimiter) == 1:
-            return read_cells(self.path, self.delimiter, bad, self.encoding)
-        return ((number, line.split(self.delimiter)) for number, line in self._lines(bad))
+            return read_cells(self.path, self.delimiter, bad, self.encoding, self._skip)
+        lines = (line for line in self._lines(bad) if line[0] > self._skip)
+        return ((number, line.split(self.delimiter)) for number, line in lines)
 
-
-def _delimiter_of(path: PathLike, line: str) -> str:
-    if plain_name(path).endswith((".tsv", ".tab")):
-        return "\t"
-    sure = next((delimiter for delimiter in (OF_DICTIONARIES, "\t") if delimiter in line), "")
-    return sure or max(DELIMITERS, key=line.count)
+    def _delimiter_of(self, line: str) -> str:
+        """What separates columns, by the first line of the table unless it is known."""
+        if not self.delimiter and plain_name(self.path).endswith((".tsv", ".tab")):
+            self.delimiter = "\t"
+        sure = (delimiter for delimiter in (OF_DICTIONARIES, "\t") if delimiter in line)
+        self.delimiter = self.delimiter or next(sure, "") or max(DELIMITERS, key=line.count)
+        return self.delimiter
 
 
 def _repeated(table: _TableFile, fields: Mapping[str, Sequence[int]]) -> set[str]:

@@ -22,7 +22,7 @@ from ....base.pages import part
 from ..decisions.deciding import said, span_in
 from ..forms import FORMS, Form
 from ..links import EXPORTS, GOLD, LinkReview, exported
-from ..queue import CHOICES, Filters, next_id, version_of
+from ..queue import CHOICES, Filters, next_id, sure_of, version_of
 from ..review import Review
 from .reconciliation import Reconciliation, address
 from .security import COOKIE, Rules, Window, Windows, refusal
@@ -64,7 +64,9 @@ class Pages:
         named = {"cluster": lambda i: review.new[i or ""], "url": self._url}
         functions = {"explained": partial(part, "explanation"), "version_of": version_of}
         self.env.globals.update(**globals_of_review, **made, **named, **functions, counted=counted)
-        self.env.globals.update(choices=CHOICES, Filters=Filters, exports=EXPORTS, gold=GOLD)
+        self.env.globals.update(
+            choices=CHOICES, Filters=Filters, sure_of=sure_of, exports=EXPORTS, gold=GOLD
+        )
         self.env.filters.update(p=shown_probability, blanks=partial(re.sub, r"\s+", " "))
 
     @pass_context

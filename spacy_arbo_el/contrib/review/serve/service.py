@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -14,7 +14,6 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from spacy.util import filter_spans
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,8 +27,8 @@ from ....kb.entity import NIL, Entity
 from ....kb.texts import keys_of
 from ....kb.vectors import NAMES
 from ....linker import ArboLinker, find_linker
-from ....mentions.annotations import Link, links_of
-from ....mentions.getters import find_mentions, set_mentions
+from ....mentions.annotations import Link, annotate, links_of
+from ....mentions.getters import GroupSpans, find_mentions, set_mentions
 from ....retrieval.entity_texts import encode_texts
 from . import schema
 from .batching import SharedCall
@@ -52,6 +51,8 @@ class Edits:
     merge: Callable[[str, str], Any]
 
 
+# The group of the mentions that a request has.
+GIVEN = GroupSpans("arbo_given")
 # A document, its place in the request, and how many candidates of each mention are wanted.
 _Item = tuple[str, schema.Document, int]
 
@@ -166,38 +167,42 @@ class Service:
 
     def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
         """The mentions of documents. Where some are given, only linkers see the document."""
-        docs = [self._doc(place, document) for place, document, _ in items]
+        docs = [self._doc(document) for _, document, _ in items]
         are_given = [document.mentions is not None for _, document, _ in items]
         piped = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
-        given_docs: Any = (doc for doc, is_given in zip(docs, are_given) if is_given)
-        for _, pipe in self.nlp.pipeline:
-            if isinstance(pipe, ArboLinker):
-                given_docs = pipe.pipe(given_docs)
-        linked = [next(given_docs if is_given else piped) for is_given in are_given]
+        self._link_given([doc for doc, is_given in zip(docs, are_given) if is_given])
+        linked = [doc if is_given else next(piped) for doc, is_given in zip(docs, are_given)]
         return [
             [_mention(*pair, count, document.tokens is not None) for pair in self._links(doc)]
             for (_, document, count), doc in zip(items, linked)
         ]
 
+    def _link_given(self, docs: Sequence[Doc]) -> None:
+        """Link given mentions. They are in a group of spans, since they may overlap."""
+        for _, pipe in self.nlp.pipeline:
+            if isinstance(pipe, ArboLinker):
+                reader = pipe.stages.reader
+                settings = replace(reader.settings, getter=GIVEN)
+                stages = replace(pipe.stages, reader=replace(reader, settings=settings))
+                for doc, links in zip(docs, pipe.predict(docs, stages)):
+                    annotate(doc, links, GIVEN, pipe.cfg["extension"], pipe.cfg["overwrite"])
+
     def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
         return list(encode_texts(self.linker.encoder, texts))
 
-    def _doc(self, place: str, document: schema.Document) -> Doc:
+    def _doc(self, document: schema.Document) -> Doc:
         if document.tokens is None:
             doc = self.nlp.make_doc(document.text or "")
         else:
             doc = Doc(self.nlp.vocab, document.tokens)
-        if document.mentions is None:
-            return doc
-        spans = [_span(doc, mention, document.tokens is not None) for mention in document.mentions]
-        getter = self.linker.mentions.getter
-        if getter.spans_key is None and len(filter_spans(spans)) < len(spans):
-            raise HTTPException(422, f"{place}.mentions: some overlap, also in parts of tokens.")
-        set_mentions(doc, spans, getter)
+        if document.mentions is not None:
+            in_tokens = document.tokens is not None
+            set_mentions(doc, [_span(doc, given, in_tokens) for given in document.mentions], GIVEN)
         return doc
 
     def _links(self, doc: Doc) -> list[tuple[Span, Link]]:
-        spans = find_mentions(doc, self.linker.mentions.getter)
+        is_given = GIVEN.spans_key in doc.spans
+        spans = find_mentions(doc, GIVEN if is_given else self.linker.mentions.getter)
         links = links_of(doc, spans, self.linker.cfg["extension"])
         return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
 

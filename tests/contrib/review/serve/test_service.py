@@ -83,6 +83,13 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
     assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
 
 
+def test_mentions_that_overlap_are_linked(client):
+    longer = {"start": 12, "end": 28}
+    (answers,) = link(client, {**PROBE, "mentions": [longer, *PROBE["mentions"]]})
+    assert [answer["text"] for answer in answers] == ["circles Mercury", "Mercury"]
+    assert answers[1]["kb_id"] == "planet"
+
+
 def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
     sizes, linker = [], nlp.get_pipe("arbo_linker")
     predict = linker.predict
