@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
 from spacy.language import Language
 from spacy.tokens import Doc, Span
+from spacy.util import filter_spans
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -28,7 +29,7 @@ from ....kb.texts import keys_of
 from ....kb.vectors import NAMES
 from ....linker import ArboLinker, find_linker
 from ....mentions.annotations import Link, annotate, links_of
-from ....mentions.getters import GroupSpans, find_mentions, set_mentions
+from ....mentions.getters import GroupSpans, find_mentions, place_of, set_mentions
 from ....retrieval.entity_texts import encode_texts
 from . import schema
 from .batching import SharedCall
@@ -51,7 +52,7 @@ class Edits:
     merge: Callable[[str, str], Any]
 
 
-# The group of the mentions that a request has.
+# The group of mentions that overlap, which doc.ents can't hold.
 GIVEN = GroupSpans("arbo_given")
 # A document, its place in the request, and how many candidates of each mention are wanted.
 _Item = tuple[str, schema.Document, int]
@@ -167,7 +168,7 @@ class Service:
 
     def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
         """The mentions of documents. Where some are given, only linkers see the document."""
-        docs = [self._doc(document) for _, document, _ in items]
+        docs = [self._doc(place, document) for place, document, _ in items]
         are_given = [document.mentions is not None for _, document, _ in items]
         piped = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
         self._link_given([doc for doc, is_given in zip(docs, are_given) if is_given])
@@ -178,26 +179,35 @@ class Service:
         ]
 
     def _link_given(self, docs: Sequence[Doc]) -> None:
-        """Link given mentions. They are in a group of spans, since they may overlap."""
+        """Link given mentions. Those that overlap are in a group of spans."""
+        overlapping = [doc for doc in docs if GIVEN.spans_key in doc.spans]
+        piped: Iterable[Doc] = [doc for doc in docs if GIVEN.spans_key not in doc.spans]
         for _, pipe in self.nlp.pipeline:
             if isinstance(pipe, ArboLinker):
-                reader = pipe.stages.reader
-                settings = replace(reader.settings, getter=GIVEN)
-                stages = replace(pipe.stages, reader=replace(reader, settings=settings))
-                for doc, links in zip(docs, pipe.predict(docs, stages)):
+                piped = list(pipe.pipe(piped))
+                settings = replace(pipe.stages.reader.settings, getter=GIVEN)
+                reader = replace(pipe.stages.reader, settings=settings)
+                stages = replace(pipe.stages, reader=reader)
+                for doc in overlapping:
+                    (links,) = pipe.predict([doc], stages)
                     annotate(doc, links, GIVEN, pipe.cfg["extension"], pipe.cfg["overwrite"])
 
     def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
         return list(encode_texts(self.linker.encoder, texts))
 
-    def _doc(self, document: schema.Document) -> Doc:
+    def _doc(self, place: str, document: schema.Document) -> Doc:
         if document.tokens is None:
             doc = self.nlp.make_doc(document.text or "")
         else:
             doc = Doc(self.nlp.vocab, document.tokens)
         if document.mentions is not None:
             in_tokens = document.tokens is not None
-            set_mentions(doc, [_span(doc, given, in_tokens) for given in document.mentions], GIVEN)
+            spans = [_span(doc, given, in_tokens) for given in document.mentions]
+            if len(set(map(place_of, spans))) < len(spans):
+                raise HTTPException(422, f"{place}.mentions: some are the same, with their tokens.")
+            getter = self.linker.mentions.getter
+            is_apart = getter.spans_key is not None or len(filter_spans(spans)) == len(spans)
+            set_mentions(doc, spans, getter if is_apart else GIVEN)
         return doc
 
     def _links(self, doc: Doc) -> list[tuple[Span, Link]]:
