@@ -14,7 +14,7 @@ from ..base.arrays import unit
 
 @dataclass(frozen=True)
 class Similarity:
-    """A similarity with its preparation of vectors and gradients.
+    """A similarity with its preparation of vectors.
 
     metric: "ip" where it is the inner product of prepared vectors, "l2" where it is their
         negative squared distance.
@@ -27,15 +27,6 @@ class Similarity:
     def prepare(self, vectors: np.ndarray) -> np.ndarray:
         """Prepare raw vectors (n, width) for searching and comparing."""
         return unit(vectors) if self.normalize else vectors
-
-    def prepare_backward(self, vectors: np.ndarray, d_prepared: np.ndarray) -> np.ndarray:
-        """Backpropagate from prepared to raw vectors."""
-        if not self.normalize:
-            return d_prepared
-        norms = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        units = vectors / norms
-        along = (units * d_prepared).sum(axis=1, keepdims=True)
-        return (d_prepared - units * along) / norms
 
     def paired(self, queries: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Similarities of each vector to its own ``k`` others.
@@ -76,16 +67,6 @@ class Similarity:
             return 1.0
         squares = np.einsum("nd,nd->n", vectors, vectors)
         return float(np.sqrt(squares[np.isfinite(squares)].max(initial=0.0)))
-
-    def paired_backward(
-        self, queries: np.ndarray, targets: np.ndarray, d_similarity: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients of ``paired`` for queries (n, width) and targets (n, k, width)."""
-        if self.metric == "ip":
-            d_queries = np.einsum("nk,nkd->nd", d_similarity, targets)
-            return d_queries, d_similarity[:, :, None] * queries[:, None, :]
-        d_targets = 2 * d_similarity[:, :, None] * (queries[:, None, :] - targets)
-        return -d_targets.sum(axis=1), d_targets
 
     def blocks(self, queries: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """All similarities of prepared (n, width) and (m, width), by matrix product: (n, m)."""

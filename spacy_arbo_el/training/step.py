@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+import torch
 from thinc.api import Model
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from ..encoders.inputs import SpanInputs
 from ..retrieval.similarity import Similarity
-from .losses import Backward, LearnsScale, Loss
+from .losses import LearnsScale, Loss
 
 
 @dataclass(frozen=True)
@@ -94,58 +96,48 @@ def train_step(
     text_vectors, backprop_texts = _begin_update(model.get_ref("entity"), text_inputs.take(texts))
     mention_spans = mention_inputs.take(mentions)
     mention_vectors, backprop_mentions = _begin_update(model.get_ref("mention"), mention_spans)
-    raw = np.concatenate([text_vectors, mention_vectors])
-    vectors = similarity.prepare(raw)
-    total = 0.0
-    d_vectors = np.zeros_like(vectors)
-    for term in terms:
-        loss, gradient = _loss_of(term, model, nodes, vectors, similarity)
-        total += loss
-        d_vectors += gradient
-    d_raw = similarity.prepare_backward(raw, d_vectors)
-    backprop_texts(d_raw[:n_texts])
-    backprop_mentions(d_raw[n_texts:])
-    return total, EncodedBatch(texts, text_vectors, mentions, mention_vectors)
+    raw = torch.from_numpy(np.concatenate([text_vectors, mention_vectors])).requires_grad_()
+    vectors = normalize(raw, eps=1e-12) if similarity.normalize else raw
+    losses = [_loss_of(term, model, nodes, vectors, similarity) for term in terms]
+    total = torch.stack(losses).sum()
+    total.backward()
+    gradient: Any = raw.grad
+    backprop_texts(gradient[:n_texts].numpy())
+    backprop_mentions(gradient[n_texts:].numpy())
+    return total.item(), EncodedBatch(texts, text_vectors, mentions, mention_vectors)
 
 
 def _loss_of(
-    term: Term, model: Model, nodes: np.ndarray, vectors: np.ndarray, similarity: Similarity
-) -> tuple[float, np.ndarray]:
-    """Weighted mean loss of an objective, with gradient. The gradient is with respect to all
-    vectors.
+    term: Term, model: Model, nodes: np.ndarray, vectors: Tensor, similarity: Similarity
+) -> Tensor:
+    """The weighted mean loss of an objective.
 
     nodes: (n,) int64, ascending.
     vectors: (n, width) float32, prepared.
-    RETURNS: The loss, and (n, width) float32.
     """
     batch = term.batch
-    targets = term.batch.targets
-    valid = targets >= 0
-    query_row = np.searchsorted(nodes, batch.queries)
-    target_row = np.zeros(targets.shape, dtype=np.int64)
-    target_row[valid] = np.searchsorted(nodes, targets[valid])
-    queries = vectors[query_row]
-    target_vectors = vectors[target_row]
-    positive = np.zeros(targets.shape, dtype=bool)
+    queries = vectors[np.searchsorted(nodes, batch.queries)]
+    targets = vectors[np.searchsorted(nodes, batch.targets)]
+    positive = np.zeros(batch.targets.shape, dtype=bool)
     positive[:, : batch.positives.shape[1]] = True
-    similarities = similarity.paired(queries, target_vectors)
-    logits, backprop = _logits(term, model, similarities)
-    losses, d_logits = term.loss(logits, positive, valid)
-    d_similarities = backprop(d_logits * (term.weight / len(losses))).astype(np.float32)
-    d_queries, d_targets = similarity.paired_backward(queries, target_vectors, d_similarities)
-    gradient = _sum_by_row(
-        np.concatenate([query_row, target_row[valid]]),
-        np.concatenate([d_queries, d_targets[valid]]),
-        len(nodes),
-    )
-    return term.weight * float(losses.mean()), gradient
+    similarities = _paired(similarity, queries, targets).double()
+    logits = _logits(term, model, similarities)
+    valid = torch.from_numpy(batch.targets >= 0)
+    return term.weight * term.loss(logits, torch.from_numpy(positive), valid).mean()
 
 
-def _logits(term: Term, model: Model, similarities: np.ndarray) -> tuple[np.ndarray, Backward]:
+def _paired(similarity: Similarity, queries: Tensor, targets: Tensor) -> Tensor:
+    """As ``Similarity.paired``."""
+    if similarity.metric == "ip":
+        return torch.einsum("nd,nkd->nk", queries, targets)
+    return -(queries[:, None] - targets).square().sum(2)
+
+
+def _logits(term: Term, model: Model, similarities: Tensor) -> Tensor:
     loss = term.loss
     if isinstance(loss, LearnsScale):
-        return loss.begin_update(model, term.number, similarities)
-    return loss.scale * similarities + loss.offset, lambda d_logits: loss.scale * d_logits
+        return loss.logits(model, term.number, similarities)
+    return loss.scale * similarities + loss.offset
 
 
 def _begin_update(
@@ -156,10 +148,3 @@ def _begin_update(
     ops: Any = tower.ops
     vectors, backprop = tower.begin_update(inputs)
     return ops.to_numpy(vectors), lambda d_vectors: backprop(ops.asarray2f(d_vectors))
-
-
-def _sum_by_row(rows: np.ndarray, gradients: np.ndarray, n_rows: int) -> np.ndarray:
-    """Sum gradients (g, width) by row: (n_rows, width) float32."""
-    ones = np.ones(len(rows), dtype=np.float32)
-    sums = csr_matrix((ones, (rows, np.arange(len(rows)))), shape=(n_rows, len(rows)))
-    return np.asarray(sums @ gradients, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Losses and the training step against torch's autograd and finite differences."""
+"""Losses and the training step against losses that are written down query by query."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from thinc.api import Linear, chain, with_debug
 
 from spacy_arbo_el.contrib.papers.biocom import MultiSimilarity
-from spacy_arbo_el.contrib.papers.deer import NODE, LearnedScale, Logistic
+from spacy_arbo_el.contrib.papers.cross_encoder.reranker import set_loss
+from spacy_arbo_el.contrib.papers.deer import NODE, SPEED, LearnedScale, Logistic
 from spacy_arbo_el.contrib.papers.verbalized import OverDistances
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
@@ -16,10 +17,9 @@ from spacy_arbo_el.training.losses import (
     CrossEntropy,
     SoftmaxPositiveNegative,
     cross_entropy,
-    set_loss,
     softmax_positive_negative,
 )
-from spacy_arbo_el.training.step import Batch, Term, _logits, train_step
+from spacy_arbo_el.training.step import Batch, Term, _logits, _paired, train_step
 
 from ..conftest import BUNDLED
 from ..floats import assert_same_gradients
@@ -46,43 +46,22 @@ def with_parameters(loss):
     return model, Term(None, loss, number=1)
 
 
-def test_gradients_include_the_learned_scale_by_finite_differences():
+def test_a_learned_scale_and_offset_get_their_gradients():
     rng, loss = np.random.default_rng(0), LearnedScale(Logistic(scale=7.5, offset=-2.0))
-    similarities = rng.normal(size=(4, 5))
-    valid = rng.random((4, 5)) < 0.8
-    positive = np.zeros((4, 5), bool)
-    positive[:, 0] = valid[:, 0] = True
+    similarities = torch.tensor(rng.normal(size=(4, 5)), requires_grad=True)
+    valid = torch.tensor(rng.random((4, 5)) < 0.8)
     model, term = with_parameters(loss)
-
-    def losses_of(similarities):
-        return loss(_logits(term, model, similarities)[0], positive, valid)[0]
-
-    logits, backward = _logits(term, model, similarities)
-    gradient = backward(loss(logits, positive, valid)[1])
-    step = 1e-6
-    for row, column in np.ndindex(4, 5):
-        change = np.zeros((4, 5))
-        change[row, column] = step
-        slope = (losses_of(similarities + change) - losses_of(similarities - change))[row]
-        assert gradient[row, column] == pytest.approx(slope / (2 * step), rel=1e-5, abs=1e-7)
-
-
-@pytest.mark.parametrize("name", ["scale", "offset"])
-def test_gradients_of_learned_scalars_by_finite_differences(name):
-    rng = np.random.default_rng(0)
-    similarities, positive = rng.normal(size=(4, 5)), np.eye(4, 5, dtype=bool)
-    valid, loss = np.ones((4, 5), dtype=bool), LearnedScale(Logistic())
-    model, term = with_parameters(loss)
-    logits, backward = _logits(term, model, similarities)
-    backward(loss(logits, positive, valid)[1])
-    node, totals = model.get_ref(NODE.format(number=1)), []
-    gradient = node.get_grad(name)
-    for change in (1e-6, -1e-6):
-        node.set_param(name, np.array([change]))
-        logits, _ = _logits(term, model, similarities)
-        totals.append(loss(logits, positive, valid)[0].sum())
-    assert gradient[0] == pytest.approx((totals[0] - totals[1]) / 2e-6, rel=1e-4)
-    assert not model.get_ref(NODE.format(number=0)).has_grad(name)
+    node = model.get_ref(NODE.format(number=1))
+    parameters = [torch.zeros(1, requires_grad=True) for _ in range(2)]
+    logits = 7.5 * (SPEED * parameters[0]).exp() * similarities - 2.0 + SPEED * parameters[1]
+    expected = torch.autograd.grad(
+        loss(logits, torch.eye(4, 5) > 0, valid).sum(), [*parameters, similarities]
+    )
+    loss(_logits(term, model, similarities), torch.eye(4, 5) > 0, valid).sum().backward()
+    ours = [torch.tensor(node.get_grad(name)) for name in ("scale", "offset")]
+    for gradient, other in zip([*ours, similarities.grad], expected):
+        torch.testing.assert_close(gradient, other, check_dtype=False)
+    assert not model.get_ref(NODE.format(number=0)).has_grad("scale")
 
 
 def naive_multi_similarity(similarities, positive, loss):
@@ -119,23 +98,25 @@ def over_distances(naive):
         (OverDistances(Logistic(2.0, -1.0)), over_distances(naive_logistic), -1, 0),
     ],
 )
-def test_loss_gradients_equal_autograd(loss, naive, least, most, seed):
+def test_losses_and_their_gradients_are_those_of_each_query_by_itself(
+    loss, naive, least, most, seed
+):
     rng = np.random.default_rng(seed)
-    logits = rng.uniform(least, most, size=(5, 6))
-    positive, valid = rng.random((5, 6)) < 0.3, rng.random((5, 6)) < 0.8
-    losses, gradient = loss(logits, positive, valid)
+    logits = torch.tensor(rng.uniform(least, most, size=(5, 6)), requires_grad=True)
+    positive, valid = torch.tensor(rng.random((5, 6)) < 0.3), torch.tensor(rng.random((5, 6)) < 0.8)
+    losses = loss(logits, positive, valid)
+    (gradient,) = torch.autograd.grad(losses.sum(), logits)
     for i in range(5):
-        keep = torch.tensor(valid[i])
-        chosen = torch.tensor(positive[i])[keep]
+        chosen = positive[i][valid[i]]
         if loss in (softmax_positive_negative, cross_entropy) and not chosen.any():
             assert losses[i] == 0
             assert (gradient[i] == 0).all()
             continue
-        row = torch.tensor(logits[i], requires_grad=True)
-        expected = naive(row[keep], chosen, loss)
+        row = logits[i].detach().requires_grad_()
+        expected = naive(row[valid[i]], chosen, loss)
         expected.backward()
-        assert losses[i] == pytest.approx(expected.item(), rel=1e-6, abs=1e-9)
-        np.testing.assert_allclose(gradient[i], row.grad.numpy(), atol=1e-7)
+        assert losses[i].item() == pytest.approx(expected.item(), rel=1e-6, abs=1e-9)
+        torch.testing.assert_close(gradient[i], row.grad, atol=1e-7, rtol=1e-7)
 
 
 @given(st.integers(0, 10_000), st.sampled_from([None, 0.0, 0.1]))
@@ -154,49 +135,35 @@ def test_multi_similarity_and_its_mining_equal_those_of_pytorch_metric_learning(
     expected.backward()
     again = vectors.detach().clone().requires_grad_()
     unit = torch.nn.functional.normalize(again, dim=1)
-    similarity = unit @ unit.T
     loss = MultiSimilarity(base=0.6, margin=margin)
-    same = labels[:, None] == labels
-    values, gradient = loss(similarity.detach().numpy(), same, ~np.eye(8, dtype=bool))
-    similarity.backward(torch.tensor(gradient) / 8)
-    assert values.mean() == pytest.approx(expected.item(), rel=1e-5, abs=1e-7)
-    np.testing.assert_allclose(again.grad, vectors.grad, atol=1e-6)
+    same = targets[:, None] == targets
+    value = loss(unit @ unit.T, same, torch.eye(8) == 0).mean()
+    value.backward()
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5, abs=1e-7)
+    torch.testing.assert_close(again.grad, vectors.grad, atol=1e-6, rtol=0.0)
 
 
 @pytest.mark.parametrize("loss", [softmax_positive_negative, cross_entropy])
 @pytest.mark.parametrize("gap", [50.0, 500.0, 1e4])
 def test_extreme_logits_stay_finite_and_bounded(loss, gap):
-    logits = np.array([[0.0, gap, -gap], [gap, 0.0, 0.0], [0.0, gap, gap]])
-    positive = np.array([[True, False, False]] * 3)
-    losses, gradient = loss(logits, positive, np.ones((3, 3), bool))
-    assert np.isfinite(losses).all()
-    assert np.isfinite(gradient).all()
-    assert (np.abs(gradient) <= 3).all()
+    rows = [[0.0, gap, -gap], [gap, 0.0, 0.0], [0.0, gap, gap]]
+    logits = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+    positive = torch.tensor([[True, False, False]] * 3)
+    losses = loss(logits, positive, torch.ones(3, 3, dtype=torch.bool))
+    (gradient,) = torch.autograd.grad(losses.sum(), logits)
+    assert losses.isfinite().all()
+    assert gradient.isfinite().all()
+    assert (gradient.abs() <= 3).all()
     assert gradient[0, 1] > 0.9, "a wrong winner is pushed down"
     assert gradient[0, 0] < -0.9, "a wrong winner is pushed down"
 
 
 @pytest.mark.parametrize("similarity", [Cosine(), Dot(), NegativeSquaredEuclidean()])
-def test_similarity_gradients_equal_autograd(similarity):
+def test_similarities_are_differentiated_as_they_are_searched(similarity):
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(3, 8)), rng.normal(size=(3, 4, 8))
-    weights = rng.normal(size=(3, 4))
-    a, b = (torch.tensor(x, requires_grad=True) for x in (left, right))
-    x, y = a, b
-    if similarity.normalize:
-        x, y = (torch.nn.functional.normalize(t, dim=-1) for t in (a, b))
-    values = (
-        (x[:, None] * y).sum(-1) if similarity.metric == "ip" else -((x[:, None] - y) ** 2).sum(-1)
-    )
-    (values * torch.tensor(weights)).sum().backward()
-    p, q = similarity.prepare(left), similarity.prepare(right.reshape(-1, 8))
-    np.testing.assert_allclose(similarity.paired(p, q.reshape(3, 4, 8)), values.detach(), rtol=1e-6)
-    d_left, d_right = similarity.paired_backward(p, q.reshape(3, 4, 8), weights)
-    back = similarity.prepare_backward
-    np.testing.assert_allclose(back(left, d_left), a.grad, atol=1e-8)
-    np.testing.assert_allclose(
-        back(right.reshape(-1, 8), d_right.reshape(-1, 8)), b.grad.reshape(-1, 8), atol=1e-8
-    )
+    values = _paired(similarity, torch.tensor(left), torch.tensor(right))
+    np.testing.assert_allclose(values, similarity.paired(left, right), rtol=1e-6)
 
 
 def gradients_of(tower):
@@ -257,12 +224,14 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
 
 
 def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
-    positive, some = np.array([[True, False]]), np.ones((1, 2), dtype=bool)
+    positive, some = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
     with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
-        OverDistances(CrossEntropy())(np.array([[0.5, -1.0]]), positive, some)
-    losses, gradient = OverDistances(CrossEntropy())(np.zeros((1, 2)), positive, some)
-    assert losses[0] == pytest.approx(np.log(2))
-    assert np.isfinite(gradient).all()
+        OverDistances(CrossEntropy())(torch.tensor([[0.5, -1.0]]), positive, some)
+    equal = torch.zeros(1, 2, requires_grad=True)
+    losses = OverDistances(CrossEntropy())(equal, positive, some)
+    assert losses.item() == pytest.approx(np.log(2))
+    losses.sum().backward()
+    assert equal.grad.isfinite().all()
     with pytest.raises(ValueError, match="E618"):
         OverDistances(LearnedScale(Logistic()))
 

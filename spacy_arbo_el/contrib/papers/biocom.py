@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 
 import numpy as np
+import torch
 from spacy.pipeline import Sentencizer
 from spacy.training import Example
 from spacy.util import registry
+from torch import Tensor
+from torch.nn.functional import pad
 
 from ...base.settings import check_count, check_number, check_positive
 from ...mentions.getters import SpanGetter
 from ...training.batchers import Batcher, CorpusMention, examples_of, labelled_mentions
 from ...training.cache import EmbeddingCache
-from ...training.losses import LossAndGradient, softmax
+from ...training.losses import LEAST
 from ...training.positives import mentions_of
 from ...training.table import GoldTable
 from .errors import PaperMessages
@@ -166,20 +169,16 @@ class MultiSimilarity:
         if self.margin is not None:
             check_number("loss.margin", self.margin)
 
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
+    def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
         if self.margin is not None:
             valid = valid & mined_pairs(logits, positive, valid, self.margin)
-        distances = logits.astype(np.float64) - self.base
-        pull, d_pull = _log_one_plus_sum(-self.alpha * distances, positive & valid)
-        push, d_push = _log_one_plus_sum(self.beta * distances, ~positive & valid)
-        return pull / self.alpha + push / self.beta, d_push - d_pull
+        distances = logits - self.base
+        pull = _log_one_plus_sum(-self.alpha * distances, positive & valid)
+        push = _log_one_plus_sum(self.beta * distances, ~positive & valid)
+        return pull / self.alpha + push / self.beta
 
 
-def mined_pairs(
-    similarity: np.ndarray, positive: np.ndarray, valid: np.ndarray, margin: float
-) -> np.ndarray:
+def mined_pairs(similarity: Tensor, positive: Tensor, valid: Tensor, margin: float) -> Tensor:
     """The pair mining of the multi-similarity loss (Wang and others, 2019, §3.2).
 
     RETURNS: (b, n) bool, which targets count. A query without negatives has no positives, and the
@@ -187,16 +186,13 @@ def mined_pairs(
     """
     is_positive = positive & valid
     is_negative = ~positive & valid
-    largest = np.where(is_negative, similarity, -np.inf).max(axis=1, keepdims=True, initial=-np.inf)
-    least = np.where(is_positive, similarity, np.inf).min(axis=1, keepdims=True, initial=np.inf)
+    largest = torch.where(is_negative, similarity, -torch.inf).amax(1, keepdim=True)
+    least = torch.where(is_positive, similarity, torch.inf).amin(1, keepdim=True)
     hard_positive = is_positive & (similarity - margin < largest)
     hard_negative = is_negative & (similarity + margin > least)
     return hard_positive | hard_negative
 
 
-def _log_one_plus_sum(values: np.ndarray, keep: np.ndarray) -> LossAndGradient:
-    """``log(1 + sum exp(values))`` over kept values, with gradient. (b,), and (b, n)."""
-    used = np.where(keep, values, -np.inf)
-    with_one = np.concatenate([used, np.zeros((len(used), 1))], axis=1)
-    total, shares = softmax(with_one)
-    return total, shares[:, :-1]
+def _log_one_plus_sum(values: Tensor, keep: Tensor) -> Tensor:
+    """``log(1 + sum exp(values))`` over kept values, (b,)."""
+    return pad(torch.where(keep, values, LEAST), (0, 1)).logsumexp(1)

@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from spacy.util import registry
 from thinc.api import Model
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from ...base.arrays import first_of_each, has_vector, offsets_of, ragged_ranges
-from ...base.calibration import probability
 from ...base.settings import check_count, check_number, check_positive
 from ...encoders.protocol import Text
 from ...kb.entity import Entity
 from ...retrieval.index.exact import FlatIndex
 from ...training.cache import EmbeddingCache
-from ...training.losses import Backward, Loss, LossAndGradient
+from ...training.losses import Loss
 from ...training.negatives import TEXTS_PER_ENTITY
 from ...training.positives import gold_texts, mentions_of, nearest_gold_texts
 from ...training.table import GoldTable
@@ -94,12 +96,11 @@ class Logistic:
         check_positive("loss.scale", self.scale)
         check_number("loss.offset", self.offset)
 
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        losses = np.logaddexp(0.0, np.where(positive, -1.0, 1.0) * logits)
-        gradient = probability(logits) - positive
-        return np.where(valid, losses, 0.0).sum(axis=1), np.where(valid, gradient, 0.0)
+    def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
+        losses = binary_cross_entropy_with_logits(
+            logits, positive.to(logits.dtype), reduction="none"
+        )
+        return torch.where(valid, losses, 0.0).sum(1)
 
 
 class KeptPairs(NamedTuple):
@@ -146,9 +147,7 @@ class LearnedScale:
     def offset(self) -> float:
         return self.loss.offset
 
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
+    def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
         return self.loss(logits, positive, valid)
 
     def attach(self, model: Model, number: int) -> None:
@@ -161,25 +160,28 @@ class LearnedScale:
 
     def scalars(self, model: Model, number: int) -> tuple[float, float]:
         """Return the present scale and offset of an objective."""
+        scale, offset = self._scalars(model, number)
+        return scale.item(), offset.item()
+
+    def _scalars(self, model: Model, number: int) -> tuple[Tensor, Tensor]:
         node = model.get_ref(NODE.format(number=number))
-        scale, offset = (float(node.ops.to_numpy(node.get_param(name))[0]) for name in SCALARS)
-        return self.scale * float(np.exp(SPEED * scale)), self.offset + SPEED * offset
+        scale, offset = (SPEED * _parameter(node, name) for name in SCALARS)
+        # The scale is the exponential of its parameter.
+        return self.scale * scale.exp(), self.offset + offset
 
-    def begin_update(
-        self, model: Model, number: int, similarities: np.ndarray
-    ) -> tuple[np.ndarray, Backward]:
-        node = model.get_ref(NODE.format(number=number))
-        scale, offset = self.scalars(model, number)
+    def logits(self, model: Model, number: int, similarities: Tensor) -> Tensor:
+        scale, offset = self._scalars(model, number)
+        return scale * similarities + offset
 
-        def backward(d_logits: np.ndarray) -> np.ndarray:
-            # The scale is the exponential of its parameter.
-            gradients = float((d_logits * similarities).sum()) * scale, float(d_logits.sum())
-            ops: Any = node.ops
-            for name, gradient in zip(SCALARS, gradients):
-                node.inc_grad(name, ops.asarray1f([SPEED * gradient]))
-            return scale * d_logits
 
-        return scale * similarities + offset, backward
+def _parameter(node: Model, name: str) -> Tensor:
+    """A parameter of a node, which gets the gradient."""
+    ops: Any = node.ops
+    parameter = torch.tensor(
+        ops.to_numpy(node.get_param(name)), dtype=torch.float64, requires_grad=True
+    )
+    parameter.register_hook(lambda grad: node.inc_grad(name, ops.asarray1f(grad.numpy())))
+    return parameter
 
 
 def _init(model: Model, X: Any = None, Y: Any = None) -> None:

@@ -12,11 +12,13 @@ from vectors that training keeps up to date. Links are not written into the text
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from spacy.util import registry
+from torch import Tensor
 
 from ...base.settings import check_count
 from ...training.cache import EmbeddingCache
-from ...training.losses import LearnsScale, Loss, LossAndGradient
+from ...training.losses import LearnsScale, Loss
 from ...training.negatives import Negatives
 from ...training.table import GoldTable
 from .errors import PaperMessages
@@ -54,24 +56,13 @@ class OverDistances:
         if isinstance(self.loss, LearnsScale):
             raise PaperMessages.E618()
 
-    def __call__(
-        self, logits: np.ndarray, positive: np.ndarray, valid: np.ndarray
-    ) -> LossAndGradient:
-        scores, slope = _negative_distances(np.where(valid, logits, 0.0).astype(np.float64))
-        scaled = self.loss.scale * scores + self.loss.offset
-        losses, gradient = self.loss(scaled, positive, valid)
-        return losses, gradient * self.loss.scale * slope
-
-
-def _negative_distances(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Negative distances with derivatives, from squared ones. All are (b, n).
-
-    Raise ValueError where a similarity is above 0: it is no negative squared distance.
-    """
-    if (scores > SLIGHTLY_ABOVE).any():
-        raise PaperMessages.E616(largest=scores.max())
-    distances = np.sqrt(np.maximum(-scores, 0.0) + SMALLEST_SQUARE)
-    return -distances, 0.5 / distances
+    def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
+        squares = -torch.where(valid, logits, 0.0)
+        least = squares.min().item()
+        if least < -SLIGHTLY_ABOVE:
+            raise PaperMessages.E616(largest=-least)
+        distances = (squares.clamp_min(0.0) + SMALLEST_SQUARE).sqrt()
+        return self.loss(self.loss.offset - self.loss.scale * distances, positive, valid)
 
 
 @registry.misc("spacy-arbo-el.NegativesWithinBudget.v1")

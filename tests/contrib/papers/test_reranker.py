@@ -19,6 +19,7 @@ from spacy_arbo_el.contrib.papers.cross_encoder.reranker import (
     labelled_mentions,
     mentions_to_train_on,
     read_config,
+    set_loss,
     set_reranker,
     train_reranker,
 )
@@ -27,7 +28,6 @@ from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.mentions.labels import gold_positions
 from spacy_arbo_el.pipelines import save_pipeline
 from spacy_arbo_el.ranking.ranking import BestEvidence
-from spacy_arbo_el.training.losses import set_loss
 from spacy_arbo_el.training.trainer import TrainingDiverged
 
 from ...commands import run as arbo

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ....base.arrays import TopK
+from ....base.calibration import log_softmax
 from ....linking.stages import LinkingStages
 from ....mentions.labels import gold_positions, is_gold
 from ....mentions.record import MentionBatch
 from ....ranking.ranking import log_odds_by_vectors
 from ....retrieval.datastore import Datastore
 from ....retrieval.neighbours import Neighbours
-from ....training.losses import softmax
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +48,8 @@ class TrainingCandidates:
 
     def gold_probability(self, weight: float) -> np.ndarray:
         """Retriever's softmax probability of gold entities: (m,) float64."""
-        scores = np.where(self.candidates >= 0, weight * self.scores, -np.inf)
-        _, probabilities = softmax(scores.astype(np.float64))
-        return np.where(self.correct, probabilities, 0.0).sum(axis=1)
+        log_shares = log_softmax(weight * self.scores, self.candidates >= 0)
+        return np.where(self.correct, np.exp(log_shares), 0.0).sum(axis=1)
 
     def with_gold(self) -> tuple[np.ndarray, "TrainingCandidates"]:
         """Mentions with a gold entity in the KB, with candidates.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import registry
@@ -24,7 +25,6 @@ from ....linking.stages import LinkingStages
 from ....mentions.labels import annotated_batches
 from ....mentions.record import MentionBatch
 from ....ranking.ranking import RankingContext
-from ....training.losses import set_loss
 from ....training.trainer import TrainingDiverged
 from ..errors import PaperMessages
 from .candidates import TrainingCandidates, make_candidates
@@ -188,6 +188,22 @@ class RerankerTrainer:
         if self.weight:
             ranking[valid] += self.weight * mentions.table.scores[valid]
         return ranking
+
+
+def set_loss(scores: np.ndarray, correct: np.ndarray) -> tuple[float, np.ndarray]:
+    """Mean cross entropy over candidate sets, with gradient. The softmax is over the candidates of
+    each mention.
+
+    scores: (m, k) float, -inf for no candidate.
+    correct: (m, k) bool, at least one in each row; they share the probability.
+    RETURNS: The loss, and its gradient with respect to the scores, in their shape and type.
+    """
+    x = torch.tensor(scores, dtype=torch.float64, requires_grad=True)
+    is_correct = torch.from_numpy(correct)
+    log_p = torch.where(is_correct, x.log_softmax(1), 0.0)
+    loss = -(log_p.sum(1) / is_correct.sum(1)).mean()
+    (gradient,) = torch.autograd.grad(loss, x)
+    return loss.item(), gradient.numpy().astype(scores.dtype)
 
 
 def fit_weight(table: TrainingCandidates) -> float:
