@@ -415,7 +415,7 @@ class Errors:
     E708 = Message("These bytes are not new entities: {problem}.")
     E709 = Message(
         "The linker has no discovery, so it can't group new entities. Add one to its config, such "
-        'as {"@misc": "spacy-arbo-el.Discovery.v1"}.'
+        'as {{"@misc": "spacy-arbo-el.Discovery.v1"}}.'
     )
     E710 = Message(
         "The documents that were read the second time differ from those of the first time. `read` "

@@ -2,10 +2,11 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from string import Formatter
 
 import pytest
 
@@ -107,6 +108,27 @@ def test_the_codes_that_are_raised_are_those_that_exist(messages):
     files = [path for path in PACKAGE.rglob("*.py") if path.name != "errors.py"]
     raised = {code for path in files for code in use.findall(path.read_text(encoding="utf8"))}
     assert raised == {code for code in vars(messages) if not code.startswith("_")}
+
+
+def messages_raised(path: Path, classes: Container[str]) -> Iterator[tuple[str, str, set[str]]]:
+    """The class and code of each message that is filled in, and the names that it is given."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+        if isinstance(node, ast.Call):
+            message = node.func
+            if isinstance(message, ast.Attribute) and message.attr == "format":
+                message = message.value
+            match message:
+                case ast.Attribute(ast.Name(name), code) if name in classes and code[1:].isdigit():
+                    yield name, code, {keyword.arg or "" for keyword in node.keywords}
+
+
+def test_a_message_is_given_what_it_names():
+    classes = {cls.__name__: cls for cls in (Errors, Warnings, *ADD_ON_MESSAGES)}
+    for path in PACKAGE.rglob("*.py"):
+        for name, code, given in messages_raised(path, classes):
+            fields = Formatter().parse(getattr(classes[name], code))
+            named = {field.partition(".")[0] for _, field, _, _ in fields if field is not None}
+            assert given == named or "" in given, (path, code)
 
 
 def test_the_graph_package_needs_arrays_alone():
