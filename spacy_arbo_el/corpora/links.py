@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from ..show.frames import LINK, link_row
 from ..storage.cells import cell
 from ..storage.files import replacing
 
+# Characters of a sentence on either side of its mention, at most.
+AROUND = 200
+_END = re.compile(r"[.!?…]\s+(?![a-z])|\n")
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
 
@@ -40,23 +44,35 @@ def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
 def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:
     """Write links as CSV with a mention in each line, all or none of them.
 
-    The columns are those of the rows of ``arbo scale link``, but for the evidence. The parameters
-    are those of ``write_links``. RETURNS: The number of documents.
+    The columns are those of the rows of ``arbo scale link``, but for the evidence, and the sentence
+    of the mention. The parameters are those of ``write_links``. RETURNS: The number of documents.
     """
     count = 0
     with replacing(path) as file:
         text = io.TextIOWrapper(file, encoding="utf8", newline="", write_through=True)
         rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(LINK)
+        columns = (*LINK, "sentence")
+        rows.writerow(columns)
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
             for mention in record["mentions"]:
                 details = {"document": record["id"], "new_entity": mention.get("cluster", "")}
+                details["sentence"] = sentence_of(doc.text, mention["start"], mention["end"])
                 cells = {**mention, **details}
-                rows.writerow([cell(cells.get(column, "")) for column in LINK])
+                rows.writerow([cell(cells.get(column, "")) for column in columns])
             count += 1
         text.detach()
     return count
+
+
+def sentence_of(text: str, start: int, end: int) -> str:
+    """The sentence of a mention in one line, of at most ``AROUND`` characters on either side."""
+    before = text[max(start - AROUND, 0) : start]
+    behind = text[end : end + AROUND]
+    begins = [match.end() for match in _END.finditer(before)]
+    ends = _END.search(behind)
+    sentence = before[begins[-1] if begins else 0 :] + text[start:end]
+    return " ".join((sentence + (behind[: ends.start() + 1] if ends else behind)).split())
 
 
 def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> dict[str, Any]:

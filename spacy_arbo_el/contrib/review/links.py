@@ -26,6 +26,8 @@ from .queue import Filters
 from .review import Review, mention_name
 
 BATCH = 64
+# Characters on either side of a mention in the table.
+AROUND = 80
 GOLD = "gold.spacy"
 # The files of what was decided, and what each is for. That of ``GOLD`` needs the texts.
 LIST = "entities.csv"
@@ -58,6 +60,11 @@ class LinkRow:
         return (*self.key, self.label)
 
     @property
+    def question(self) -> tuple[str, str, str]:
+        """What is asked about the mention. Of mentions with the same question, one is asked."""
+        return self.text.casefold(), self.label, self.link.kb_id
+
+    @property
     def margin(self) -> float:
         """Lead in probability of the best candidate over the second."""
         first, second = [*self.link.scores[:2], 0.0, 0.0][:2]
@@ -73,6 +80,8 @@ class LinkReview:
         self._doc_of = {text_fingerprint(doc.text): doc for doc in self.docs}
         self.texts = {fingerprint: doc.text for fingerprint, doc in self._doc_of.items()}
         self._kept = EncodingCache()
+        # The mentions that a decision on one holds for.
+        self._covered: dict[tuple[CorrectionKey, str], set[CorrectionKey]] = {}
         linked_mentions: list[tuple[MentionKey, str, str, Link]] = []
         for batch in minibatch(self._doc_of.items(), BATCH):
             linked = linker.predict([doc for _, doc in batch])
@@ -90,16 +99,38 @@ class LinkReview:
 
     def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
-        learnt = [entry for entry in review.standing if entry["action"] == "learn"]
-        decided = {(*entry["key"], entry["label"]) for entry in learnt}
+        decided = self._decided(review)
         closed = review.closed()
         decided_forms = {row.text for row in self.rows if row.place in decided or row.key in closed}
         within = [r for r in self.rows if filters.low <= r.link.score <= filters.high]
         open_rows = [row for row in within if row.place not in decided]
         rows = [row for row in open_rows if row.key not in closed]
-        return sorted(
-            rows, key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in decided_forms]
-        )
+        rows.sort(key=lambda row: (row.margin - 1) * (row.count, 1)[row.text in decided_forms])
+        first_of = {row.question: row for row in reversed(rows)}
+        return [row for row in rows if row is first_of[row.question]]
+
+    def _decided(self, review: Review) -> set[CorrectionKey]:
+        """The mentions that decisions hold for. The others may still be asked."""
+        row_of = {row.place: row for row in self.rows}
+        decided: set[CorrectionKey] = set()
+        for entry in review.standing:
+            if entry["action"] == "learn":
+                place = (*entry["key"], entry["label"])
+                question = place, entry["kb_id"]
+                if place in row_of and question not in self._covered:
+                    self._covered[question] = self.covered(row_of[place], entry["kb_id"])
+                decided |= self._covered.get(question, {place})
+        return decided
+
+    def around(self, row: LinkRow) -> tuple[str, str]:
+        """The text before and behind a mention."""
+        fingerprint, start, end = row.key
+        text = self.texts[fingerprint]
+        return text[max(start - AROUND, 0) : start], text[end : end + AROUND]
+
+    def document(self, row: LinkRow) -> str:
+        """The id of a mention's document; that of its text where it has none."""
+        return str(self._doc_of[row.key[0]].user_data.get("doc_id", "")) or row.key[0]
 
     def row(self, number: str) -> LinkRow:
         """The mention of a number; KeyError if there is none."""

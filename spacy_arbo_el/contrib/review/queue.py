@@ -2,7 +2,7 @@
 
 import hashlib
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -24,6 +24,7 @@ class QueueRow:
     probability: Of its nearest entity, 0.0 for none.
     doubt: 0 to 1.
     version: See ``version_of``.
+    is_listed: Whether the list has entities with its label, or none with any.
     """
 
     id: str
@@ -36,9 +37,10 @@ class QueueRow:
     doubt: float
     near: str
     version: str
+    is_listed: bool
 
     @classmethod
-    def of(cls, entity: NewEntity, threshold: float) -> "QueueRow":
+    def of(cls, entity: NewEntity, threshold: float, types: Collection[str]) -> "QueueRow":
         probabilities = [nearest_entity.probability for nearest_entity in entity.nearest[:2]]
         first, second = [*probabilities, 0.0, 0.0][:2]
         closeness = 1 - abs(first - threshold) / max(threshold, 1 - threshold)
@@ -49,7 +51,9 @@ class QueueRow:
         label = max(dict.fromkeys(labels), key=labels.count)
         best = entity.nearest[0] if entity.nearest else NearestEntity("", "", 0.0)
         values = entity.id, entity.name, label, len(labels), entity.cohesion, best.title
-        return cls(*values, first, round(doubt / 3, 4), best.kb_id, version_of(entity))
+        is_listed = not types or label in types
+        version = version_of(entity)
+        return cls(*values, first, round(doubt / 3, 4), best.kb_id, version, is_listed)
 
 
 def version_of(entity: NewEntity | Entity) -> str:
@@ -62,7 +66,8 @@ def version_of(entity: NewEntity | Entity) -> str:
 
 
 SORTS: dict[str, Callable[[QueueRow], tuple]] = {
-    "doubt": lambda row: (-row.mentions * (row.doubt + LEAST_DOUBT), row.id),
+    # First what the list has the like of: of persons and places a list of firms lacks most.
+    "doubt": lambda row: (not row.is_listed, -row.mentions * (row.doubt + LEAST_DOUBT), row.id),
     "mentions": lambda row: (-row.mentions, row.id),
     "probability": lambda row: (-row.probability, row.id),
     "cohesion": lambda row: (row.cohesion, row.id),
@@ -123,14 +128,19 @@ def sure_of(query: Mapping[str, str]) -> float:
 
 
 class Queue:
-    """The new entities that are not decided on, in order."""
+    """The new entities that are not decided on, in order.
 
-    def __init__(self, new_entities: Callable[[], NewEntities]) -> None:
+    types: Those of the list's entities.
+    """
+
+    def __init__(self, new_entities: Callable[[], NewEntities], types: Collection[str]) -> None:
         self._new = new_entities
+        self._types = types
         new = self._new()
         rows = []
         for start in range(0, len(new), 1000):
-            rows += [QueueRow.of(entity, new.threshold) for entity in new[start : start + 1000]]
+            entities = new[start : start + 1000]
+            rows += [QueueRow.of(entity, new.threshold, types) for entity in entities]
         self.rows = {row.id: row for row in rows}
         self._order = sorted(map(SORTS["doubt"], rows))
 
@@ -141,7 +151,8 @@ class Queue:
                 place = SORTS["doubt"](self.rows.pop(entity_id))
                 del self._order[bisect_left(self._order, place)]
             try:
-                row = QueueRow.of(self._new().named(entity_id), self._new().threshold)
+                entity = self._new().named(entity_id)
+                row = QueueRow.of(entity, self._new().threshold, self._types)
             except (KeyError, ValueError):
                 continue
             self.rows[row.id] = row
@@ -151,7 +162,7 @@ class Queue:
         """The rows that pass the filters, in their order."""
         chosen = {"skipped": skipped, "flagged": flagged}.get(filters.state, self.rows.keys())
         left_out = skipped if filters.state == "open" else ()
-        ids = (i for _, i in self._order if i in chosen and i not in left_out)
+        ids = (i for *_, i in self._order if i in chosen and i not in left_out)
         rows = [self.rows[entity_id] for entity_id in ids]
         if filters.query().keys() - {"state", "sort", "page"}:
             matching = self._with_mentions(filters)

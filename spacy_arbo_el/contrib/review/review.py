@@ -58,7 +58,8 @@ class Review:
         self.lock = threading.RLock()
         # Held by whoever makes or reads documents, see ``Service``; taken after the first of these.
         self.alone = threading.RLock()
-        self.queue = Queue(lambda: self.new)
+        types = frozenset(filter(None, self.linker.kb.entities.type_counts()))
+        self.queue = Queue(lambda: self.new, types)
         self._note({})
 
     @property

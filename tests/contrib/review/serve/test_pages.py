@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from spacy_arbo_el.contrib.review import near
 from spacy_arbo_el.contrib.review.commands.new import read_new_entities
 from spacy_arbo_el.contrib.review.decisions.journal import journal_path
 from spacy_arbo_el.contrib.review.links import LinkReview, gold_docs
-from spacy_arbo_el.contrib.review.queue import Filters
+from spacy_arbo_el.contrib.review.queue import SORTS, Filters
 from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve import app
 
@@ -183,6 +184,30 @@ def test_links_are_confirmed_and_corrected(start):
     browser.post("/undo")
     assert not browser.review.linker.stages.corrections.items
     assert "Q0" in browser.post("/decide/learn", 422, **fields, kb_id="Q0")
+
+
+def test_mentions_with_one_question_are_asked_once_in_their_texts(start):
+    browser = start(texts=True)
+    rows = browser.links.select(Filters(), browser.review)
+    assert len({row.question for row in rows}) == len(rows) < len(browser.links.rows)
+    quorn = next(row for row in rows if row.text == "Quorn")
+    page = browser.get("/links")
+    assert "<mark>Quorn</mark>" in page
+    assert browser.links.document(quorn)[:16] in page
+    browser.post("/decide/learn", n=quorn.number, kb_id="maker")
+    left = browser.links.select(Filters(), browser.review)
+    assert not [row for row in left if row.place in browser.links.covered(quorn, "maker")]
+
+
+def test_labels_of_the_list_come_first_and_others_are_not_marked(start):
+    browser = start()
+    rows = browser.review.queue.rows
+    for row_id, row in rows.items():
+        rows[row_id] = replace(row, is_listed=row.name == "Vexil")
+    browser.review.queue._order = sorted(map(SORTS["doubt"], rows.values()))
+    first, *_ = browser.review.select(Filters())
+    assert first.name == "Vexil"
+    assert browser.get("/bulk", sure=0.0).count(" checked ") == 1
 
 
 def test_exports_have_what_was_decided(start):
@@ -384,8 +409,10 @@ def test_links_leave_out_what_is_decided_under_new_entities(start):
     browser = start(texts=True)
     before = len(browser.links.select(Filters(), browser.review))
     browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="Quorn Ltd")
-    assert len(browser.links.select(Filters(), browser.review)) == before - 4
-    assert f"{before - 4} links" in browser.get("/links")
+    left = browser.links.select(Filters(), browser.review)
+    assert "Quorn" not in {row.text for row in left}
+    assert len(left) == before - 1
+    assert f"{before - 1} links" in browser.get("/links")
 
 
 def test_a_text_that_occurs_twice_is_reviewed_once(data):
