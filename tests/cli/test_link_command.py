@@ -54,7 +54,9 @@ def test_raw_text_of_a_folder_is_linked_by_the_names_of_the_kb(folder, tmp_path)
     assert [row["document"] for row in rows[::2]] == ["a.txt", "c.csv:2", "deep/b.jsonl:1"]
     assert {row["text"] for row in rows} == {"planet Mercury", "Quicksilver"}
     assert all(TEXT[int(r["start"]) : int(r["end"])] == r["text"] for r in rows)
-    assert tuple(rows[0]) == frames.LINK, "the columns of shards and of links_to_dicts"
+    columns = (*frames.LINK, "sentence")
+    assert tuple(rows[0]) == columns, "those of shards and of links_to_dicts, and the sentence"
+    assert all(row["text"] in row["sentence"] for row in rows)
     assert all(float(row["presence"]) >= float(row["score"]) > 0 for row in rows)
     assert sum(row["kb_id"] != "NIL" for row in rows) == linked
     assert all(bool(row["title"]) == (row["kb_id"] != "NIL") for row in rows)
