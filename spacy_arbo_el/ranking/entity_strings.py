@@ -217,6 +217,11 @@ class _Sources:
         owners = exemplars.entities(datastore.kb)
         return cls(entities, entities.generation, tuple(exemplars.records), owners)
 
+    @property
+    def objects(self) -> np.ndarray:
+        """(n,) int64, what tells records apart: one that says something else is another object."""
+        return np.fromiter(map(id, self.records), np.int64, len(self.records))
+
     def changed_until(self, later: "_Sources") -> np.ndarray | None:
         """The entities whose strings may differ later: (c,) int64, each once.
 
@@ -224,12 +229,18 @@ class _Sources:
         """
         if self.entities is not later.entities:
             return None
-        # A record that says something else is another object.
-        before, after = (
-            set(zip(map(id, sources.records), sources.owners.tolist())) for sources in (self, later)
+        _, before, after = np.intersect1d(
+            self.objects, later.objects, assume_unique=True, return_indices=True
         )
-        changed = later.entities.changed_since(self.generation)
-        affected = np.array([*changed, *(owner for _, owner in before ^ after)], dtype=np.int64)
+        is_same = self.owners[before] == later.owners[after]
+        changed = np.array(later.entities.changed_since(self.generation), dtype=np.int64)
+        affected = np.concatenate(
+            [
+                changed,
+                np.delete(self.owners, before[is_same]),
+                np.delete(later.owners, after[is_same]),
+            ]
+        )
         # An exemplar may have had an owner that there is no more.
         return np.unique(affected[(affected >= 0) & (affected < later.entities.positions)])
 
