@@ -185,12 +185,8 @@ class Service:
         for _, pipe in self.nlp.pipeline:
             if isinstance(pipe, ArboLinker):
                 piped = list(pipe.pipe(piped))
-                settings = replace(pipe.stages.reader.settings, getter=GIVEN)
-                reader = replace(pipe.stages.reader, settings=settings)
-                stages = replace(pipe.stages, reader=reader)
-                for doc in overlapping:
-                    (links,) = pipe.predict([doc], stages)
-                    annotate(doc, links, GIVEN, pipe.cfg["extension"], pipe.cfg["overwrite"])
+                if overlapping:
+                    _link_overlapping(pipe, overlapping)
 
     def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
         return list(encode_texts(self.linker.encoder, texts))
@@ -202,7 +198,7 @@ class Service:
             doc = Doc(self.nlp.vocab, document.tokens)
         if document.mentions is not None:
             in_tokens = document.tokens is not None
-            spans = [_span(doc, given, in_tokens) for given in document.mentions]
+            spans = [_span(doc, mention, in_tokens) for mention in document.mentions]
             if len(set(map(place_of, spans))) < len(spans):
                 raise HTTPException(422, f"{place}.mentions: some are the same, with their tokens.")
             getter = self.linker.mentions.getter
@@ -333,6 +329,14 @@ def _weight(item: _Item) -> int:
     if document.mentions is not None:
         return 1 + len(document.mentions)
     return 1 + len(document.text or document.tokens or ()) // (100 if document.text else 20)
+
+
+def _link_overlapping(linker: ArboLinker, docs: Sequence[Doc]) -> None:
+    """Link the mentions in the group of those that overlap."""
+    settings = replace(linker.stages.reader.settings, getter=GIVEN)
+    stages = replace(linker.stages, reader=replace(linker.stages.reader, settings=settings))
+    for doc, links in zip(docs, linker.predict(docs, stages)):
+        annotate(doc, links, GIVEN, linker.cfg["extension"], linker.cfg["overwrite"])
 
 
 def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:
