@@ -96,6 +96,7 @@ class LinkReview:
             LinkRow(i, *linked_mention, counts[linked_mention[2].casefold()])
             for i, linked_mention in enumerate(linked_mentions)
         ]
+        self._row_of = {row.place: row for row in self.rows}
 
     def select(self, filters: Filters, review: Review) -> list[LinkRow]:
         """The mentions that nobody has decided on, small margins and frequent new forms first."""
@@ -111,14 +112,13 @@ class LinkReview:
 
     def _decided(self, review: Review) -> set[CorrectionKey]:
         """The mentions that decisions hold for. The others may still be asked."""
-        row_of = {row.place: row for row in self.rows}
         decided: set[CorrectionKey] = set()
         for entry in review.standing:
             if entry["action"] == "learn":
                 place = (*entry["key"], entry["label"])
                 question = place, entry["kb_id"]
-                if place in row_of and question not in self._covered:
-                    self._covered[question] = self.covered(row_of[place], entry["kb_id"])
+                if place in self._row_of and question not in self._covered:
+                    self._covered[question] = self.covered(self._row_of[place], entry["kb_id"])
                 decided |= self._covered.get(question, {place})
         return decided
 
