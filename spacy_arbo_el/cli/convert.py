@@ -67,12 +67,7 @@ def convert_command(
     problems: list[ValueError] = []
     gold: Counter[str] = Counter()
     with user_errors():
-        check_needs(
-            {"--option": bool(options) and concepts is None},
-            "--concepts",
-            "it says how that list is read",
-        )
-        concept_map = _concept_map(concepts, options) if concepts else None
+        concept_map = _concept_map(concepts, options)
         counts = convert_corpus(
             source,
             output,
