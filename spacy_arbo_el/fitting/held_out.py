@@ -37,8 +37,8 @@ def fit_held_out(
     score: What the threshold is chosen by, one of ``LINKING_SCORES``; "" for the present one.
     stages: As in ``fit_calibration``.
     done: Called after the search, the fit, and the links of each part.
-    RETURNS: Also a fit without each part; none for a single document.
     from_scratch: As in ``fit_calibration``.
+    RETURNS: Also a fit without each part; none for a single document.
     """
     stages = stages or linker.caching_stages()
     folds = min(folds, len(docs)) if len(docs) > 1 else 0

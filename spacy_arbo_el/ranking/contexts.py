@@ -159,12 +159,9 @@ def fits_of(
         texts, titles = vectors[rows[is_compared].T]
         cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
-        weight = [
-            WITHOUT_CONTEXT if record.passage.strip() == record.text else 1.0
-            for record in records_compared
-        ]
         shared = _of_same_string(records_compared, contexts)
-        shared *= np.array(weight, dtype=np.float32)[:, None]
+        is_bare = [record.passage.strip() == record.text for record in records_compared]
+        shared[is_bare] *= WITHOUT_CONTEXT
         fits.fit[cell] = fit
         fits.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
         fits.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
