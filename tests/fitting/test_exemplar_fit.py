@@ -63,7 +63,7 @@ def test_each_part_learns_beside_the_exemplars_of_the_others():
         assert mentions == names[part::FOLDS]
         assert sorted(exemplars) == sorted([*earlier, *(set(names) - set(mentions))])
     fits = [beside.whole, *beside.without]
-    assert [one.reranker.part for one in fits] == [-1, 0, 1, 2]
+    assert [fold_fit.reranker.part for fold_fit in fits] == [-1, 0, 1, 2]
     assert [one.threshold for one in fits] == [one.threshold for one in (fit.whole, *fit.without)]
 
 
@@ -82,7 +82,7 @@ def test_parts_without_exemplars_are_learned_from_as_one_search_is(monkeypatch):
     docs = docs_of(nlp, [*DEV, *TRAIN[4:]])
     found = annotated_mentions(stages, docs)
     searches = [annotated_mentions(stages, docs[part::FOLDS]) for part in range(FOLDS)]
-    parts = [reranker.labelled(own, stages.context) for own in searches]
+    parts = [reranker.labelled(mentions, stages.context) for mentions in searches]
 
     learned = []
     monkeypatch.setattr(feature_ranker, "cross_fit", lambda *given: learned.append(given))

@@ -125,10 +125,10 @@ def messages_raised(path: Path, classes: Container[str]) -> Iterator[tuple[str, 
 def test_a_message_is_given_what_it_names():
     classes = {cls.__name__: cls for cls in (Errors, Warnings, *ADD_ON_MESSAGES)}
     for path in PACKAGE.rglob("*.py"):
-        for name, code, given in messages_raised(path, classes):
+        for name, code, keywords in messages_raised(path, classes):
             fields = Formatter().parse(getattr(classes[name], code))
             named = {field.partition(".")[0] for _, field, _, _ in fields if field is not None}
-            assert given == named or "" in given, (path, code)
+            assert keywords == named or "" in keywords, (path, code)
 
 
 def test_the_graph_package_needs_arrays_alone():

@@ -224,11 +224,11 @@ def test_step_gradient_equals_autograd_and_encodes_each_passage_once():
 
 
 def test_losses_over_distances_refuse_similarities_that_are_no_squared_distances():
-    positive, some = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
+    positive, valid = torch.tensor([[True, False]]), torch.ones(1, 2, dtype=torch.bool)
     with pytest.raises(ValueError, match="NegativeSquaredEuclidean"):
-        OverDistances(CrossEntropy())(torch.tensor([[0.5, -1.0]]), positive, some)
+        OverDistances(CrossEntropy())(torch.tensor([[0.5, -1.0]]), positive, valid)
     equal = torch.zeros(1, 2, requires_grad=True)
-    losses = OverDistances(CrossEntropy())(equal, positive, some)
+    losses = OverDistances(CrossEntropy())(equal, positive, valid)
     assert losses.item() == pytest.approx(np.log(2))
     losses.sum().backward()
     assert equal.grad.isfinite().all()

@@ -195,8 +195,8 @@ def test_mentions_with_one_question_are_asked_once_in_their_texts(start):
     assert "<mark>Quorn</mark>" in page
     assert browser.links.document(quorn)[:16] in page
     browser.post("/decide/learn", n=quorn.number, kb_id="maker")
-    left = browser.links.select(Filters(), browser.review)
-    assert not [row for row in left if row.place in browser.links.covered(quorn, "maker")]
+    open_rows = browser.links.select(Filters(), browser.review)
+    assert not [row for row in open_rows if row.place in browser.links.covered(quorn, "maker")]
 
 
 def test_labels_of_the_list_come_first_and_others_are_not_marked(start):
@@ -409,9 +409,9 @@ def test_links_leave_out_what_is_decided_under_new_entities(start):
     browser = start(texts=True)
     before = len(browser.links.select(Filters(), browser.review))
     browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="Quorn Ltd")
-    left = browser.links.select(Filters(), browser.review)
-    assert "Quorn" not in {row.text for row in left}
-    assert len(left) == before - 1
+    open_rows = browser.links.select(Filters(), browser.review)
+    assert "Quorn" not in {row.text for row in open_rows}
+    assert len(open_rows) == before - 1
     assert f"{before - 1} links" in browser.get("/links")
 
 
