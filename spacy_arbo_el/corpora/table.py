@@ -16,18 +16,8 @@ from dataclasses import dataclass, field, replace
 
 from ..storage.cells import uncell
 from ..storage.formats import certainty, check_readable
-from ..storage.lines import (
-    OnBad,
-    PathLike,
-    check_exists,
-    count_preamble,
-    ignore,
-    line_error,
-    plain_name,
-    read_cells,
-    read_lines,
-    throw,
-)
+from ..storage.lines import OnBad, PathLike, check_exists, line_error, throw
+from ..storage.tables import open_table
 from .annotated import LABEL, AnnotatedMention, AnnotatedText, split_ids
 from .id_fields import FoundId, find_id
 from .json_documents import About, Problem, Source, placed_or_reported
@@ -63,8 +53,7 @@ class CsvReader:
 def read_table(source: Source) -> Iterator[AnnotatedText]:
     """Yield the documents of a table whose first line names the columns.
 
-    Empty lines and comments before it are left out. Columns are separated by tabs in .tsv files,
-    otherwise by the most frequent of these in the first line: commas, or semicolons.
+    Empty lines and comments before it are left out.
 
     Raises ValueError with file, line and problem at an invalid line.
     """
@@ -81,43 +70,21 @@ def read_table(source: Source) -> Iterator[AnnotatedText]:
 
 
 def read_rows(source: Source, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line number and cells of each nonempty row. The first line is skipped; cells are by
-    column.
+    """Yield line number and cells of each row, by column.
+
+    required: Columns that must be there.
     """
-    path = source.path
-    delimiter = "\t" if plain_name(path).endswith((".tsv", ".tab")) else ""
-
-    def delimiter_of(line: str) -> str:
-        nonlocal delimiter
-        delimiter = delimiter or max(",;", key=line.count)
-        return delimiter
-
-    skip = count_preamble(read_lines(path, ignore, encoding=source.encoding), delimiter_of)
-    header: list[str] | None = None
-    for first, row in read_cells(path, delimiter or ",", source.on_error, source.encoding, skip):
-        if not any(cell.strip() for cell in row):
-            continue
-        if header is None:
-            header = [name.strip().lower() for name in row]
-            header[0] = header[0].lstrip("# ")
-            _check_header(path, first, header, required)
-        elif len(row) != len(header):
-            problem = f"expected {len(header)} columns as in the first line, got {len(row)}."
-            source.report(first, problem)
-        else:
-            yield first, dict(zip(header, row))
-    if header is None:
-        raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-
-
-def _check_header(path: PathLike, line: int, header: list[str], required: tuple[str, ...]) -> None:
+    table = open_table(source.path, encoding=source.encoding)
+    header = [name.lower() for name in table.header]
     missing = [name for name in required if name not in header]
     if missing:
         problem = f"there is no column {missing[0]!r}. Columns: {', '.join(header)}."
-        raise line_error(path, line, problem)
+        raise line_error(source.path, table.line, problem)
     twice = [name for name in COLUMNS if header.count(name) > 1]
     if twice:
-        raise line_error(path, line, f"the column {twice[0]!r} occurs twice.")
+        raise line_error(source.path, table.line, f"the column {twice[0]!r} occurs twice.")
+    for number, row in table.rows(source.on_error):
+        yield number, dict(zip(header, row))
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,11 @@
 
 import bz2
 import codecs
-import csv
 import gzip
 import io
 import json
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -18,8 +17,6 @@ from ..base.errors import Errors
 PathLike = str | Path
 # Takes the error of a line that can't be read: raises it, or keeps it and continues.
 OnBad = Callable[[ValueError], None]
-# The default limit is too small for long texts.
-csv.field_size_limit(1 << 30)
 # Functions that open packed files, by their endings.
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open}
 # Characters of what an error says about a line.
@@ -250,68 +247,6 @@ def read_records(
             bad(line_error(path, number, problem))
             continue
         yield number, record
-
-
-def count_preamble(
-    lines: Iterable[tuple[int, str]], delimiter_of: Callable[[str], str], width: int = 0
-) -> int:
-    """Count empty lines and comments before a table, lines that begin with "#".
-
-    A line with as many cells as the table is none: some tables have a "#" before the first column.
-
-    lines: The numbered lines of the file.
-    delimiter_of: What separates the cells of the first line of the table.
-    width: The number of cells; 0 for those of the first line that does not begin with "#".
-    RETURNS: Their number; -1 for a file without a table.
-    """
-    comments: list[tuple[int, str]] = []
-    for number, line in lines:
-        if line.strip() and not line.startswith("#"):
-            delimiter = delimiter_of(line)
-            count = (width or len(line.split(delimiter))) - 1
-            rows = (start for start, text in comments if text.count(delimiter) == count > 0)
-            return next(rows, number) - 1
-        comments.append((number, line))
-    # All lines begin with "#".
-    for number, line in comments:
-        if line.strip():
-            delimiter_of(line)
-            return number - 1
-    return -1
-
-
-def read_cells(
-    path: PathLike, delimiter: str, bad: OnBad = throw, encoding: str = "utf8", skip: int = 0
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row of CSV, empty rows too, with their first line's number.
-
-    bad, encoding: As in ``read_lines``.
-    skip: The number of lines before the first row.
-    """
-    first = last = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal first, last
-        # A line break within a cell is a part of it, and so is its carriage return.
-        for last, line in read_lines(path, bad, encoding=encoding, ends=True):
-            if last > skip:
-                first = first or last
-                yield line
-
-    rows = csv.reader(lines(), delimiter=delimiter, strict=True)
-    while True:
-        first = 0
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            problem = f"no valid table: {error}."
-            if "new-line character" in str(error):
-                problem = "lines end with a carriage return alone. Save them with line feeds."
-            bad(line_error(path, last, problem))
-            continue
-        if row is None:
-            return
-        yield first, row
 
 
 def _no_number(name: str) -> None:

@@ -1,38 +1,21 @@
 """Entities from tables: CSV, TSV and dictionaries, with columns of any names."""
 
 import dataclasses
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 
 from ...storage.cells import uncell
 from ...storage.formats import certainty
-from ...storage.lines import (
-    OnBad,
-    PathLike,
-    count_preamble,
-    ignore,
-    line_error,
-    plain_name,
-    read_cells,
-    read_lines,
-    throw,
-)
-from ...storage.tabs import read_tab_cells
+from ...storage.lines import OnBad, PathLike, ignore
+from ...storage.tables import OF_DICTIONARIES, Table, open_table
 from ..entity import Entity, is_frequency
 from ..layout import Layout
 from .common import ImportReport, Record, RecordReader, at_line, entity_of
 from .fields import ALT_IDS, FIELDS, NAMES, fields_of
 
-# What separates columns, where the name of the file does not say it: the most frequent one.
-DELIMITERS = (",", ";", "|")
-# Dictionaries with this delimiter have no header.
-OF_DICTIONARIES = "||"
 # Columns of ids that lead to an entity.
 FURTHER_IDS = (ALT_IDS, "alt_id", "other_ids", "further_ids", "equivalent_ids")
-# What Excel has in a line before the header.
-EXCEL = re.compile(r"sep=([,;|\t])")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,16 +64,18 @@ class TableReader:
         report = report or ImportReport()
         bad = report.on_bad(self.skip_bad)
         where = _lists(self.where)
-        table = _TableFile(path, self.delimiter, self.encoding, list(self.header), where)
-        with at_line(path, table.line):
+        table = open_table(path, self.delimiter, self.encoding, self.header)
+        with at_line(path, table.line or 1):
+            _check_columns({**{name: [name] for name in where}, "xrefs": self.xrefs}, table.header)
             fields = _fields(table.header, _lists(self.columns))
-            _check_columns({"xrefs": self.xrefs}, table.header)
         report.note_columns(table.header, fields)
         columns = {name: ALT_IDS for name in table.header if name.lower() in FURTHER_IDS}
         columns = {**report.layout.columns, **columns}
         report.layout = Layout(columns, self.separator, table.delimiter)
         reader = RecordReader(path, bad, self.separator, fields)
-        several = _repeated(table, fields)
+        (id_place, *_) = fields["id"]
+        rows = _selected(table, where, ignore, ImportReport())
+        counts = Counter(row[id_place].partition("|")[0].strip() for _, row in rows)
         merged: dict[str, tuple[int, Record]] = {}
 
         def read(number: int, row: list[str]) -> Record | None:
@@ -100,107 +85,33 @@ class TableReader:
                 ids = [item.strip() for item in record[1].get(column, "").split(self.separator)]
                 local_ids = [item.rpartition(":")[2] for item in ids]
                 report.note_xrefs(filter(None, (*ids, *local_ids)), id_)
-            if id_ not in several:
+            if counts[id_] < 2:
                 return record
             entity_of(record)
             _merge(*merged.setdefault(id_, (number, record)), record)
             return None
 
-        yield from (entity for _, entity in reader.entities(table.rows(bad, report), read))
+        rows = _selected(table, where, bad, report)
+        yield from (entity for _, entity in reader.entities(rows, read))
         yield from (reader.entity(record) for _, record in merged.values())
         reader.warn()
 
 
-class _TableFile:
-    """The rows of a file.
-
-    where: The values that rows have in some columns.
-    """
-
-    def __init__(
-        self,
-        path: PathLike,
-        delimiter: str,
-        encoding: str,
-        header: list[str],
-        where: dict[str, list[str]],
-    ):
-        self.path = path
-        self.encoding = encoding
-        self.width = len(header) or None
-        self.delimiter = delimiter
-        self._skip = count_preamble(self._lines(ignore), self._delimiter_of, len(header))
-        if self._skip < 0:
-            raise line_error(path, 1, "the file is empty. The first line must name the columns.")
-        if not header and self.delimiter == OF_DICTIONARIES:
-            header = ["id", "title"]
-        self._first = int(not header)
-        self.line = 1
-        if not header:
-            self.line, names = next(self._split(throw), (1, []))
-            header = [name.strip() for name in names]
-            header[:1] = [name.lstrip("# ") for name in header[:1]]
-        self.header = header
-        self.width = len(header)
-        with at_line(path, self.line):
-            _check_columns({column: [column] for column in where}, header)
-        self._where = {header.index(column): values for column, values in where.items()}
-
-    def rows(
-        self, bad: OnBad, report: ImportReport | None = None
-    ) -> Iterator[tuple[int, list[str]]]:
-        """Nonempty rows behind the header: (line, cells). report: Counts rows that are left out."""
-        for number, row in islice(self._split(bad), self._first, None):
-            if not any(cell.strip() for cell in row):
-                continue
-            if len(row) != len(self.header):
-                count = len(self.header)
-                problem = f"expected {count} columns as in the first line, got {len(row)}."
-                bad(line_error(self.path, number, problem))
-                continue
-            wrong = (c for c, values in self._where.items() if row[c].strip() not in values)
-            column = next(wrong, None)
-            if column is None:
-                yield number, row
-            elif report is not None:
-                report.skip(f"another value in {self.header[column]!r}")
-
-    def _lines(self, bad: OnBad) -> Iterator[tuple[int, str]]:
-        """The lines, without what Excel has before them."""
-        for number, line in read_lines(self.path, bad, encoding=self.encoding):
-            if number == 1 and (named := EXCEL.fullmatch(line)):
-                self.delimiter = self.delimiter or named[1]
-                line = ""
-            yield number, line
-
-    def _split(self, bad: OnBad) -> Iterator[tuple[int, list[str]]]:
-        if self.delimiter == "\t":
-            return read_tab_cells(self.path, bad, self.encoding, self.width, self._skip)
-        if len(self.delimiter) == 1:
-            return read_cells(self.path, self.delimiter, bad, self.encoding, self._skip)
-        lines = (line for line in self._lines(bad) if line[0] > self._skip)
-        return ((number, line.split(self.delimiter)) for number, line in lines)
-
-    def _delimiter_of(self, line: str) -> str:
-        """What separates columns, by the first line of the table unless it is known."""
-        if not self.delimiter and plain_name(self.path).endswith((".tsv", ".tab")):
-            self.delimiter = "\t"
-        sure = (delimiter for delimiter in (OF_DICTIONARIES, "\t") if delimiter in line)
-        self.delimiter = self.delimiter or next(sure, "") or max(DELIMITERS, key=line.count)
-        return self.delimiter
-
-
-def _repeated(table: _TableFile, fields: Mapping[str, Sequence[int]]) -> set[str]:
-    seen: set[str] = set()
-    repeated: set[str] = set()
-    for _, row in table.rows(ignore):
-        id_ = row[fields["id"][0]].partition("|")[0].strip()
-        (repeated if id_ in seen else seen).add(id_)
-    return repeated
+def _selected(
+    table: Table, where: Mapping[str, Sequence[str]], bad: OnBad, report: ImportReport
+) -> Iterator[tuple[int, list[str]]]:
+    """The rows with certain values in certain columns. report: Counts the others."""
+    places = {table.header.index(column): values for column, values in where.items()}
+    for number, row in table.rows(bad):
+        wrong = [place for place, values in places.items() if row[place].strip() not in values]
+        if wrong:
+            report.skip(f"another value in {table.header[wrong[0]]!r}")
+        else:
+            yield number, row
 
 
 def _record(
-    table: _TableFile,
+    table: Table,
     places: Mapping[str, Sequence[int]],
     reader: RecordReader,
     row: list[str],
