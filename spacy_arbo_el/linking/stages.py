@@ -322,7 +322,6 @@ def make_links(
     of_mentions = slice(mentions.start, mentions.stop)
     entities = ranking.candidates.ids
     counts = (entities >= 0).sum(axis=1).tolist()
-    ranked_ids = [[texts.ids.get(p, "") for p in row] for row in entities.tolist()]
     linked_ids = [texts.ids.get(p, "") for p in decisions.entities[of_mentions].tolist()]
     # In double precision, so that people see 0.0865 and not 0.08649999648332596.
     probabilities = probability(ranking.candidates.scores).astype(np.float64)
@@ -331,9 +330,10 @@ def make_links(
     link_scores = probability(decisions.logits[of_mentions]).tolist()
     links = []
     for row, (mention, count) in enumerate(zip(mentions, counts)):
-        ids = ranked_ids[row][:count]
+        positions = entities[row, :count].tolist()
+        ids = [texts.ids[position] for position in positions]
+        titles = [texts.titles.get(position, "") for position in positions]
         scores = ranked_scores[row][:count]
-        titles = [texts.titles.get(position, "") for position in entities[row, :count].tolist()]
         if not linked_ids[row]:
             best = scores[0] if scores else 0.0
             grouping = cluster_ids[mention], titles, presence[row]

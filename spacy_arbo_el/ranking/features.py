@@ -163,8 +163,8 @@ class CandidateFeatures:
             np.where(keep, self.prior, np.float32(0)),
         )
 
-    def take(self, mentions: np.ndarray) -> "CandidateFeatures":
-        """The given mentions: numbers of them, or (m,) bool."""
+    def take(self, mentions: np.ndarray | slice) -> "CandidateFeatures":
+        """The given mentions: numbers of them, (m,) bool, or a slice."""
         arrays = (self.entities, self.features, self.exemplars, self.prior)
         return CandidateFeatures(*(array[mentions] for array in arrays))
 

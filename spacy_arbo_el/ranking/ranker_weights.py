@@ -39,6 +39,8 @@ SAME = 0.01
 STEP = 1e-3
 # What the names of the trees' arrays begin with in a file.
 TREES = "trees."
+# Mentions that are scored at a time: their inputs stay in the processor's cache.
+SCORED = 256
 # Vectors of texts without anything in common are about so similar.
 NEAR = 0.6
 
@@ -91,9 +93,14 @@ class RankerWeights:
 
     def scores(self, candidates: CandidateFeatures) -> np.ndarray:
         """(m, c) float64, comparable among the candidates of a mention."""
-        # In double precision, so that scores don't depend on how many mentions are scored at once.
-        x = (inputs_of(candidates).astype(np.float64) - self.mean) / self.spread
-        return x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
+        scores = np.empty(candidates.entities.shape)
+        for start in range(0, len(candidates), SCORED):
+            block = slice(start, start + SCORED)
+            # In double precision, so that scores don't depend on how many are scored at once.
+            x = inputs_of(candidates.take(block)).astype(np.float64)
+            x = (x - self.mean) / self.spread
+            scores[block] = x @ self.linear + np.tanh(x @ self.hidden + self.bias) @ self.out
+        return scores
 
     def contributions(self, candidates: CandidateFeatures, first: int, second: int) -> np.ndarray:
         """Contribution of each feature to one candidate's lead. The lead is over another candidate

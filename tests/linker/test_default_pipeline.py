@@ -1,10 +1,12 @@
 """What users do with the default pipeline: link, save, edit, correct; and what a call enters."""
 
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import spacy
+from spacy.tokens import Doc, Span
 
 import spacy_arbo_el
 from spacy_arbo_el.kb.entity import Entity
@@ -121,3 +123,36 @@ def test_saving_and_loading_enter_no_more_files_than_before(own_default, tmp_pat
     loaded, _ = entered(lambda: linker.from_disk(tmp_path / "linker"))
     assert len(saved) <= TO_DISK, saved
     assert len(loaded) <= FROM_DISK, loaded
+
+
+def work_of(call):
+    """The lines of the package that a call runs, each as often as it does, and its memory."""
+    lines = 0
+
+    def trace(frame, event, _):
+        nonlocal lines
+        lines += event == "line"
+        return trace if frame.f_code.co_filename.startswith(str(ROOT)) else None
+
+    tracemalloc.start()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(None)
+        memory = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return lines, memory
+
+
+@pytest.mark.parametrize("name", ["Liver cancer", "Zorblax"])
+def test_many_mentions_of_one_name_take_work_in_proportion(default_nlp, name):
+    linker = default_nlp.get_pipe("arbo_linker")
+    words, work = [*name.split(), "again", "."], []
+    for count in (100, 300, 1200):
+        doc = Doc(default_nlp.vocab, words * count)
+        starts = range(0, len(doc), len(words))
+        doc.ents = [Span(doc, start, start + len(words) - 2, "X") for start in starts]
+        work.append(work_of(lambda doc=doc: linker(doc)))
+    assert work[2][0] < 4**1.3 * work[1][0], work
+    assert work[2][1] < 4**1.3 * work[1][1], work
