@@ -64,13 +64,6 @@ def test_a_learned_scale_and_offset_get_their_gradients():
     assert not model.get_ref(NODE.format(number=0)).has_grad("scale")
 
 
-def naive_multi_similarity(similarities, positive, loss):
-    """SapBERT, §2, word for word, one query."""
-    pull = torch.exp(-loss.alpha * (similarities[positive] - loss.base)).sum()
-    push = torch.exp(loss.beta * (similarities[~positive] - loss.base)).sum()
-    return torch.log(1 + pull) / loss.alpha + torch.log(1 + push) / loss.beta
-
-
 def naive_logistic(logits, positive, loss):
     return torch.nn.functional.binary_cross_entropy_with_logits(
         logits, positive.double(), reduction="sum"
@@ -93,7 +86,6 @@ def over_distances(naive):
     [
         (softmax_positive_negative, naive_positive_negative, -8, 8),
         (cross_entropy, naive_cross_entropy, -8, 8),
-        (MultiSimilarity(), naive_multi_similarity, -1, 1),
         (Logistic(), naive_logistic, -1, 1),
         (OverDistances(Logistic(2.0, -1.0)), over_distances(naive_logistic), -1, 0),
     ],
