@@ -12,6 +12,7 @@ from .arguments import LANG, check_annotated, is_list
 if TYPE_CHECKING:
     from ..evaluation.data_check import Finding
     from ..evaluation.statistics import Statistics
+    from ..kb.knowledge_base import ArboKB
 
 
 def check_command(
@@ -23,22 +24,23 @@ def check_command(
     dev: Path | None = Opt(None, "--dev", help="Annotated .spacy file to evaluate on"),
     spans_key: str = Opt("", "--spans-key", help="Group of doc.spans; by default, doc.ents"),
     lang: str = LANG,
+    write: Path | None = Opt(None, "--write", help="Copy of the list, with aliases that it lacks"),
     # fmt: on
 ) -> None:
     """Find problems in a list, or in a corpus.
 
     Of a list alone it says what linking to it lacks. Of a corpus and a KB it prints statistics,
-    problems with examples and advice, and a config and an encoder that suit the data. Nothing is
-    changed or trained.
+    problems with examples and advice, and a config and an encoder that suit the data. The list and
+    the corpus stay as they are.
 
     \b
     Example:
-      python -m spacy arbo check entities.csv
+      python -m spacy arbo check entities.csv --write with_short_names.csv
       python -m spacy arbo check train.spacy kb --dev dev.spacy
     """
     with user_errors():
         if kb_path is None:
-            _check_list(data, lang)
+            _check_list(data, lang, write)
         else:
             _check_corpus(data, kb_path, dev, spans_key, lang)
 
@@ -70,13 +72,12 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
     findings = [*check_corpus(train, kb, held_out), *check_kb(kb, survey)]
     config, encoder = recommend(train, survey)
     _print_statistics(columns)
-    for finding in findings:
-        _print_finding(finding)
+    _print_findings(findings)
     msg.info(visible(f"Config: {config}"))
     msg.info(visible(f"Encoder: {encoder}"))
 
 
-def _check_list(path: Path, lang: str) -> None:
+def _check_list(path: Path, lang: str, write: Path | None) -> None:
     import spacy
 
     from ..base.errors import Errors
@@ -91,11 +92,22 @@ def _check_list(path: Path, lang: str) -> None:
         raise Errors.E799(path=path)
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
-    of_list = check_list(kb, nlp.Defaults.stop_words, english_words())
-    findings = [*of_list, *check_kb(kb, survey_kb(kb))]
+    of_list, aliases = check_list(kb, nlp.Defaults.stop_words, english_words())
     msg.info(visible(f"{path}: {len(kb):,} entities, {kb.get_size_aliases():,} names"))
-    for finding in findings:
-        _print_finding(finding)
+    _print_findings([*of_list, *check_kb(kb, survey_kb(kb))])
+    if write is not None:
+        _write_list(kb, aliases, write)
+
+
+def _write_list(kb: "ArboKB", aliases: dict[str, list[str]], path: Path) -> None:
+    from ..kb.export import write_list
+
+    kb.update(
+        [{"id": key, "aliases": [*kb.get(key).aliases, *names]} for key, names in aliases.items()]
+    )
+    write_list(kb, path)
+    n_aliases = sum(map(len, aliases.values()))
+    msg.good(visible(f"{path}: {n_aliases:,} aliases added to {len(aliases):,} entities"))
 
 
 def _print_statistics(columns: "dict[str, Statistics]") -> None:
@@ -110,11 +122,12 @@ def _cell(value: "float | None") -> str:
     return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
 
 
-def _print_finding(finding: "Finding") -> None:
-    if not finding.count:
-        msg.good(f"No {finding.what}")
-        return
-    msg.warn(f"{finding.count:,} of {finding.total:,} {finding.what}")
-    for example in finding.examples:
-        print(visible(f"    {example}"))
-    print(f"  → {finding.advice}")
+def _print_findings(findings: "list[Finding]") -> None:
+    for finding in findings:
+        if finding.count:
+            msg.warn(f"{finding.count:,} of {finding.total:,} {finding.what}")
+            for example in finding.examples:
+                print(visible(f"    {example}"))
+            print(f"  → {finding.advice}")
+    if absent := [finding.what for finding in findings if not finding.count]:
+        msg.good(f"Not found: {'; '.join(absent)}")

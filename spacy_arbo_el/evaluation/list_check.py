@@ -1,7 +1,7 @@
 """Check of a list of entities alone. What linking to it lacks."""
 
-from collections import Counter
-from collections.abc import Container, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..find.top_terms import TopTerms
@@ -9,6 +9,7 @@ from ..kb.entity import Entity
 from ..names.spellings import folded
 from ..names.words import is_legal_form, without_qualifier
 from .data_check import EXAMPLES, Finding
+from .short_names import ShortNames
 
 # Names of so many letters are words of some language, or symbols.
 SHORT = 2
@@ -33,22 +34,39 @@ class _Owners:
 
 def check_list(
     entities: Iterable[Entity], stop_words: Container[str], words: Container[str] = ()
-) -> list[Finding]:
+) -> tuple[list[Finding], dict[str, list[str]]]:
     """Find what a list lacks, in one pass over its entities.
 
     stop_words: Of the language, in lower case.
     words: Further words of it, in lower case.
+    RETURNS: The findings, and aliases to add, by the ids of their entities.
     """
-    tally = _Tally()
+    tally = _Tally(ShortNames(words))
     for entity in entities:
         tally.add(entity, stop_words, words)
-    return tally.findings()
+    short_names = tally.short_names.missing()
+    aliases: dict[str, list[str]] = defaultdict(list)
+    for titles in short_names.values():
+        for entity_id, name in titles.items():
+            aliases[entity_id].append(name)
+    return [_of_short_names(short_names), *tally.findings()], aliases
+
+
+def _of_short_names(short_names: Mapping[str, Mapping[str, str]]) -> Finding:
+    most_shared = sorted(short_names.values(), key=lambda titles: (-len(titles), *titles.values()))
+    return _finding(
+        "short names of firms that are not among their aliases",
+        [f"{next(iter(titles.values()))!r} of {', '.join(titles)}" for titles in most_shared],
+        len(short_names),
+        "--write COPY adds them. More mentions are linked then; of a firm that the list lacks, too.",
+    )
 
 
 @dataclass
 class _Tally:
     """Counts of what the entities of a list have and lack.
 
+    short_names: Gathers short names of firms.
     owners: The entities of each name, by its folded form.
     qualified: Titles with a qualifier that nothing else explains.
     words: Names that are words, with their entities.
@@ -59,6 +77,7 @@ class _Tally:
     total, described: The entities, and those with a description.
     """
 
+    short_names: ShortNames
     owners: dict[str, _Owners] = field(default_factory=dict)
     qualified: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
@@ -72,6 +91,7 @@ class _Tally:
     def add(self, entity: Entity, stop_words: Container[str], words: Container[str]) -> None:
         self.total += 1
         self.top.add(entity)
+        self.short_names.add(entity)
         self.titles[entity.id] = entity.title
         symbols = (name for name in entity.names if _is_symbol(name, stop_words, words))
         self.symbols += [f"{name!r} of {entity.id}" for name in symbols]

@@ -109,10 +109,10 @@ STOP_WORDS = frozenset(("it", "who"))
 
 def found(*entities):
     """The kinds of problems by the first words of what they are, with examples."""
-    findings = check_list(entities, STOP_WORDS, {"impact"})
-    names = ("shared", "titles", "names", "symbols", "top", "columns", "entities")
-    assert [one.what.split()[0] for one in findings] == list(names)
-    return {name: one.examples for name, one in zip(names, findings) if one.count}
+    findings, _ = check_list(entities, STOP_WORDS, {"impact"})
+    names = ("short", "shared", "titles", "names", "symbols", "top", "columns", "entities")
+    assert [finding.what.split()[0] for finding in findings] == list(names)
+    return {name: finding.examples for name, finding in zip(names, findings) if finding.count}
 
 
 @pytest.mark.parametrize(("entities", "examples"), cases("shared_names"))
@@ -144,11 +144,17 @@ def test_top_terms_of_a_hierarchy_and_of_types():
     assert "top" not in found(Entity("A", "Alder"), Entity("B", "b", meta={"parents": ["A"]}))
 
 
-def test_the_command_needs_no_documents(tmp_path):
+@pytest.mark.parametrize(("titles", "aliases"), cases("short_names"))
+def test_short_names_that_titles_share_or_that_stand_before_a_usual_word(titles, aliases):
+    entities = [Entity(title, title, aliases=["Halix"] * (title == "Halix")) for title in titles]
+    assert check_list(entities, STOP_WORDS, {"united"})[1] == aliases
+
+
+def test_the_command_needs_no_documents_and_writes_short_names(tmp_path):
     path = tmp_path / "entities.csv"
-    path.write_text("id,title,Country\nE1,Velmo,NO\nE2,Velmo,SE\n")
-    output = run("check", path)
-    assert "2 entities, 1 names" in output
-    assert "'Velmo' of 2 entities" in output
+    path.write_text("id,title\nE1,Velmo\nE2,Velmo AG\n")
+    output = run("check", path, "--write", tmp_path / "more.csv")
+    assert "2 entities, 2 names" in output
+    assert (tmp_path / "more.csv").read_text() == "id,title,aliases\nE1,Velmo,\nE2,Velmo AG,Velmo\n"
     (tmp_path / "dev.spacy").write_bytes(b"")
     assert "E799" in run("check", tmp_path / "dev.spacy", code=1)
