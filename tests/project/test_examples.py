@@ -79,20 +79,6 @@ def test_service_is_mounted(saved_nlp, monkeypatch):
     assert answer.json()["documents"][0]["mentions"][0]["kb_id"] == "planet"
 
 
-def test_csv_is_linked(tmp_path):
-    script = import_file("link_csv", EXAMPLES / "link_csv.py")
-    (tmp_path / "entities.csv").write_text(
-        "id,title,aliases,frequency\nE1,Mercury,,9\nE2,Amazon River,Amazon|Amazonas,\n"
-    )
-    (tmp_path / "texts.csv").write_text("text,id\nBoats on the amazonas.,a\nNothing.,\nMercury!,\n")
-    script.main(*(str(tmp_path / f"{name}.csv") for name in ("entities", "texts", "links")))
-    lines = (tmp_path / "links.csv").read_text(encoding="utf8").splitlines()
-    assert lines[0] == "document,start,end,text,kb_id,title,score"
-    assert lines[1].startswith("a,13,21,amazonas,E2,Amazon River,")
-    assert lines[2].startswith("3,0,7,Mercury,E1,Mercury,")
-    assert len(lines) == 3
-
-
 @pytest.mark.parametrize("name", ["quickstart", "discovery"])
 def test_notebook_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
