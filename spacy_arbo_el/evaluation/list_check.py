@@ -58,7 +58,7 @@ def _of_short_names(short_names: Mapping[str, Mapping[str, str]]) -> Finding:
         "short names of firms that are not among their aliases",
         [f"{next(iter(titles.values()))!r} of {', '.join(titles)}" for titles in most_shared],
         len(short_names),
-        "--write COPY adds them. More mentions are linked then; of a firm that the list lacks, too.",
+        "--write COPY adds them. Of a firm that the list lacks, more is linked wrongly then.",
     )
 
 

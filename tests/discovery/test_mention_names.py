@@ -6,6 +6,8 @@ import pytest
 from spacy_arbo_el.discovery.mention_names import MentionNames, letters_of
 from spacy_arbo_el.mentions.record import MentionRecord
 
+from ..cases import cases
+
 
 def names_of(*texts, label="", document=None):
     """The names of mentions, each in a document of its own unless one is given."""
@@ -39,23 +41,7 @@ def test_names_differ_by_label():
     assert MentionNames.of(records).numbers.tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    "pair, label, may_be_one",
-    [
-        (("Zorblin 1", "Zorblin 2"), "", False),
-        (("Zorblin II", "Zorblin 3"), "", False),
-        (("Zorblin 2", "Zorblin II"), "", True),
-        (("Zorblin", "Zorblin 2"), "", True),
-        (("First Zorb Bank", "Second Zorb Bank"), "", False),
-        (("left zorblar vein", "right zorblar vein"), "", False),
-        (("zorblar fever", "non-zorblar fever"), "", False),
-        (("Ada Zorblax", "Ben Zorblax"), "PERSON", False),
-        (("Ada Zorblax", "Ben Zorblax"), "ORG", True),
-        (("A. Zorblax", "Ada Zorblax"), "PERSON", True),
-        (("Zorblax", "Ada Zorblax"), "PERSON", True),
-        (("liver cancer", "hepatic cancer"), "", True),
-    ],
-)
+@pytest.mark.parametrize("pair, label, may_be_one", cases("names_of_two"))
 def test_names_tell_entities_apart(pair, label, may_be_one):
     names = names_of(*pair, label=label)
     assert names.may_be_one(np.array([0]), np.array([1])).tolist() == [may_be_one]

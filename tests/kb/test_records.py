@@ -1,6 +1,7 @@
 """Entities from dicts, data frames and files."""
 
 import csv
+import dataclasses
 import json
 import math
 import sys
@@ -77,11 +78,7 @@ def test_a_data_frame_has_the_entities_of_its_file(package, tmp_path):
         assert list(ArboKB(Vocab(), csv.DictReader(file))) == expected
 
 
-@pytest.mark.parametrize(
-    "record",
-    [3, "a", None, {}, {"id": ""}, {"id": True}, {"id": "NIL"}, {"id": "a", "aliases": 3},
-     {"id": "a", "aliases": [3]}, {"id": "a", "frequency": "often"}, {"id": "a", "title": ["x"]}],
-)  # fmt: skip
+@pytest.mark.parametrize("record", cases("no_entities"))
 def test_what_is_no_entity_is_an_error_with_its_number(record):
     with pytest.raises(ValueError, match=r"E041.*Record 2"):
         list(entities_from([APPLE, record]))
@@ -114,23 +111,10 @@ def kb():
 
 
 @pytest.mark.parametrize("edit", ["update", "upsert"])
-@pytest.mark.parametrize(
-    ("given", "changed"),
-    [
-        ({"aliases": ["morbilli"]}, {"aliases": ("morbilli",)}),
-        ({"synonyms": "a|b", "name": "Measles"}, {"aliases": ("a", "b"), "title": "Measles"}),
-        ({"frequency": 9, "description": None}, {"frequency": 9.0}),
-        ({"description": "", "types": []}, {"description": "", "types": ()}),
-        ({"Country": "SE"}, {"meta": {"Country": "SE", "n": 1}}),
-        ({"meta": {"n": 2}}, {"meta": {"Country": "NO", "n": 2}}),
-        ({}, {}),
-    ],
-)
-def test_a_dict_changes_what_it_gives(kb, edit, given, changed):
-    assert getattr(kb, edit)({"id": "E1", **given}) == 1
-    fields = ("title", "description", "aliases", "types", "frequency", "meta")
-    expected = {name: getattr(WHOLE, name) for name in fields} | changed
-    assert {name: getattr(kb["E1"], name) for name in fields} == expected
+@pytest.mark.parametrize(("fields_given", "changed"), cases("changed_fields"))
+def test_a_dict_changes_what_it_gives(kb, edit, fields_given, changed):
+    assert getattr(kb, edit)({"id": "E1", **fields_given}) == 1
+    assert kb["E1"] == dataclasses.replace(WHOLE, **changed)
 
 
 def test_an_entity_replaces_the_whole(kb):
