@@ -96,6 +96,16 @@ def test_the_button_saves_and_the_server_keeps_the_pipeline(model):
 
 
 @pytest.mark.slow
+def test_by_default_no_other_machine_reaches_it(model):
+    served = Browsed(model)
+    port = int(served.address.rpartition(":")[2])
+    # All of 127.0.0.0/8 leads to this machine, and is no more than its other addresses are.
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)
+    assert served.stop(signal.SIGTERM)[1] == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("half", ["a header", "a body"])
 def test_a_stop_waits_for_no_slow_client(model, half, monkeypatch):
     # Whoever waited for it would wait longer than this test does.

@@ -126,6 +126,13 @@ def test_the_names_of_a_server_are_those_of_its_address():
     assert public[:2] == ["https://linker.example", "http://127.0.0.1:8765"]
 
 
+def test_the_secret_of_tables_changes_with_the_token_alone():
+    mine = Rules(token=16 * "a").secret("reconcile")
+    assert Rules("0.0.0.0", 80, token=16 * "a").secret("reconcile") == mine
+    assert Rules(token=16 * "b").secret("reconcile") != mine
+    assert 16 * "a" not in mine
+
+
 @pytest.mark.parametrize(("url", "origin"), cases("server_addresses"))
 def test_an_address_is_as_browsers_send_it_or_refused(url, origin):
     with nullcontext() if origin else pytest.raises(ValueError, match="E923"):

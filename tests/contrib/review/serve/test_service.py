@@ -79,6 +79,8 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
     assert (planet["text"], planet["label"], planet["title"]) == ("Mercury", "MENTION", "Mercury")
     assert (metal["start"], metal["end"], metal["label"]) == (4, 5, "MATTER")
     assert metal["kb_id"] == "metal"
+    part = {**PROBE, "mentions": [{"start": 23, "end": 25}]}
+    assert link(client, part)[0] == [planet]
     assert metal["candidates"][0]["kb_id"] == "metal"
     assert link(client, PROBE, candidates=1)[0][0]["candidates"] == planet["candidates"][:1]
 
