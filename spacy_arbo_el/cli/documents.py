@@ -97,7 +97,7 @@ def document_reader(
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # The counts of all documents are said instead.
         warnings.filterwarnings("ignore", r".*arbo-W543")
-        if finder is None and all(file.suffix == SUFFIX for file in files_of(path)):
+        if finder is None and all(file.suffix.lower() == SUFFIX for file in files_of(path)):
             yield DocumentReader(lambda: read(path))
             return
         place = Path(folder) / "documents"

@@ -21,7 +21,7 @@ PARTS = FolderKind("a corpus of this format", lambda folder: r"part-\d{6,}\.spac
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield the documents of ``.spacy`` files. Empty ones are skipped."""
     path = check_exists(path, "Convert the corpus first, or correct the path.")
-    files = files_in(path, f"*{SUFFIX}")
+    files = files_in(path, SUFFIX)
     if not files:
         hint = "The folder holds no such file: convert the corpus first."
         raise FileNotFoundError(Errors.E101.format(path=path / f"*{SUFFIX}", hint=hint))

@@ -132,7 +132,7 @@ def _sure(reader: Any, name: str, start: bytes) -> float:
 
 
 def _files(path: Path) -> list[Path]:
-    return list({file.suffix.lower(): file for file in reversed(files_in(path))}.values())
+    return list({Path(plain_name(file)).suffix: file for file in reversed(files_in(path))}.values())
 
 
 def _sniffed(path: Path, beginning: bytes) -> tuple[str, bytes]:

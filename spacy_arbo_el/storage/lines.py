@@ -35,11 +35,14 @@ def plain_name(path: PathLike) -> str:
     return Path(path).name.lower().removesuffix(".gz").removesuffix(".bz2")
 
 
-def files_in(path: Path, pattern: str = "*") -> list[Path]:
-    """The files below a folder by name, without hidden ones, or the file itself."""
+def files_in(path: Path, suffix: str = "") -> list[Path]:
+    """The files below a folder by name, without hidden ones, or the file itself.
+
+    suffix: What their names end with, in any case and packed or not; "" for all.
+    """
     if not path.is_dir():
         return [path]
-    files = (file for file in path.rglob(pattern) if not file.is_dir())
+    files = (f for f in path.rglob("*") if plain_name(f).endswith(suffix) and not f.is_dir())
     return sorted(f for f in files if "/." not in f"/{f.relative_to(path).as_posix()}")
 
 

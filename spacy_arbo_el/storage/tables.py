@@ -48,7 +48,7 @@ class Table:
                 continue
             if len(row) == width:
                 yield number, row
-            else:
+            elif not _is_comment(row[0]):
                 problem = f"expected {width} columns as in the first line, got {len(row)}."
                 bad(line_error(self.path, number, problem))
 
@@ -58,7 +58,7 @@ def open_table(
 ) -> Table:
     """Find out how the columns of a table are separated, and their names.
 
-    Empty lines and comments before the table are left out. ValueError where there is no table.
+    Empty lines before the table and comments are left out. ValueError where there is no table.
 
     delimiter: Separates columns; "" for what the name of the file or its first line says.
     header: The names of the columns where the first line does not have them.
@@ -107,12 +107,17 @@ def _split(
     return ((number, line.split(delimiter)) for number, line in lines if number > skip)
 
 
+def _is_comment(line: str) -> bool:
+    return line.lstrip(' "').startswith("#")
+
+
 def count_preamble(
     lines: Iterable[tuple[int, str]], delimiter_of: Callable[[str], str], width: int = 0
 ) -> int:
     """Count empty lines and comments before a table, lines that begin with "#".
 
     A line with as many cells as the table is none: some tables have a "#" before the first column.
+    But a spreadsheet fills comments up with empty cells, and prose has blanks behind commas.
 
     lines: The numbered lines of the file.
     delimiter_of: What separates the cells of the first line of the table.
@@ -121,10 +126,16 @@ def count_preamble(
     """
     comments: list[tuple[int, str]] = []
     for number, line in lines:
-        if line.strip() and not line.startswith("#"):
+        if line.strip() and not _is_comment(line):
             delimiter = delimiter_of(line)
             count = (width or len(line.split(delimiter))) - 1
-            rows = (start for start, text in comments if text.count(delimiter) == count > 0)
+            rows = (
+                start
+                for start, text in comments
+                if text.count(delimiter) == count > 0
+                and all(text.split(delimiter))
+                and (f"{delimiter} " in line or f"{delimiter} " not in text)
+            )
             return next(rows, number) - 1
         comments.append((number, line))
     # All lines begin with "#".

@@ -247,11 +247,13 @@ ROWS = {
     "a.csv": '\n# my "list\n\nid,title\nA:1,fever\n',
     "a.tsv": "# of a database\n#id\ttitle\nA:1\tfever\n",
     "a.txt": "# with ids\nA:1||fever\n",
+    "b.csv": '"# a list, mine"\n# by a spreadsheet,\n# in, words\nid,title\nA:1,fever\n# end\n',
+    "c.csv": "# id, title\nA:1, fever\n",
 }
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_comments_and_empty_lines_before_a_table_are_left_out(write, tmp_path, name):
+def test_comments_and_empty_lines_of_a_table_are_left_out(write, tmp_path, name):
     build(tmp_path / "kb", write(ROWS[name], name))
     assert list(ArboKB.for_reading(tmp_path / "kb")) == [Entity("A:1", "fever")]
 
@@ -262,10 +264,10 @@ def test_rows_whose_ids_begin_like_comments_are_read(write):
     assert entities == [Entity("#1", "fever"), Entity("2", "gout")]
 
 
-@pytest.mark.parametrize("indent", [None, 1])
-def test_an_object_for_each_id_is_a_list(write, tmp_path, indent):
+@pytest.mark.parametrize("name, indent", [("kb.json", None), ("kb.json", 1), ("kb.jsonl", None)])
+def test_an_object_for_each_id_is_a_list(write, tmp_path, name, indent):
     records = {"D1": {"title": "fever"}, "D2": {"title": "gout"}}
-    build(tmp_path / "kb", write(json.dumps(records, indent=indent), "kb.json"))
+    build(tmp_path / "kb", write(json.dumps(records, indent=indent), name))
     expected = [Entity("D1", "fever"), Entity("D2", "gout")]
     assert list(ArboKB.for_reading(tmp_path / "kb")) == expected
     assert list(load_kb(records, Vocab())) == expected
@@ -275,6 +277,11 @@ def test_an_object_for_each_id_is_a_list(write, tmp_path, indent):
 
 def test_a_title_of_blanks_is_none():
     assert Entity("D1", " ").title == "D1"
+
+
+def test_names_that_are_null_are_left_out():
+    records = [{"id": "D1", "title": None, "aliases": ["a", None, float("nan")]}]
+    assert list(load_kb(records, Vocab())) == [Entity("D1", aliases=("a",))]
 
 
 def test_a_quote_behind_many_rows_is_text(write):

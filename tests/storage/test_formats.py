@@ -79,7 +79,7 @@ def test_hidden_files_are_not_read(tmp_path):
     for name in ("b.lines", "a/c.lines", ".b.lines", ".git/c.lines"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
-    assert files_in(tmp_path, "*.lines") == [tmp_path / "a" / "c.lines", tmp_path / "b.lines"]
+    assert files_in(tmp_path, ".lines") == [tmp_path / "a" / "c.lines", tmp_path / "b.lines"]
     assert files_in(tmp_path / ".b.lines") == [tmp_path / ".b.lines"]
 
 

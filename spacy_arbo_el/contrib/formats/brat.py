@@ -10,6 +10,7 @@ says so. A note (#) is read where ``id_key`` names its kind. Relations and event
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from ...corpora.annotated import AnnotatedText, split_ids
@@ -17,7 +18,16 @@ from ...corpora.id_fields import FoundId, find_id
 from ...corpora.json_documents import Problem, Source, placed_or_reported
 from ...corpora.offsets import Given
 from ...storage.formats import BY_START
-from ...storage.lines import OnBad, PathLike, check_exists, files_in, read_lines, read_text, throw
+from ...storage.lines import (
+    OnBad,
+    PathLike,
+    check_exists,
+    files_in,
+    plain_name,
+    read_lines,
+    read_text,
+    throw,
+)
 
 
 @dataclass(frozen=True)
@@ -45,16 +55,32 @@ class BratReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
-        files = files_in(path, "*.ann") if path.is_dir() else [path.with_suffix(".ann")]
-        for file in files:
-            text = file.with_suffix(".txt")
+        folder = path if path.is_dir() else path.parent
+        for file in files_in(path, ".ann") if path.is_dir() else [_beside(path, ".ann")]:
+            text = _beside(file, ".txt")
             try:
                 content = read_text(check_exists(text, "Brat has the text beside the .ann file."))
             except (ValueError, FileNotFoundError) as error:
                 bad(ValueError(str(error)))
                 continue
-            name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
+            name = _without_suffix(file).relative_to(folder).as_posix()
             yield _document(Source(file, bad, offsets=self.offsets), name, content, self.id_key)
+
+
+def _without_suffix(file: Path) -> Path:
+    return file.with_name(file.name[: plain_name(file).rfind(".")])
+
+
+def _beside(file: Path, suffix: str) -> Path:
+    """The file with another suffix, in any case, packed or not."""
+    base = _without_suffix(file)
+    names = (
+        f"{base.name}{ending}{packed}"
+        for ending in (suffix, suffix.upper())
+        for packed in ("", ".gz", ".bz2", ".GZ", ".BZ2")
+    )
+    files = (base.with_name(name) for name in names)
+    return next((beside for beside in files if beside.exists()), base.with_name(base.name + suffix))
 
 
 def _document(source: Source, name: str, text: str, id_key: str) -> AnnotatedText:

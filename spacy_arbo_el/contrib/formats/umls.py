@@ -9,7 +9,14 @@ from typing import ClassVar
 from ...kb.entity import Entity
 from ...kb.importers.common import Entries, ImportReport
 from ...storage.formats import BY_START
-from ...storage.lines import PathLike, check_exists, line_error, read_lines
+from ...storage.lines import (
+    PathLike,
+    check_exists,
+    files_in,
+    line_error,
+    plain_name,
+    read_lines,
+)
 
 # The columns, from the reference manual.
 MRCONSO = "CUI LAT TS LUI STT SUI ISPREF AUI SAUI SCUI SDUI SAB TTY CODE STR SRL SUPPRESS CVF"
@@ -21,9 +28,9 @@ Columns = dict[str, str]
 
 @dataclass(frozen=True)
 class UmlsReader:
-    """Reads concepts of UMLS from a folder of its RRF files.
+    """Reads concepts of UMLS from a folder of its RRF files, or from MRCONSO.RRF in it.
 
-    MRCONSO.RRF must be there; MRDEF.RRF and MRSTY.RRF may be.
+    MRDEF.RRF and MRSTY.RRF may be beside it. Files may be packed (.gz, .bz2).
 
     The title is the preferred name and the description the first definition. Suppressed names are
     left out. The three files are read in parallel, so each must be sorted by concept, as in the
@@ -49,10 +56,11 @@ class UmlsReader:
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the concepts. report: Gets the number of concepts left out."""
         folder = check_exists(path)
-        entries = Entries(_packed_or_not(folder / "MRCONSO.RRF"), report)
-        definitions = _OptionalFile(_packed_or_not(folder / "MRDEF.RRF"), MRDEF)
-        types = _OptionalFile(_packed_or_not(folder / "MRSTY.RRF"), MRSTY)
-        for number, concept, rows in _concepts(Path(entries.path), MRCONSO):
+        file = _file_in(folder, "MRCONSO.RRF") if folder.is_dir() else folder
+        entries = Entries(file, report)
+        definitions = _OptionalFile(_file_in(file.parent, "MRDEF.RRF"), MRDEF)
+        types = _OptionalFile(_file_in(file.parent, "MRSTY.RRF"), MRSTY)
+        for number, concept, rows in _concepts(file, MRCONSO):
             definition_rows = definitions.of(concept)
             type_rows = types.of(concept)
             names = [row for row in rows if row["SUPPRESS"] not in ("O", "Y", "E")]
@@ -90,9 +98,10 @@ class UmlsReader:
         return language, row["TS"] != "P", row["STT"] != "PF", row["ISPREF"] != "Y"
 
 
-def _packed_or_not(path: Path) -> Path:
-    packed = path.with_name(f"{path.name}.gz")
-    return packed if packed.is_file() and not path.exists() else path
+def _file_in(folder: Path, name: str) -> Path:
+    """A file below a folder, packed or not, its name in any case."""
+    files = (file for file in files_in(folder) if plain_name(file) == name.lower())
+    return next(files, folder / name)
 
 
 class _OptionalFile:

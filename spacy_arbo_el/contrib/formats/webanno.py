@@ -58,7 +58,7 @@ class WebAnnoReader:
     ) -> Iterator[AnnotatedText]:
         """Yield the documents."""
         path = check_exists(path)
-        for file in files_in(path, "*.tsv"):
+        for file in files_in(path, ".tsv"):
             # INCEpTION has a folder for each document.
             name = file.relative_to(path).with_suffix("").as_posix() if path.is_dir() else file.stem
             source = Source(file, bad)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ...base.errors import Errors
-from ..entity import OPTIONAL
+from ..entity import OPTIONAL, is_missing
 
 FIELDS = ("id", *OPTIONAL)
 LISTS = ("aliases", "types")
@@ -38,9 +38,9 @@ OF_ANNOTATIONS = {"pattern", "start", "end", "mention", "mentions", "span", "spa
 OF_DOCUMENTS = {"mention", "mentions", "spans", "ents", "entities", "start"}
 # What the beginning of a URI ends with.
 ENDS = tuple(":/#_")
-# A list as Python or NumPy prints it, which is what a saved data frame has.
+# A list as Python or NumPy prints it, which is what a saved data frame has. Nulls are left out.
 _QUOTED = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
-_PRINTED_LIST = re.compile(rf"\[\s*(?:{_QUOTED}(?:\s*,\s*|\s+|(?=\])))*\]")
+_PRINTED_LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED}|None|nan)(?:\s*,\s*|\s+|(?=\])))*\]")
 
 
 def fields_of(keys: Sequence[str]) -> dict[str, list[int]]:
@@ -127,9 +127,9 @@ def ids_of_xrefs(xrefs: Iterable[str], prefixes: Sequence[str]) -> Iterator[str]
 
 
 def _as_list(value: Any) -> Any:
-    """A value of a data frame, such as an array, as a list."""
-    is_list = hasattr(value, "__iter__") and not isinstance(value, (list, dict))
-    return list(value) if is_list else value
+    """A value of a data frame, such as an array, as a list without nulls."""
+    is_list = hasattr(value, "__iter__") and not isinstance(value, (str, Mapping))
+    return [item for item in value if not is_missing(item)] if is_list else value
 
 
 def _is_plain(value: Any) -> bool:

@@ -28,7 +28,7 @@ class EntityJsonlReader:
     A line is an object with "id" and, optionally, "title", "description", "aliases" and "types"
     (lists of strings), "frequency" and "meta". Usual names of these, such as "name" and "synonyms",
     are read too. Ids in a list "alt_ids" lead to the entity. Other keys go to ``meta``; a warning
-    says where names are missing.
+    says where names are missing. A line may also have an object for each id, as in JSON.
 
     Raises ValueError with file, line and problem at the first invalid line.
 
@@ -50,7 +50,11 @@ class EntityJsonlReader:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
         report = report or ImportReport()
         bad = report.on_bad(self.skip_bad)
-        records = read_records(path, bad, encoding=self.encoding)
+        records = (
+            (number, record)
+            for number, line in read_records(path, bad, encoding=self.encoding)
+            for record in records_by_id(line) or [line]
+        )
         yield from _entities(records, path, report, self.unique, bad)
 
 

@@ -1,5 +1,7 @@
 """Mentions of brat are read with their places, also where a line break divides them."""
 
+import gzip
+
 import pytest
 
 from spacy_arbo_el.corpora.read import read
@@ -21,3 +23,12 @@ def test_pieces_with_white_space_alone_between_are_one_mention(tmp_path, text, p
     (tmp_path / "a.ann").write_text(f"T1\tDIS {place}\t{written}\n")
     (document,) = read(tmp_path / "a.ann", "brat")
     assert [text[mention.start : mention.end] for mention in document.mentions] == words
+
+
+def test_files_may_have_names_in_capitals_and_be_packed(tmp_path):
+    for name, content in (("A.TXT", b"Gout."), ("A.ANN", b"T1\tD 0 4\tGout\n")):
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / f"b{name[1:].lower()}.gz").write_bytes(gzip.compress(content))
+    assert [document.id for document in read(tmp_path, "brat")] == ["A", "b"]
+    (document,) = read(tmp_path / "b.txt.gz", "brat")
+    assert [mention.label for mention in document.mentions] == ["D"]
