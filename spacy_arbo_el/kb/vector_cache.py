@@ -375,11 +375,13 @@ class VectorCaches:
         self.storage = storage
         self.count = 0
         self._caches: dict[tuple[VectorKind, bool], VectorCache] = {}
+        self._user_caches: dict[VectorKind, VectorCache] = {}
         self._making = ForkableLock()
 
     def clear(self) -> None:
         """Forget all vectors."""
         self._caches.clear()
+        self._user_caches.clear()
 
     def keep(self, cache: VectorCache) -> VectorCache:
         """Use vectors from now on for their kind."""
@@ -414,15 +416,29 @@ class VectorCaches:
         return user_cache() if self.count > FEW else None
 
     def to_fill(self, cache: VectorCache, keys: np.ndarray) -> VectorCache:
-        """Vectors of the same kind that texts, (n,) int64 keys of all, can be added to."""
-        if cache.folder is not None and not cache.folder.is_writable:
-            elsewhere = user_cache() if len(cache.missing(keys)) > FEW else None
-            if elsewhere is not None:
-                read_only = cache
-                cache = self.keep(VectorCache(cache.about, elsewhere))
-                cache.take_over(read_only, keys)
+        """Vectors of the same kind that texts can be added to, with those of the user's cache.
+
+        keys: (n,) int64, those of all texts.
+        """
+        missing = cache.missing(keys)
+        shared = self._shared(cache) if len(missing) else None
+        if shared is not None and cache.folder is not None:
+            if cache.folder.is_writable:
+                cache.take_over(shared, missing)
+            elif len(missing) > FEW:
+                shared.take_over(cache, keys)
+                cache = self.keep(shared)
         cache.used()
         return cache
+
+    def _shared(self, cache: VectorCache) -> VectorCache | None:
+        """Vectors of the same kind in the user's cache; None where that is their place."""
+        place = user_cache()
+        if cache.folder is None or place is None or cache.folder.path == place.path:
+            return None
+        if cache.about not in self._user_caches:
+            self._user_caches[cache.about] = VectorCache(cache.about, place)
+        return self._user_caches[cache.about]
 
 
 @lru_cache(maxsize=8)

@@ -115,7 +115,7 @@ class Descriptions:
     def _encoded(self, texts: Sequence[tuple[str, str]]) -> np.ndarray:
         """The vectors of titles with descriptions, (n, width) float32, those stored too."""
         keys = np.array(keys_of(texts), dtype=np.int64)
-        cache = self._datastore.vector_cache(KIND)
+        cache = self._datastore.vector_cache(KIND, keys)
         missing = np.flatnonzero(~cache.has(keys))
         if len(missing):
             new = [joined(*texts[row]) for row in missing.tolist()]

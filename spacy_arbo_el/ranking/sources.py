@@ -4,6 +4,8 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..encoders.dual import DualEncoder
 from ..kb.knowledge_base import ArboKB
 from ..kb.vector_cache import VectorCache
@@ -33,7 +35,7 @@ class SearchedEntities(StringSource, Protocol):
     encoder: DualEncoder
     settings: RetrieverSettings
 
-    def vector_cache(self, kind: str) -> VectorCache:
+    def vector_cache(self, kind: str, keys: np.ndarray) -> VectorCache:
         """Vectors of further texts by the encoder, such as descriptions."""
         ...
 

@@ -298,14 +298,16 @@ class Datastore:
         finally:
             self._only = before
 
-    def vector_cache(self, kind: str) -> VectorCache:
+    def vector_cache(self, kind: str, keys: np.ndarray) -> VectorCache:
         """Vectors of further texts by the present encoder, to read and to extend.
 
         kind: What the texts are, such as "descriptions"; see ``VectorCaches.of``.
+        keys: (n,) int64, see ``texts.keys_of``.
         """
-        encoder = self.encoder
-        persist = not encoder.is_trained
-        return self.kb.vectors.caches.of(kind, encoder.text_fingerprint, persist=persist)
+        caches = self.kb.vectors.caches
+        persist = not self.encoder.is_trained
+        cache = caches.of(kind, self.encoder.text_fingerprint, persist=persist)
+        return caches.to_fill(cache, keys)
 
     def _encode_texts(self, texts: Sequence[Text]) -> np.ndarray:
         return encode_texts(self.encoder, texts)

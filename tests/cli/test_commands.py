@@ -9,10 +9,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-import spacy
 from spacy.cli.evaluate import evaluate
 from spacy.cli.package import package
-from spacy.tokens import DocBin
 
 from .. import commands
 from ..linker.conftest import NGRAMS, build
@@ -120,15 +118,3 @@ def test_linking_benchmark_runs(folder, saved_tiny):
     files = str(saved_tiny), str(folder / "dev.spacy")
     script = ROOT / "benchmarks" / "linking.py"
     assert "ratio" in commands.run_script(script, *files, "--rounds", "1")
-
-
-@pytest.mark.slow
-def test_arbo_convert_maps_ids_to_those_of_a_knowledge_base(tmp_path):
-    entity = {"id": "D1", "title": "Alzheimer disease", "meta": {"ids": ["D1", "104300"]}}
-    (tmp_path / "kb.jsonl").write_text(json.dumps(entity))
-    mention = {"start": 0, "end": 5, "label": "Disease", "kb_id": "OMIM:104300"}
-    record = {"id": "1", "text": "A. D. is known.", "mentions": [mention]}
-    (tmp_path / "corpus.jsonl").write_text(json.dumps(record))
-    arbo("convert", "corpus.jsonl", "c.spacy", "--concepts", "kb.jsonl", cwd=tmp_path)
-    (doc,) = DocBin().from_disk(tmp_path / "c.spacy").get_docs(spacy.blank("en").vocab)
-    assert [span.kb_id_ for span in doc.ents] == ["D1"]

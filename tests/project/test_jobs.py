@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from spacy_arbo_el.encoders.dual import DualEncoder
+from spacy_arbo_el.kb import vector_cache
+
 from ..commands import output, run_script
 
 JOBS = Path(__file__).parents[2] / "examples" / "jobs"
@@ -67,3 +70,34 @@ def test_a_curators_list_comes_back_with_the_decided_rows():
     run_job("curator.sh")
     before = Path("firms.csv").read_text("utf8")
     assert Path("firms_new.csv").read_text("utf8") == f"{before}T1,Tarnow Labs,,,ORG,\n"
+
+
+COMMANDS = """link diseases.obo abstracts --output links.csv
+init diseases.obo model
+link model abstracts --output links.csv
+convert labelled.pubtator labelled.spacy --concepts diseases.obo --option xrefs=MESH
+fit model labelled.spacy --output fitted
+discover fitted labelled.spacy --output new.jsonl --keep decided
+kb build diseases.obo kb
+kb build diseases.obo kb --replace --model fitted
+link kb abstracts --output links.csv"""
+
+
+def test_texts_of_a_list_are_encoded_by_the_first_command_alone(monkeypatch):
+    sizes = []
+    predict = DualEncoder._predict
+
+    def counting(encoder, tower, inputs):
+        sizes.append(len(inputs) * (tower == "entity"))
+        return predict(encoder, tower, inputs)
+
+    monkeypatch.setattr(DualEncoder, "_predict", counting)
+    monkeypatch.setattr(vector_cache, "FEW", 1)
+    monkeypatch.setenv("ARBO_CACHE", "cache")
+    first, *further = COMMANDS.splitlines()
+    output(*first.split())
+    assert sum(sizes) > 0
+    sizes.clear()
+    for command in further:
+        output(*command.split())
+        assert sum(sizes) == 0, command

@@ -50,7 +50,7 @@ def datastore():
     store, cache = datastore_of(*ENTITIES), RevisionCache()
     store.encoder, store.content = Encoder(), 0
     store.derived = lambda name, *makers: cache.get(name, store.content, *makers)
-    store.vector_cache = lambda kind: store.kb.vectors.caches.of(kind, store.encoder.fingerprint)
+    store.vector_cache = lambda kind, _: store.kb.vectors.caches.of(kind, store.encoder.fingerprint)
     return store
 
 

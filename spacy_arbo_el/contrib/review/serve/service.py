@@ -118,8 +118,8 @@ class Service:
             t for entity in entities for t in datastore.settings.verbalization(entity)
         )
         new = dict(zip(keys_of(texts), texts))
-        cache = datastore.vector_cache(NAMES)
         keys = np.array(list(new), dtype=np.int64)
+        cache = datastore.vector_cache(NAMES, keys)
         missing = keys[~cache.has(keys)]
         if len(missing):
             cache.put(missing, np.stack(self.texts([new[key] for key in missing.tolist()])))
