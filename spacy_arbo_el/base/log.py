@@ -26,6 +26,16 @@ def progress(total: int, title: str, unit: str) -> tqdm:
     )
 
 
+def start_clock(bar: tqdm, title: str) -> None:
+    """End the first step of a bar. How long it took says nothing of the other ones.
+
+    title: That of the bar from now on.
+    """
+    bar.n = bar.initial = 1
+    bar.unpause()
+    bar.set_description(title)
+
+
 class WarnOnce:
     """Logs a warning once per process instead of once per document."""
 

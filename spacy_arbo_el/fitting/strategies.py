@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..base.errors import Errors
-from ..base.log import progress
+from ..base.log import progress, start_clock
 from ..base.settings import check_choice
 from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
@@ -116,14 +116,18 @@ class FitComparison:
     @property
     def advice(self) -> str:
         """The recommended strategy, with the reason."""
-        first = self.strategies[int(self.scores(self.by).argmax())]
-        named = SHOWN[self.by]
-        if first is self.best:
-            reason = f"It has the highest {named}, and no simpler one is within a standard error"
+        scores = self.scores(self.by)
+        first = int(scores.argmax())
+        taken = self.strategies.index(self.best)
+        if first == taken:
+            reason = f"It has the best {SHOWN[self.by]}, and no simpler one is within its error"
         else:
+            samples = self.samples()
+            low, high = 100 * np.quantile(samples[first] - samples[taken], [0.025, 0.975])
             reason = (
-                f"It is simpler than {first.name}, which has the highest {named}, by less than a "
-                "standard error"
+                f"The {100 * (scores[first] - scores[taken]):.1f} points that "
+                f"{self.strategies[first].name} has more may be chance (95 %: {low:+.1f} to "
+                f"{high:+.1f}), so the simplest that is within one standard error is taken"
             )
         return f"Take: {self.best.name}. {reason}"
 
@@ -177,8 +181,11 @@ def compare_strategies(
     docs = check_documents(linker, docs, by)
     folds = min(folds, len(docs))
     outcomes_of: dict[str, list[Outcome]] = {name: [] for name in STRATEGIES}
-    bar = progress(2 * folds + 3, "Comparing strategies", "step")
+    bar = progress(2 * folds + 4, "Encoding", "step")
     with bar, keeping(linker), restored(linker, docs):
+        in_order = [doc for _, held_out in divided(docs, folds) for doc in held_out]
+        outcomes_of[UNCHANGED] = _held_out(linker, linker.stages, in_order, linker.threshold)
+        start_clock(bar, "Comparing strategies")
         fit = fit_held_out(linker, docs, folds, CRITERIA[by], linker.stages, bar.update)
         beside = fit_beside_exemplars(linker, docs, fit)
         bar.update()
@@ -228,16 +235,13 @@ def check_documents(linker: ArboLinker, docs: Sequence[Doc], by: str) -> list[Do
 def _linked_in_ways(
     linker: ArboLinker, training_docs: Sequence[Doc], held_out: Sequence[Doc], fit: Fit, beside: Fit
 ) -> dict[str, list[Outcome]]:
-    """Link a part by each strategy but training, after using the others. The linker gets exemplars.
+    """Link a part by each strategy that needs a fit or exemplars. The linker gets exemplars.
 
     fit, beside: What the others give, without exemplars and beside them.
     """
     unchanged = linker.stages
     calibrated = fit.within(unchanged)
-    outcomes_of = {
-        UNCHANGED: _held_out(linker, unchanged, held_out, linker.threshold),
-        CALIBRATED: _held_out(linker, calibrated, held_out, fit.threshold),
-    }
+    outcomes_of = {CALIBRATED: _held_out(linker, calibrated, held_out, fit.threshold)}
     linker.feedback.add_exemplars(training_docs, unchanged.cache)
     outcomes_of[EXEMPLARS] = _held_out(linker, unchanged, held_out, linker.threshold)
     outcomes_of[BOTH] = _held_out(linker, beside.within(unchanged), held_out, beside.threshold)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import spacy
 
+from spacy_arbo_el.base.log import progress
 from spacy_arbo_el.corpora.docbin import write_docbin
 from spacy_arbo_el.evaluation.outcomes import Outcome
+from spacy_arbo_el.fitting import strategies
 from spacy_arbo_el.fitting.strategies import FitComparison, FitStrategy, compare_strategies
 from spacy_arbo_el.linker import find_linker
 
@@ -68,6 +70,15 @@ def test_no_mention_is_encoded_twice(plain, monkeypatch):
     assert len(keys) == len(set(keys))
 
 
+def test_encoding_is_a_step_of_the_bar_whose_time_is_not_that_of_the_others(plain, monkeypatch):
+    bars = []
+    monkeypatch.setattr(strategies, "progress", lambda *a: bars.append(progress(*a)) or bars[-1])
+    compare_strategies(find_linker(plain), docs_of(plain, NICKNAMES), folds=3)
+    (bar,) = bars
+    assert bar.n == bar.total
+    assert bar.initial == 1
+
+
 def test_documents_that_are_exemplars_already_are_held_out_too(plain):
     """Otherwise each mention would find itself, and a pipeline without any use would look best."""
     docs = docs_of(plain, [f"The [Nickname{i}|planet] is bright." for i in range(4)])
@@ -88,7 +99,7 @@ def compared(*predicted, gold, by="accuracy"):
     """Strategies by what they say of each mention, which is of a document of its own."""
     nlp = spacy.blank("xx")
     docs = [annotated(nlp, "[x|E]") for _ in gold]
-    strategies = [
+    rows = [
         FitStrategy(
             str(number),
             [
@@ -99,7 +110,7 @@ def compared(*predicted, gold, by="accuracy"):
         )
         for number, row in enumerate(predicted)
     ]
-    return FitComparison(strategies, by, 5, {})
+    return FitComparison(rows, by, 5, {})
 
 
 def test_the_simplest_within_a_standard_error_is_taken():
@@ -107,7 +118,9 @@ def test_the_simplest_within_a_standard_error_is_taken():
     base = ["E"] * 70 + ["F"] * 30
     level = ["E"] * 69 + ["F"] * 29 + ["E", "E"]
     better = ["E"] * 90 + ["F"] * 10
-    assert compared(base, level, gold=gold).best.name == "0", "a gain of one mention is noise"
+    noise = compared(base, level, gold=gold)
+    assert noise.best.name == "0", "a gain of one mention"
+    assert "The 1.0 points that 1 has more may be chance (95 %: -" in noise.advice
     assert compared(base, better, gold=gold).best.name == "1"
     assert compared(base, better, better, gold=gold).best.name == "1", "no later one that is level"
     assert compared(better, base, gold=gold).best.name == "0"
@@ -118,12 +131,12 @@ def test_strategies_are_chosen_by_accuracy_or_by_f1():
     gold = ["E"] * 40 + [""] * 60
     bold = ["E"] * 40 + ["F"] * 30 + ["NIL"] * 30
     shy = ["E"] * 16 + ["NIL"] * 84
-    strategies = compared(bold, shy, gold=gold)
-    assert strategies.scores("accuracy").tolist() == pytest.approx([0.7, 0.76])
+    comparison = compared(bold, shy, gold=gold)
+    assert comparison.scores("accuracy").tolist() == pytest.approx([0.7, 0.76])
     f1 = [2 * 40 / (70 + 40), 2 * 16 / (16 + 40)]
-    assert strategies.scores("f1").tolist() == pytest.approx(f1)
+    assert comparison.scores("f1").tolist() == pytest.approx(f1)
     assert compared(shy, bold, gold=gold, by="f1").best.name == "1"
-    assert np.quantile(strategies.samples(), 0.5, axis=1).tolist() == pytest.approx(
+    assert np.quantile(comparison.samples(), 0.5, axis=1).tolist() == pytest.approx(
         [0.7, 0.76], abs=0.02
     )
 
