@@ -1,6 +1,7 @@
 """The documentation and the help agree with the code: examples, commands, recipes, links."""
 
 import ast
+import csv
 import json
 import re
 import shutil
@@ -40,6 +41,10 @@ SUFFIXES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 def read(page):
     return page.read_text(encoding="utf8")
+
+
+README = read(ROOT / "README.md")
+LINK_CELLS = ("document", "text", "kb_id", "title", "score")
 
 
 def blocks(page, language):
@@ -194,13 +199,26 @@ def test_readme_example_prints_what_the_readme_shows(capsys):
         assert same, (one, other)
 
 
+def test_the_readmes_first_command_gives_the_table_that_it_shows(tmp_path):
+    jobs = ROOT / "examples" / "jobs"
+    assert blocks(ROOT / "README.md", "csv") == [read(jobs / "firms.csv")]
+    run("link", jobs / "firms.csv", jobs / "news", "--output", tmp_path / "links.csv")
+    shown = re.findall(r"^\| (\w+\.txt) \| (.+?) \| (.+?) \| (.+?) \| ([\d.]+) \|", README, re.M)
+    with (tmp_path / "links.csv").open(encoding="utf8", newline="") as file:
+        rows = [tuple(row[key] for key in LINK_CELLS) for row in csv.DictReader(file)]
+    assert [row[:-1] for row in rows] == [row[:-1] for row in shown]
+    assert [float(row[-1]) for row in rows] == pytest.approx(
+        [float(row[-1]) for row in shown], abs=0.1
+    )
+
+
 def test_every_page_is_in_the_navigation():
-    navigation, readme = read(ROOT / "mkdocs.yml"), read(ROOT / "README.md")
+    navigation = read(ROOT / "mkdocs.yml")
     pages = sorted((ROOT / "docs").glob("*.md"))
     assert len(pages) == 16
     for page in pages:
         assert f": docs/{page.name}\n" in navigation, page.name
-        assert f"(docs/{page.name})" in readme, page.name
+        assert f"(docs/{page.name})" in README, page.name
 
 
 def test_error_codes_on_pages_exist():
