@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -13,13 +12,12 @@ from spacy.tokens import Doc
 from ..base.errors import Errors
 from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
+from ..mentions.passages import sentence_of
+from ..mentions.record import document_id
 from ..show.frames import LINK, link_row
 from ..storage.cells import cell
 from ..storage.files import replacing
 
-# Characters of a sentence on either side of its mention, at most.
-AROUND = 200
-_END = re.compile(r"[.!?…]\s+(?![a-z])|\n")
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
 
@@ -55,24 +53,14 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
         rows.writerow(columns)
         for doc in docs:
             record = doc_record(doc, str(count), get_spans, extension)
-            for mention in record["mentions"]:
+            for span, mention in zip(find_mentions(doc, get_spans), record["mentions"]):
                 details = {"document": record["id"], "new_entity": mention.get("cluster", "")}
-                details["sentence"] = sentence_of(doc.text, mention["start"], mention["end"])
+                details["sentence"] = " ".join("".join(sentence_of(span)).split())
                 cells = {**mention, **details}
                 rows.writerow([cell(cells.get(column, "")) for column in columns])
             count += 1
         text.detach()
     return count
-
-
-def sentence_of(text: str, start: int, end: int) -> str:
-    """The sentence of a mention in one line, of at most ``AROUND`` characters on either side."""
-    before = text[max(start - AROUND, 0) : start]
-    behind = text[end : end + AROUND]
-    begins = [match.end() for match in _END.finditer(before)]
-    ends = _END.search(behind)
-    sentence = before[begins[-1] if begins else 0 :] + text[start:end]
-    return " ".join((sentence + (behind[: ends.start() + 1] if ends else behind)).split())
 
 
 def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> dict[str, Any]:
@@ -91,5 +79,4 @@ def doc_record(doc: Doc, name: str, get_spans: SpanGetter, extension: str) -> di
             record = link_row(record, link)
             record["cluster"] = record.pop("new_entity")
         mentions.append(record)
-    doc_id = str(doc.user_data.get("doc_id", ""))
-    return {"id": doc_id or name, "text": doc.text, "mentions": mentions}
+    return {"id": document_id(doc) or name, "text": doc.text, "mentions": mentions}

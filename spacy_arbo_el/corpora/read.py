@@ -16,6 +16,7 @@ from spacy.vocab import Vocab
 
 from ..base.errors import Errors, Warnings
 from ..base.settings import check_choice
+from ..mentions.record import document_id
 from ..storage.formats import check_readable, corpus_formats, format_of, make_reader
 from ..storage.lines import (
     OTHER_ENCODING,
@@ -138,8 +139,7 @@ def read_source(source: Source, by_line: bool = False) -> Iterator[AnnotatedText
     suffix = Path(source.path).suffix.lower()
     if suffix == SUFFIX:
         for number, doc in numbered_docs(source.path, Vocab(), source.on_error, source.lines):
-            doc_id = str(doc.user_data.get("doc_id", ""))
-            yield AnnotatedText(doc_id or source.made_up_id(number), doc.text)
+            yield AnnotatedText(document_id(doc) or source.made_up_id(number), doc.text)
     elif suffix == ".jsonl":
         yield from read_each(source, text_of_record)
     elif suffix == PARQUET:

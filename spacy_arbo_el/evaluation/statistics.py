@@ -14,7 +14,7 @@ from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
-from ..mentions.record import ID_SEPARATOR, MentionRecord, records_of, text_fingerprint
+from ..mentions.record import ID_SEPARATOR, MentionRecord, document_id, records_of, text_fingerprint
 from ..names.spellings import folded
 from .seen import Seen
 
@@ -72,7 +72,7 @@ def read_gold(
         doubts = _doubtful_offsets(spans, tokenizer)
         for span, record, doubt in zip(spans, records, doubts):
             mentions.append(GoldMention(record, span.kb_id_, span.id_, doubt))
-        name = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
+        name = document_id(doc) or text_fingerprint(doc.text)
         documents[text_fingerprint(folded(doc.text))] = name
         words = [token.lower_ for token in doc if token.is_alpha]
         n_documents = n_documents + 1

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from spacy.tokens import Span
-
 from ..base.display import counted, shown_probability
 from ..kb.entity import NIL
 from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
 from ..mentions.explanation import SHOWN
 from ..mentions.getters import offsets_of_span
-from ..mentions.record import ID_SEPARATOR, SHOWN_CONTEXT, text_fingerprint
+from ..mentions.passages import sentence_of
+from ..mentions.record import ID_SEPARATOR, document_id, text_fingerprint
 from ..names.spellings import folded
 from ..storage.cells import csv_text
 from .outcomes import Outcome
@@ -40,8 +39,6 @@ COLUMNS = (
     *("gold", "gold_title", "gold_rank", "predicted", "predicted_title"),
     *("sentence", "candidates", "path"),
 )
-# Characters of a sentence that are shown on either side of a mention.
-MAX_SENTENCE = 300
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class WrongLink:
 
     document: The ``doc_id`` of its document, or the fingerprint where it has none.
     start, end: Its characters in the document.
-    before, text, after: Its sentence; where the document has none, the text around it.
+    before, text, after: Its sentence.
     gold: The correct ids, empty for NIL.
     predicted: The id that it was linked to, or "NIL".
     titles: The titles of both, by id.
@@ -167,8 +164,7 @@ def _wrong_link(
     else:
         kind = NOT_LINKED if rank == 1 and predicted == NIL else BEHIND
     return WrongLink(
-        str(outcome.span.doc.user_data.get("doc_id", ""))
-        or text_fingerprint(outcome.span.doc.text),
+        document_id(outcome.span.doc) or text_fingerprint(outcome.span.doc.text),
         *offsets_of_span(outcome.span),
         *sentence_of(outcome.span),
         outcome.label,
@@ -180,29 +176,6 @@ def _wrong_link(
         tuple(trait for trait in TRAITS if traits[trait]),
         rank,
     )
-
-
-def sentence_of(span: Span) -> tuple[str, str, str]:
-    """Sentence of a mention: before, the mention, behind.
-
-    A document without sentence boundaries has the text around the mention, in whole words.
-    """
-    text, (start, end) = span.doc.text, offsets_of_span(span)
-    first = 0
-    last = len(text)
-    limit = SHOWN_CONTEXT
-    if span.doc.has_annotation("SENT_START"):
-        sentences = list(span.sents)  # type: ignore[attr-defined]
-        first = sentences[0].start_char
-        last = sentences[-1].end_char
-        limit = MAX_SENTENCE
-    before = text[first:start]
-    after = text[end:last]
-    if len(before) > limit:
-        before = "… " + before[-limit:].partition(" ")[2]
-    if len(after) > limit:
-        after = after[:limit].rpartition(" ")[0] + " …"
-    return before, text[start:end], after
 
 
 def summary(wrong: Sequence[WrongLink], total: int) -> str:

@@ -15,6 +15,7 @@ from ..base.log import warn_once
 from ..base.settings import check_choice
 from ..linker import ArboLinker
 from ..mentions.getters import find_mentions, same_tokens, set_mentions
+from ..mentions.record import document_id
 from ..storage.locks import RevisionCache
 from .dictionary import Dictionary, FindsNames, mark_names
 from .near_names import NearNames
@@ -196,7 +197,7 @@ def _finder_of_other(nlp: Language, linker: ArboLinker, name: str) -> Finder:
     getter = linker.mentions.getter
 
     def find(docs: Iterable[Doc]) -> Iterator[Doc]:
-        pairs = ((doc.text, doc.user_data.get("doc_id", "")) for doc in docs)
+        pairs = ((doc.text, document_id(doc)) for doc in docs)
         for parsed, doc_id in finder_pipeline.pipe(pairs, as_tuples=True):
             doc = same_tokens(parsed, nlp.vocab)
             if doc_id:

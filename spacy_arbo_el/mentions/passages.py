@@ -1,17 +1,26 @@
-"""The passages that mentions are read in: stretches of a text on a grid.
+"""The passages that mentions are read in, stretches of a text on a grid, and their sentences.
 
 Mentions near each other have one passage, which is encoded once.
 """
 
 import math
+import re
 from collections.abc import Sequence
 from functools import cache
+
+from spacy.tokens import Span
+
+from .getters import offsets_of_span
 
 # Characters of a passage, and from the beginning of one to that of the next.
 WIDTH = 400
 STEP = 200
 # A passage begins and ends at white space, where there is some within so many characters.
 NEAR = 40
+# Characters of a sentence on either side of its mention, at most.
+MAX_SENTENCE = 300
+# Where a sentence ends in a text without sentence boundaries.
+_END = re.compile(r"[.!?…]\s+(?![a-z])|\n")
 
 
 def passages_around(text: str, offsets: Sequence[tuple[int, int]]) -> list[str]:
@@ -44,3 +53,28 @@ def _at_white_space(text: str, place: int) -> int:
         if text[near - 1].isspace():
             return near
     return place
+
+
+def sentence_of(span: Span) -> tuple[str, str, str]:
+    """The sentence of a mention: the text before it, the mention, and the text behind it.
+
+    A sentence that goes on for long is cut between words.
+    """
+    text = span.doc.text
+    start, end = offsets_of_span(span)
+    if span.doc.has_annotation("SENT_START"):
+        sentences = list(span.sents)  # type: ignore[attr-defined]
+        first = sentences[0].start_char
+        last = sentences[-1].end_char
+    else:
+        ends = _END.finditer(text, max(start - MAX_SENTENCE, 0), start)
+        first = max((match.end() for match in ends), default=0)
+        sign = _END.search(text, end)
+        last = sign.start() + 1 if sign else len(text)
+    before = text[first:start]
+    after = text[end:last]
+    if len(before) > MAX_SENTENCE:
+        before = "… " + before[-MAX_SENTENCE:].partition(" ")[2]
+    if len(after) > MAX_SENTENCE:
+        after = after[:MAX_SENTENCE].rpartition(" ")[0] + " …"
+    return before, text[start:end], after

@@ -180,6 +180,11 @@ def text_fingerprint(text: str) -> str:
     return hashlib.blake2b(text.encode("utf8"), digest_size=8).hexdigest()
 
 
+def document_id(doc: Doc) -> str:
+    """The id that a document has, "" for none."""
+    return str(doc.user_data.get("doc_id", ""))
+
+
 def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
     """Keys that identify the spans of one Doc."""
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
@@ -195,7 +200,7 @@ def records_of(
     normalized: The normalized surface form of each.
     """
     doc: Doc = spans[0].doc
-    doc_id = str(doc.user_data.get("doc_id", ""))
+    doc_id = document_id(doc)
     fingerprint = text_fingerprint(text)
     offsets = [offsets_of_span(span) for span in spans]
     passages = passages_around(text, offsets)

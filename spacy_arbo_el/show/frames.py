@@ -10,7 +10,7 @@ from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_span
-from ..mentions.record import text_fingerprint
+from ..mentions.record import document_id, text_fingerprint
 
 if TYPE_CHECKING:
     import pandas
@@ -112,7 +112,7 @@ def linked_mentions(
         spans = find_mentions(doc, get_spans or EntSpans())
         if get_spans is None and not any(span.kb_id_ for span in spans):
             _warn_of_groups(doc)
-        document = str(doc.user_data.get("doc_id", "")) or text_fingerprint(doc.text)
+        document = document_id(doc) or text_fingerprint(doc.text)
         for span, link in zip(spans, links_of(doc, spans, extension, with_annotated=True)):
             if link is not None:
                 yield _place(document, span), link

@@ -19,6 +19,7 @@ from ..kb.entity import NIL
 from ..mentions.annotations import Link, links_of
 from ..mentions.explanation import Explanation, outcome_of
 from ..mentions.getters import EntSpans, SpanGetter, find_mentions
+from ..mentions.record import document_id
 from .arborescence import draw_arborescence
 
 _WEB = re.compile(r"https?://[^/]", re.IGNORECASE)
@@ -90,7 +91,7 @@ def render_evidence(
         scores = [link.score for _, link in links if not link.is_nil]
         shown.append(
             {
-                "name": str(doc.user_data.get("doc_id", "")) or f"document {number + 1}",
+                "name": document_id(doc) or f"document {number + 1}",
                 "figure": Markup(figure),
                 "explanations": [
                     Explanation(text, link, outcome_of(link, link.title, threshold))

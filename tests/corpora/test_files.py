@@ -10,7 +10,7 @@ from spacy.tokens import Span
 
 from spacy_arbo_el.corpora.annotated import LABEL
 from spacy_arbo_el.corpora.json_documents import JsonlReader
-from spacy_arbo_el.corpora.links import sentence_of, write_links, write_table
+from spacy_arbo_el.corpora.links import write_links, write_table
 from spacy_arbo_el.corpora.read import known_format_of, read, read_documents, read_ids
 from spacy_arbo_el.kb import loaders
 from spacy_arbo_el.mentions.annotations import Link
@@ -127,13 +127,6 @@ def test_links_in_a_table_are_no_formulas(tmp_path):
     with (tmp_path / "links.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     assert not [text for row in rows for text in row if text[:1] in ("=", "@")]
-
-
-def test_a_row_has_the_sentence_of_its_mention():
-    text = "We met Dr. bo. Ada saw\nHalix Inc.  There it was."
-    assert sentence_of(text, 15, 18) == "Ada saw"
-    assert sentence_of(text, 23, 28) == "Halix Inc."
-    assert sentence_of(text, 46, 48) == "There it was."
 
 
 @pytest.mark.parametrize(("format", "text"), [("bioc", "<collection/>"), ("label-studio", "[]")])

@@ -83,24 +83,6 @@ def test_the_surest_come_first(pipeline):
     assert text.startswith("3 wrong links on 10 mentions: not retrieved 3")
 
 
-def test_a_mention_stands_in_its_sentence(pipeline):
-    pipeline.add_pipe("sentencizer", first=True)
-    try:
-        gold = annotated(pipeline, "One here. Of [Venus|planet] we speak. Two there.")
-        pipeline.get_pipe("sentencizer")(gold)
-    finally:
-        pipeline.remove_pipe("sentencizer")
-    (span,) = gold.ents
-    assert kinds.sentence_of(span) == ("Of ", "Venus", " we speak.")
-    long = annotated(pipeline, f"{'left ' * 50}[Venus|planet]{' right' * 50}")
-    before, text, after = kinds.sentence_of(long.ents[0])
-    assert before.startswith("… left")
-    assert after.endswith("right …")
-    assert text == "Venus"
-    assert len(before) < 90
-    assert len(after) < 90
-
-
 def wrong_link(kb_id, title, sentence, label, document):
     said = Link(kb_id, 0.9, [kb_id, "b"], [0.9, 0.1], [Evidence("entity", kb_id, title, "", 1.0)])
     texts = (sentence, sentence, sentence, label)

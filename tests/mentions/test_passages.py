@@ -1,9 +1,11 @@
-"""Passages on a grid, against their definition."""
+"""Passages on a grid, against their definition, and sentences of mentions."""
 
+import pytest
+import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_arbo_el.mentions.passages import NEAR, STEP, WIDTH, passages_around
+from spacy_arbo_el.mentions.passages import NEAR, STEP, WIDTH, passages_around, sentence_of
 
 
 @given(st.text(alphabet="ab \n", max_size=1500), st.data())
@@ -33,3 +35,32 @@ def test_mentions_near_each_other_have_one_passage():
 def test_a_text_without_white_space_is_cut_all_the_same():
     (passage,) = passages_around("\u5b57" * 1000, [(500, 502)])
     assert len(passage) == WIDTH
+
+
+@pytest.mark.parametrize(
+    "mention, sentence",
+    [("Ada", "Ada saw\n"), ("Halix", "Halix Inc."), ("it", "There it was.")],
+)
+def test_a_sentence_ends_with_a_sign_or_a_line(mention, sentence):
+    doc = spacy.blank("xx")("We met Dr. bo. Ada saw\nHalix Inc.  There it was.")
+    (token,) = (token for token in doc if token.text == mention)
+    before, words, after = sentence_of(doc[token.i : token.i + 1])
+    assert words == mention
+    assert before + words + after == sentence
+
+
+def test_a_sentence_is_that_of_the_document_where_it_has_some():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("sentencizer")
+    doc = nlp("One here. Of Venus\nwe speak. Two there.")
+    assert sentence_of(doc[4:5]) == ("Of ", "Venus", "\nwe speak.")
+
+
+def test_a_long_sentence_is_cut_between_words():
+    doc = spacy.blank("xx")(f"{'left ' * 90}Venus{' right' * 90}")
+    before, words, after = sentence_of(doc[90:91])
+    assert words == "Venus"
+    assert before.startswith("… left")
+    assert after.endswith("right …")
+    assert len(before) < 310
+    assert len(after) < 310

@@ -20,6 +20,7 @@ from spacy.tokens import Doc, Span
 from ...corpora.docbin import read_docs, write_parts
 from ...corpora.docs import copied
 from ...find.dictionary import Dictionary, Name
+from ...mentions.record import document_id
 from .errors import PaperMessages
 
 # What each number of what was left out counts.
@@ -122,7 +123,7 @@ class Scan:
         n_docs = 0
         for doc in docs:
             n_read += 1
-            if str(doc.user_data.get("doc_id", "")) in exclude:
+            if document_id(doc) in exclude:
                 self.left_out["excluded"] += 1
                 continue
             hits = self.dictionary.hits(doc)

@@ -21,7 +21,7 @@ from ...linking.corrections import CorrectionKey
 from ...linking.feedback import correction_key
 from ...mentions.annotations import Link
 from ...mentions.getters import offsets_of_span, set_mentions
-from ...mentions.record import MentionKey, text_fingerprint
+from ...mentions.record import MentionKey, document_id, text_fingerprint
 from .queue import Filters
 from .review import Review, mention_name
 
@@ -130,7 +130,7 @@ class LinkReview:
 
     def document(self, row: LinkRow) -> str:
         """The id of a mention's document; that of its text where it has none."""
-        return str(self._doc_of[row.key[0]].user_data.get("doc_id", "")) or row.key[0]
+        return document_id(self._doc_of[row.key[0]]) or row.key[0]
 
     def row(self, number: str) -> LinkRow:
         """The mention of a number; KeyError if there is none."""
@@ -168,7 +168,7 @@ class LinkReview:
         fingerprint, start, end = row.key
         verdict = "confirm" if kb_id == row.link.kb_id else "nil" if kb_id == NIL else "correct"
         verdict_values = {"kb_id": kb_id, "verdict": verdict, "label": span.label_ if span else ""}
-        document = str(self._doc_of[fingerprint].user_data.get("doc_id", ""))
+        document = document_id(self._doc_of[fingerprint])
         place = {"text": self.texts[fingerprint], "start": start, "end": end}
         return {"key": list(row.key), "document": document, **place, **verdict_values}
 
