@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.compiling import numba_jit
+from ..graph.positives import pairwise_similarity, spanning_tree
 from ..retrieval.index.exact import FlatIndex
 from ..retrieval.mention_search import digests_of, usable
 from ..retrieval.similarity import Similarity
@@ -92,14 +92,12 @@ def name_edges(vectors: np.ndarray, names: np.ndarray, similarity: Similarity) -
     kinds = names[order] * 2 + ~readable[order]
     bounds = np.flatnonzero(np.diff(kinds, prepend=-1, append=-1))
     sizes = np.diff(bounds)
-    small = (sizes > 1) & (sizes <= MAX_PAIRED) & readable[order[bounds[:-1]]]
-    source, target = _trees(vectors, order, bounds[:-1][small], sizes[small], similarity)
-    landmark_pairs: list[np.ndarray] = []
-    for start, size in zip(bounds[:-1][sizes > MAX_PAIRED], sizes[sizes > MAX_PAIRED]):
-        rows = order[start : start + size]
-        if readable[rows[0]]:
-            landmark_pairs.append(_by_landmarks(vectors, rows, similarity))
-    pairs = np.concatenate([np.stack([source, target]), *landmark_pairs], axis=1)
+    trees = [np.zeros((2, 0), dtype=np.int64)]
+    for group in np.flatnonzero((sizes > 1) & readable[order[bounds[:-1]]]).tolist():
+        rows = order[bounds[group] : bounds[group + 1]]
+        connect = _tree if len(rows) <= MAX_PAIRED else _by_landmarks
+        trees.append(connect(vectors, rows, similarity))
+    pairs = np.concatenate(trees, axis=1)
     unread = order[~readable[order]]
     same = names[unread[1:]] == names[unread[:-1]]
     alone = np.stack([unread[:-1][same], unread[1:][same]])
@@ -113,8 +111,7 @@ def _by_landmarks(vectors: np.ndarray, rows: np.ndarray, similarity: Similarity)
     places = np.linspace(0, len(rows) - 1, MAX_PAIRED).astype(np.int64)
     chosen = rows[places]
     unchosen = np.delete(rows, places)
-    zero = np.zeros(1, dtype=np.int64)
-    tree = np.stack(_trees(vectors, chosen, zero, zero + len(chosen), similarity))
+    tree = _tree(vectors, chosen, similarity)
     nearest = FlatIndex(vectors[chosen], similarity).search(vectors[unchosen], 1).ids[:, 0]
     return np.concatenate([tree, np.stack([chosen[nearest], unchosen])], axis=1)
 
@@ -128,60 +125,9 @@ def _paired(vectors: np.ndarray, pairs: np.ndarray, similarity: Similarity) -> n
     return scores
 
 
-def _trees(
-    vectors: np.ndarray,
-    order: np.ndarray,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-    similarity: Similarity,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of the edges of a maximum spanning tree of each stretch of ``order``."""
-    squares = np.zeros(len(vectors), dtype=np.float32)
-    if similarity.metric == "l2":
-        squares = np.einsum("nw,nw->n", vectors, vectors)
-    scale = 2.0 if similarity.metric == "l2" else 1.0
-    contiguous = np.ascontiguousarray(vectors)
-    return _spanning_trees(contiguous, squares, np.float32(scale), order, starts, sizes)
-
-
-@numba_jit(interpret=False)
-def _spanning_trees(
-    vectors: np.ndarray,
-    squares: np.ndarray,
-    scale: np.float32,
-    order: np.ndarray,
-    starts: np.ndarray,
-    sizes: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # pragma: no cover - compiled
-    """Prim's algorithm over all pairs, without storing them."""
-    total = int((sizes - 1).sum()) if len(sizes) else 0
-    source = np.empty(total, np.int64)
-    target = np.empty(total, np.int64)
-    edge = 0
-    for group in range(len(starts)):
-        rows = order[starts[group] : starts[group] + sizes[group]]
-        count = len(rows)
-        best = np.full(count, -np.inf, np.float32)
-        parent = np.zeros(count, np.int64)
-        is_in = np.zeros(count, np.bool_)
-        last = 0
-        for _ in range(count - 1):
-            is_in[last] = True
-            following = -1
-            for candidate in range(count):
-                if is_in[candidate]:
-                    continue
-                score = np.float32(0.0)
-                for column in range(vectors.shape[1]):
-                    score += vectors[rows[last], column] * vectors[rows[candidate], column]
-                score = scale * score - squares[rows[last]] - squares[rows[candidate]]
-                if score > best[candidate]:
-                    best[candidate] = score
-                    parent[candidate] = last
-                if following < 0 or best[candidate] > best[following]:
-                    following = candidate
-            source[edge] = rows[parent[following]]
-            target[edge] = rows[following]
-            edge += 1
-            last = following
-    return source, target
+def _tree(vectors: np.ndarray, rows: np.ndarray, similarity: Similarity) -> np.ndarray:
+    """The ends of the edges of a maximum spanning tree of rows: (2, k - 1) int64."""
+    pairs = pairwise_similarity(vectors[rows], similarity.metric)
+    no_root = np.full(len(rows), -np.inf, dtype=np.float32)
+    parents = spanning_tree(pairs, no_root, np.ones(len(rows), dtype=bool))
+    return np.stack([rows[parents[parents >= 0]], rows[parents >= 0]])

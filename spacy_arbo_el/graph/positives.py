@@ -57,7 +57,7 @@ def gold_parents(
         end = bounds[cluster + 1]
         pairs = pairwise_similarity(vectors[begin:end], metric)
         _check(np.diagonal(pairs), np.arange(begin, end))
-        parents = _spanning_tree(pairs, similarity[begin:end], wanted[begin:end])
+        parents = spanning_tree(pairs, similarity[begin:end], wanted[begin:end])
         parent[begin:end] = np.where(parents >= 0, parents + begin, parents)
 
     clusters = np.unique(_cluster_of(rows, bounds))
@@ -210,7 +210,7 @@ def _cluster_of(rows: np.ndarray, bounds: np.ndarray) -> np.ndarray:
 
 # LLVM vectorizes maxima only where they may ignore NaN and the sign of zero.
 @numba_jit(interpret=False, fastmath={"nnan", "nsz"})
-def _spanning_tree(
+def spanning_tree(
     similarity: np.ndarray, entity_similarity: np.ndarray, wanted: np.ndarray
 ) -> np.ndarray:
     """Grow a tree from the entity to all wanted mentions. This is Prim's algorithm.

@@ -232,18 +232,18 @@ def test_unreadable_mentions_of_one_name_are_one_new_entity():
 def test_of_a_name_with_many_mentions_few_pairs_are_compared(monkeypatch):
     """The others are compared with the landmarks, and only these with each other."""
     trees, searches = [], []
-    spanning_trees, search = same_names._spanning_trees, same_names.FlatIndex.search
+    spanning_tree, search = same_names.spanning_tree, same_names.FlatIndex.search
 
-    def counted_trees(features, squares, scale, order, starts, sizes):
-        trees.extend(sizes.tolist())
-        return spanning_trees(features, squares, scale, order, starts, sizes)
+    def counted_tree(pairs, no_root, wanted):
+        trees.append(len(pairs))
+        return spanning_tree(pairs, no_root, wanted)
 
     def counted_search(index, queries, k):
         searches.append((len(queries), len(index.vectors)))
         return search(index, queries, k)
 
     monkeypatch.setattr(same_names, "MAX_PAIRED", 64)
-    monkeypatch.setattr(same_names, "_spanning_trees", counted_trees)
+    monkeypatch.setattr(same_names, "spanning_tree", counted_tree)
     monkeypatch.setattr(same_names.FlatIndex, "search", counted_search)
     vectors = Cosine().prepare(sentences(2000))
     source, target, _ = name_edges(vectors, np.zeros(2000, dtype=np.int64), Cosine())
