@@ -1,5 +1,6 @@
 """Stretches of long texts around their mentions."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -7,6 +8,8 @@ import numpy as np
 
 # Characters of the longest text that is one stretch.
 UNCUT = 512
+# A space between two printable ASCII characters.
+_BORDER = re.compile(r"(?<=[!-~]) (?=[!-~])")
 
 
 class Stretches(NamedTuple):
@@ -81,17 +84,11 @@ def _cut(
 
 def _space_before(text: str, start: int, end: int) -> int:
     place = text.rfind(" ", start, max(end, 0))
-    while place >= 0 and not _is_border(text, place):
+    while place >= 0 and not _BORDER.match(text, place):
         place = text.rfind(" ", start, place)
     return place
 
 
 def _space_after(text: str, start: int) -> int:
-    place = text.find(" ", start)
-    while place >= 0 and not _is_border(text, place):
-        place = text.find(" ", place + 1)
-    return place if place >= 0 else len(text)
-
-
-def _is_border(text: str, space: int) -> bool:
-    return "!" <= text[space - 1 : space] <= "~" and "!" <= text[space + 1 : space + 2] <= "~"
+    space = _BORDER.search(text, start)
+    return space.start() if space else len(text)
