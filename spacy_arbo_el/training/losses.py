@@ -67,7 +67,11 @@ class _Softmax:
 @registry.losses("spacy-arbo-el.SoftmaxPositiveNegative.v1")
 @dataclass(frozen=True)
 class SoftmaxPositiveNegative(_Softmax):
-    """The loss of the arborescence paper, §2.3, see ``softmax_positive_negative``.
+    """The loss of the arborescence paper, §2.3.
+
+    ``-sum log p`` over positives ``- sum log(1 - p)`` over negatives, p being the softmax over all
+    targets of a query. It is computed in log space: the term of a negative whose p is nearly 1
+    stays exact, and the gradient never exceeds the number of targets.
 
     The default. It suits positives that are mentions as well as entities, and hard negatives::
 
@@ -80,13 +84,19 @@ class SoftmaxPositiveNegative(_Softmax):
     """
 
     def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
-        return softmax_positive_negative(logits, positive, valid)
+        valid = _with_positive(positive, valid)
+        log_p = torch.where(valid, logits, LEAST).log_softmax(1)
+        # The log of 1 - p is that of the sum over the other targets.
+        itself = torch.eye(logits.shape[1], dtype=torch.bool)
+        log_rest = torch.where(itself, LEAST, log_p[:, None, :]).logsumexp(2)
+        terms = torch.where(positive, log_p, log_rest)
+        return -torch.where(valid, terms, 0.0).sum(1)
 
 
 @registry.losses("spacy-arbo-el.CrossEntropy.v1")
 @dataclass(frozen=True)
 class CrossEntropy(_Softmax):
-    """Softmax cross-entropy over the positives and the negatives, see ``cross_entropy``.
+    """Softmax cross-entropy over the positives and the negatives.
 
     The usual loss with in-batch negatives (``InBatchNegatives``). With several positives it is the
     marginal likelihood of BioSyn::
@@ -100,31 +110,9 @@ class CrossEntropy(_Softmax):
     """
 
     def __call__(self, logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
-        return cross_entropy(logits, positive, valid)
-
-
-def softmax_positive_negative(logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
-    """Loss of the arborescence paper, §2.3: (b,).
-
-    ``-sum log p`` over positives ``- sum log(1 - p)`` over negatives.
-
-    p is the softmax over all targets of a query. It is computed in log space: the term of a
-    negative whose p is nearly 1 stays exact, and the gradient never exceeds the number of targets.
-    """
-    valid = _with_positive(positive, valid)
-    log_p = torch.where(valid, logits, LEAST).log_softmax(1)
-    # The log of 1 - p is that of the sum over the other targets.
-    itself = torch.eye(logits.shape[1], dtype=torch.bool)
-    log_rest = torch.where(itself, LEAST, log_p[:, None, :]).logsumexp(2)
-    terms = torch.where(positive, log_p, log_rest)
-    return -torch.where(valid, terms, 0.0).sum(1)
-
-
-def cross_entropy(logits: Tensor, positive: Tensor, valid: Tensor) -> Tensor:
-    """Softmax cross-entropy: negative log probability of the positives, (b,)."""
-    valid = _with_positive(positive, valid)
-    scores = torch.where(valid, logits, LEAST)
-    return scores.logsumexp(1) - torch.where(positive, scores, LEAST).logsumexp(1)
+        valid = _with_positive(positive, valid)
+        scores = torch.where(valid, logits, LEAST)
+        return scores.logsumexp(1) - torch.where(positive, scores, LEAST).logsumexp(1)
 
 
 def _with_positive(positive: Tensor, valid: Tensor) -> Tensor:

@@ -13,12 +13,7 @@ from spacy_arbo_el.contrib.papers.deer import NODE, SPEED, LearnedScale, Logisti
 from spacy_arbo_el.contrib.papers.verbalized import OverDistances
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.retrieval.similarity import Cosine, Dot, NegativeSquaredEuclidean
-from spacy_arbo_el.training.losses import (
-    CrossEntropy,
-    SoftmaxPositiveNegative,
-    cross_entropy,
-    softmax_positive_negative,
-)
+from spacy_arbo_el.training.losses import CrossEntropy, SoftmaxPositiveNegative
 from spacy_arbo_el.training.step import Batch, Term, _logits, _paired, train_step
 
 from ..conftest import BUNDLED
@@ -84,8 +79,8 @@ def over_distances(naive):
 @pytest.mark.parametrize(
     "loss, naive, least, most",
     [
-        (softmax_positive_negative, naive_positive_negative, -8, 8),
-        (cross_entropy, naive_cross_entropy, -8, 8),
+        (SoftmaxPositiveNegative(), naive_positive_negative, -8, 8),
+        (CrossEntropy(), naive_cross_entropy, -8, 8),
         (Logistic(), naive_logistic, -1, 1),
         (OverDistances(Logistic(2.0, -1.0)), over_distances(naive_logistic), -1, 0),
     ],
@@ -100,7 +95,7 @@ def test_losses_and_their_gradients_are_those_of_each_query_by_itself(
     (gradient,) = torch.autograd.grad(losses.sum(), logits)
     for i in range(5):
         chosen = positive[i][valid[i]]
-        if loss in (softmax_positive_negative, cross_entropy) and not chosen.any():
+        if isinstance(loss, (SoftmaxPositiveNegative, CrossEntropy)) and not chosen.any():
             assert losses[i] == 0
             assert (gradient[i] == 0).all()
             continue
@@ -135,7 +130,7 @@ def test_multi_similarity_and_its_mining_equal_those_of_pytorch_metric_learning(
     torch.testing.assert_close(again.grad, vectors.grad, atol=1e-6, rtol=0.0)
 
 
-@pytest.mark.parametrize("loss", [softmax_positive_negative, cross_entropy])
+@pytest.mark.parametrize("loss", [SoftmaxPositiveNegative(), CrossEntropy()])
 @pytest.mark.parametrize("gap", [50.0, 500.0, 1e4])
 def test_extreme_logits_stay_finite_and_bounded(loss, gap):
     rows = [[0.0, gap, -gap], [gap, 0.0, 0.0], [0.0, gap, gap]]
