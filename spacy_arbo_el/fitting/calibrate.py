@@ -125,8 +125,7 @@ def fit_folds(
 
     The fits share the search, and a ``FeatureRanker`` its networks.
 
-    docs: Annotated documents that the linker was not trained on. Those without an annotated mention
-        are left out.
+    docs: Documents with annotated mentions that the linker was not trained on.
     folds: The number of folds, which are those of ``divided``; 0 to fit on all alone.
     stages, from_scratch: As in ``fit_calibration``.
     done: Called after the search, and after the fit.
@@ -135,9 +134,8 @@ def fit_folds(
     stages = stages or linker.caching_stages()
     if from_scratch:
         stages = replace(stages, calibration=Calibration())
-    docs = annotated_docs(linker, docs)
     with stages.datastore.reading():
-        log.info("Searching for the mentions of %d annotated documents", len(docs))
+        log.info("Searching for the annotated mentions")
         mentions = annotated_mentions(stages, docs)
         done()
         if mentions is None:
