@@ -15,7 +15,6 @@ from dataclasses import dataclass, is_dataclass
 
 from spacy.util import registry
 
-from ..base.settings import check_count
 from ..encoders.protocol import Text
 from ..names.spellings import compatible
 from .entity import Entity
@@ -25,6 +24,8 @@ Verbalization = Callable[[Entity], list[Text]]
 _WIKIDATA_ID = re.compile(r"[PQ]\d+")
 # Punctuation that ends a phrase, not that within a number or a word.
 _PUNCTUATION = re.compile(r"[.,;:!?)\]](?=\s|$)")
+# After so many characters a part of a text ends, and a paragraph, at the next punctuation.
+_PART, _PARAGRAPH = 50, 100
 
 
 @registry.misc("spacy-arbo-el.TitleDescription.v1")
@@ -86,46 +87,37 @@ class Names:
 class Parts:
     """One text per entity. Its title and chosen parts, each cut to a length (VERBALIZED, §3.1).
 
+    A part ends at the next punctuation after 50 characters, a paragraph after 100.
+
     Use it where descriptions are long, or where ``meta`` holds a paragraph of an encyclopedia::
 
         [components.arbo_linker.retriever.verbalization]
         @misc = "spacy-arbo-el.Parts.v1"
         types = true
-        limit = 50
 
     description: Whether the description is a part.
     types: Whether the semantic types are a part, but for ids of Wikidata, which say nothing.
     aliases: Whether the other names are a part.
     paragraph: Whether ``meta["paragraph"]`` is a part, such as an encyclopedia's first paragraph.
-    limit: A part ends at the next punctuation after so many characters; 0 for no limit.
-    paragraph_limit: The limit of the paragraph.
     """
 
     description: bool = True
     types: bool = False
     aliases: bool = False
     paragraph: bool = False
-    limit: int = 50
-    paragraph_limit: int = 100
-
-    def __post_init__(self) -> None:
-        check_count("verbalization.limit", self.limit)
-        check_count("verbalization.paragraph_limit", self.paragraph_limit)
 
     def __call__(self, entity: Entity) -> list[Text]:
-        details = []
+        parts = []
         if self.description:
-            details.append(soft_limit(entity.description, self.limit))
+            parts.append(entity.description)
         if self.types:
-            words = [
-                type_name for type_name in entity.types if not _WIKIDATA_ID.fullmatch(type_name)
-            ]
-            details.append(soft_limit(", ".join(words), self.limit))
+            parts.append(", ".join(t for t in entity.types if not _WIKIDATA_ID.fullmatch(t)))
         if self.aliases:
-            details.append(soft_limit(", ".join(entity.aliases), self.limit))
+            parts.append(", ".join(entity.aliases))
+        details = [soft_limit(part, _PART) for part in parts]
         if self.paragraph:
             text = entity.meta.get("paragraph", "")
-            details.append(soft_limit(text if isinstance(text, str) else "", self.paragraph_limit))
+            details.append(soft_limit(text if isinstance(text, str) else "", _PARAGRAPH))
         return _one_text(entity, ", ".join(filter(None, details)))
 
 
@@ -161,8 +153,6 @@ def verbalization_identity(verbalize: Verbalization) -> str:
 
 
 def soft_limit(text: str, limit: int) -> str:
-    """The text up to the first punctuation after ``limit`` characters, if any; 0 for all."""
-    if not limit or len(text) <= limit:
-        return text
+    """The text up to the first punctuation after ``limit`` characters, if any."""
     end = _PUNCTUATION.search(text, limit)
     return text[: end.start()].rstrip() if end else text

@@ -108,15 +108,14 @@ def test_parts_end_at_the_next_punctuation(kb):
     assert soft_limit(text, 20) == "A disease of the lungs"
     assert soft_limit(text, 23) == "A disease of the lungs, caused by dust"
     assert soft_limit(text, 50) == text[:-13]
-    assert soft_limit(text, 0) == text
     assert text == soft_limit(text, 999)
     assert soft_limit("no end to be seen", 3) == "no end to be seen"
-    entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": text})
-    assert Parts(limit=20)(entity) == [("X", "A disease of the lungs")]
+    entity = Entity("x", "X", text, ("Y", "Z"), ("T",), meta={"paragraph": 2 * text})
+    assert Parts()(entity) == [("X", soft_limit(text, 50))]
     assert Parts(description=False, types=True, aliases=True)(entity) == [("X", "T, Y, Z")]
     ids = Entity("Q937", "Einstein", types=["Q5", "PERSON"])
     assert Parts(types=True)(ids) == [("Einstein", "PERSON")], "an id says nothing"
-    assert Parts(False, paragraph=True, paragraph_limit=23)(entity) == [("X", soft_limit(text, 23))]
+    assert Parts(False, paragraph=True)(entity) == [("X", soft_limit(2 * text, 100))]
     assert Parts()(Entity("y", "Y")) == [("Y", "")]
 
 
@@ -152,7 +151,7 @@ def test_the_identity_of_a_verbalization_is_its_repr_and_is_saved(kb, tmp_path):
     assert verbalization_identity(lambda entity: [(entity.id, "")]) == "", (
         "unknown for a plain function"
     )
-    assert verbalization_identity(Parts(limit=3)) == repr(Parts(limit=3))
+    assert verbalization_identity(Parts(types=True)) == repr(Parts(types=True))
 
 
 def test_methods_of_spacys_knowledge_bases(kb):
