@@ -187,58 +187,50 @@ def test_a_build_that_fails_leaves_the_old_folder(write, tmp_path):
         build(tmp_path / "kb", source, "zip", overwrite=True)
 
 
-def test_a_build_that_replaces_encodes_only_what_is_new(write, tmp_path):
-    encoded = []
+@pytest.fixture
+def encoded_anew(tmp_path, write):
+    """Replaces a knowledge base by one of entities with titles; returns how many it encoded."""
 
-    def finish(kb):
-        encoded.append(kb.encode_missing(Names(), encode, "x"))
-
-    for names in (["a", "b"], ["b", "c", "d"]):
-        lines = (json.dumps({"id": name, "title": name}) for name in names)
-        source = write("\n".join(lines), "kb.jsonl")
-        build(tmp_path / "kb", source, overwrite=True, finish=finish)
-    assert encoded == [2, 2]
-    assert verify(tmp_path / "kb") == []
-
-
-def test_a_build_that_replaces_damaged_vectors_encodes_these_again(write, tmp_path, monkeypatch):
-    # As of a file that is too large to be compared with its checksum when it is opened.
-    monkeypatch.setattr(VectorCache.__init__, "__defaults__", (None, 0))
-    encoded = []
-    for names in (["a"], ["a", "b"], ["a", "b"]):
-        lines = (json.dumps({"id": name, "title": name}) for name in names)
-        build(
-            tmp_path / "kb",
-            write("\n".join(lines), "kb.jsonl"),
-            overwrite=True,
-            finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
-        )
-    vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
-    intact = vectors.read_bytes()
-    vectors.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
-    build(
-        tmp_path / "kb",
-        tmp_path / "kb.jsonl",
-        overwrite=True,
-        finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
-    )
-    assert encoded == [1, 1, 0, 1]
-
-
-def test_files_of_vectors_of_a_folder_that_is_replaced_each_night_do_not_grow(write, tmp_path):
-    sizes = []
-    encoded = []
-    for night in range(8):
-        titles = ["a", "b", *(f"{night} {number}" for number in range(20))]
+    def replace(titles):
+        numbers = []
         lines = (json.dumps({"id": title, "title": title}) for title in titles)
         build(
             tmp_path / "kb",
             write("\n".join(lines), "kb.jsonl"),
             overwrite=True,
-            finish=lambda kb: encoded.append(kb.encode_missing(Names(), encode, "x")),
+            finish=lambda kb: numbers.append(kb.encode_missing(Names(), encode, "x")),
         )
+        return numbers
+
+    return replace
+
+
+def test_a_build_that_replaces_encodes_only_what_is_new(encoded_anew, tmp_path):
+    assert encoded_anew("ab") == [2]
+    assert encoded_anew("bcd") == [2]
+    assert verify(tmp_path / "kb") == []
+
+
+def test_a_build_that_replaces_damaged_vectors_encodes_these_again(
+    encoded_anew, tmp_path, monkeypatch
+):
+    # As of a file that is too large to be compared with its checksum when it is opened.
+    monkeypatch.setattr(VectorCache.__init__, "__defaults__", (None, 0))
+    assert [encoded_anew(titles) for titles in ("a", "ab", "ab")] == [[1], [1], [0]]
+    vectors = next((tmp_path / "kb").glob("vectors-*.bin"))
+    intact = vectors.read_bytes()
+    vectors.write_bytes(intact[:-1] + bytes([intact[-1] ^ 1]))
+    assert encoded_anew("ab") == [1]
+
+
+def test_files_of_vectors_of_a_folder_that_is_replaced_each_night_do_not_grow(
+    encoded_anew, tmp_path
+):
+    sizes = []
+    for night in range(8):
+        titles = ["a", "b", *(f"{night} {number}" for number in range(20))]
+        assert encoded_anew(titles) == [20 if night else 22]
         sizes.append(len(next((tmp_path / "kb").glob("vectors-*.keys")).read_bytes()))
-    assert encoded == [22, *[20] * 7]
     assert max(sizes[4:]) <= max(sizes[:4])
 
 

@@ -47,6 +47,11 @@ def app(nlp):
     return create_service(nlp, Rules(token="secret", body=20_000, requests=8, seconds=PATIENCE))
 
 
+def client_of(nlp, **rules):
+    """A client of a service of its own, by programs."""
+    return TestClient(create_service(nlp, Rules(token="secret", **rules)), headers=TOKEN)
+
+
 @pytest.fixture
 def client(app):
     return TestClient(app, headers=TOKEN)
@@ -154,7 +159,7 @@ def test_a_session_of_a_browser_may_look_but_posts_forms_only(app):
 
 def test_entities_are_added_while_it_links():
     nlp = build()
-    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    client = client_of(nlp)
     city = {"text": "Kathmandu has an airport.", "mentions": [{"start": 0, "end": 9}]}
     body = {"entities": [{"id": "E900", "title": "Kathmandu"}]}
     with ThreadPoolExecutor(4) as pool:
@@ -183,7 +188,7 @@ def test_entities_are_added_while_it_links():
 
 def test_it_says_that_it_has_failed_and_keeps_details_in_its_log(monkeypatch, caplog):
     nlp = build()
-    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    client = client_of(nlp)
 
     def fail(*_):
         raise ValueError("secret details")
@@ -267,7 +272,7 @@ def test_a_large_request_is_answered_from_one_state():
 def test_all_documents_of_a_call_are_linked_with_one_state(monkeypatch):
     nlp = build()
     linker = nlp.get_pipe("arbo_linker")
-    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    client = client_of(nlp)
     predict = linker.predict
     edit = threading.Thread(target=linker.kb.remove, args=(["planet", "metal"],))
 
@@ -314,19 +319,18 @@ def test_limits_are_said(client, nlp):
         ([many] * 3, "more than 2,000 mentions"),
         ([{"text": "a" * 50_000}] * 11, "more than 500,000 characters"),
     ):
-        other = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
-        answer = other.post("/link", json={"documents": documents})
+        answer = client_of(nlp).post("/link", json={"documents": documents})
         assert answer.status_code == 422
         assert message in answer.json()["error"]
     answer = client.post("/link", content=b" " * 20_001)
     problem = {"error": "The body has more than 20,000 bytes."}
     assert (answer.status_code, answer.json()) == (413, problem)
-    hurried = TestClient(create_service(nlp, Rules(token="secret", patience=0.0)), headers=TOKEN)
+    hurried = client_of(nlp, patience=0.0)
     large = [{"text": "a " * 600, "mentions": mentions[:600]}] * 2
     answer = hurried.post("/link", json={"documents": large})
     assert answer.status_code == 503
     assert "not linked in time" in answer.json()["error"]
-    full = TestClient(create_service(nlp, Rules(token="secret", requests=0)), headers=TOKEN)
+    full = client_of(nlp, requests=0)
     answer = full.post("/link", json={"documents": [PROBE]})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "1")
     assert full.get("/health").status_code == 200
@@ -412,7 +416,7 @@ def test_a_stop_answers_what_was_asked(server):
 
 
 def test_it_counts_what_it_has_done(nlp):
-    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    client = client_of(nlp)
     link(client, PROBE, FISH)
     client.post("/link", content="{")
     client.get("/nothing")
@@ -505,7 +509,7 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
 
 def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):
     nlp = build()
-    client = TestClient(create_service(nlp, Rules(token="secret")), headers=TOKEN)
+    client = client_of(nlp)
     encoder, asked, entered = nlp.get_pipe("arbo_linker").encoder, [], threading.Event()
     slow, gate = type(encoder).encode_texts, threading.Event()
 
