@@ -1,5 +1,7 @@
 """Stored new entities and the log of decisions on them: reading, editing, saving."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -320,7 +322,7 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def merge(self, data):
         a, b = data.draw(st.permutations(sorted(self.sets)))[:2]
-        self.before.append({n: set(s) for n, s in self.sets.items()})
+        self.before.append(deepcopy(self.sets))
         self.entities.merge(a, b)
         self.sets[a] |= self.sets.pop(b)
 
@@ -331,7 +333,7 @@ class Edits(RuleBasedStateMachine):
         entity = self.entities[name]
         last = len(entity.members) - 1
         chosen = data.draw(st.sets(st.integers(0, last), min_size=1, max_size=last))
-        self.before.append({n: set(s) for n, s in self.sets.items()})
+        self.before.append(deepcopy(self.sets))
         off = self.entities.split(name, chosen)
         moved = set(numbers_of(entity.members[i] for i in chosen))
         rest = self.sets.pop(name) - moved
@@ -344,7 +346,7 @@ class Edits(RuleBasedStateMachine):
     def accept(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
         taken = self.entities.mentions_of(name)
-        self.before.append({n: set(s) for n, s in self.sets.items()})
+        self.before.append(deepcopy(self.sets))
         self.entities.mark_accepted(name, "E1")
         assert set(numbers_of(taken.records)) == self.sets.pop(name)
         assert self.entities.resolve(name) == "E1"
@@ -353,7 +355,7 @@ class Edits(RuleBasedStateMachine):
     @rule(data=st.data())
     def reject(self, data):
         name = data.draw(st.sampled_from(sorted(self.sets)))
-        self.before.append({n: set(s) for n, s in self.sets.items()})
+        self.before.append(deepcopy(self.sets))
         self.entities.reject(name)
         self.sets.pop(name)
 
