@@ -9,8 +9,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from spacy.cli import app
 from spacy.cli.evaluate import evaluate
 from spacy.cli.package import package
+from typer.testing import CliRunner
 
 from .. import commands
 from ..linker.conftest import NGRAMS, build
@@ -46,6 +48,26 @@ def test_spacy_evaluate(folder):
     scores = json.loads((folder / "scores.json").read_text())
     assert scores["arbo_mentions"] == len(DEV)
     assert scores["nel_micro_f"] >= 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        ("benchmark speed model dev.spacy --batches 30 --warmup 1", "words/s"),
+        (
+            "find-threshold model dev.spacy arbo_linker threshold nel_micro_f --n_trials 2",
+            "value of 0.75",
+        ),
+        (
+            "debug data model/config.cfg --paths.train dev.spacy --paths.dev dev.spacy",
+            "can be initialized",
+        ),
+    ],
+)
+def test_spacys_own_commands_run(folder, command, printed, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert printed in CliRunner().invoke(app, command.split()).output
 
 
 @pytest.mark.slow
