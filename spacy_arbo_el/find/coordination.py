@@ -9,9 +9,12 @@ from typing import NamedTuple
 from ..names.word_index import WordIndex
 from .windows import JOINING, Unit, nearest_names
 
+# Blanks, from the first of several alone: a search that began at each would take n squared.
+_BLANKS = r"(?:(?<!\s)\s+)?"
 # What stands between two parts of a coordination, and in an inverted name.
 _BETWEEN = re.compile(
-    r"(?:-?\s*,?\s*\b(?:and/or|and|or|und|oder|et|ou|y|o)\s+|\s*[,/&]\s*)(?:of\s+)?(?:the\s+)?"
+    rf"(?:-?(?:{_BLANKS},)?{_BLANKS}\b(?:and/or|and|or|und|oder|et|ou|y|o)\s+|{_BLANKS}[,/&]\s*)"
+    r"(?:of\s+)?(?:the\s+)?"
 )
 # The most words of a part, and those of a symbol, such as "B" in "hepatitis B and C".
 MOST_WORDS = 3

@@ -25,7 +25,7 @@ from .windows import best_without_overlaps
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
 
-_LAST_WORD = re.compile(r"[a-z]+\Z")
+_LAST_WORD = re.compile(r"(?<![a-z])[a-z]+\Z")
 
 
 def is_exact(name: str) -> bool:

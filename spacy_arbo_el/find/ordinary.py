@@ -19,10 +19,12 @@ _WORDS = re.compile(r"[^\W\d_]{2,}")
 # Words that headings have in capitals.
 _LONGER = re.compile(r"[^\W\d_]{4,}")
 # A word of a sentence rather than of a list.
-_WITHIN = re.compile(r"[^\W\d_]{2,}(?=\s+[^\W\d_])")
+_WITHIN = re.compile(r"(?<![^\W\d_])[^\W\d_]{2,}(?=\s+[^\W\d_])")
 # A word with a capital letter at the end of a text, that is no genitive.
 _CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\Z")
-_BEGINS_SENTENCE = re.compile(r"(?:\A\W*|[.!?:]\W+|\n\s*\n\W*|\n\W*[-*\u2022]\W*)\Z")
+# What stands between the last word and the end; and what ends a sentence there.
+_GAP = re.compile(r"(?<!\W)\W*\Z")
+_ENDS_SENTENCE = re.compile(r"[.!?:]\W|\n\s*\n|\A[^\n]*\n\W*[-*\u2022]")
 
 
 @lru_cache(maxsize=1)
@@ -66,8 +68,10 @@ def _is_doubtful(text: str, start: int, end: int, stop_words: Container[str]) ->
         return in_capitals(text, start, end, stop_words)
     before = text[max(start - AROUND, 0) : start]
     words = _LONGER.findall(f"{before} {text[end : end + AROUND]}")
-    is_heading = sum(map(str.istitle, words)) > len(words) / 2
-    return is_heading or _BEGINS_SENTENCE.search(before) is not None
+    if sum(map(str.istitle, words)) > len(words) / 2:
+        return True
+    gap = _GAP.search(before)
+    return not (gap and gap.start()) or _ENDS_SENTENCE.search(gap[0]) is not None
 
 
 def in_capitals(text: str, start: int, end: int, stop_words: Container[str]) -> bool:

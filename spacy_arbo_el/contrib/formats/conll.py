@@ -52,7 +52,7 @@ NEWDOC = re.compile(r"#\s*newdoc(?:\s+id\s*=\s*(.*))?")
 WORD_ID = re.compile(r"([0-9]+)(?:([-.])([0-9]+))?")
 CONLLU = "expected 10 columns, separated by tabs, of which the first is a number"
 UNDECLARED = "an entity, but no comment names its fields: '# global.Entity = eid-etype-…'."
-BRACKET = re.compile(r"\([^()]*\)?|[^()]+\)")
+BRACKET = re.compile(r"\([^()]*\)?|(?<![^()])[^()]+\)")
 # The number of a piece of a mention, behind its name.
 PIECE = re.compile(r"\[([0-9]+)/")
 IDENTITIES = ("identity", "wiki")

@@ -175,11 +175,15 @@ def _annotations(
 
 def _values(number: int, cell: str) -> list[tuple[str, str]]:
     """The values of a cell, and the numbers in brackets behind them. "*" is no value."""
-    matches = list(CELL.finditer(cell))
-    if sum(len(match[0]) for match in matches) != len(cell):
-        raise LineProblem(number, f"{cell!r:.80} has a bracket without a backslash before it.")
-    pairs = [(match[1], match[2] or "") for match in matches if match[0]]
-    return [("" if value in ("*", "_") else _plain(value), mark) for value, mark in pairs]
+    pairs = []
+    end = 0
+    while end < len(cell):
+        match = CELL.match(cell, end)
+        if match is None:
+            raise LineProblem(number, f"{cell!r:.80} has a bracket without a backslash before it.")
+        pairs.append(("" if match[1] in ("*", "_") else _plain(match[1]), match[2] or ""))
+        end = match.end()
+    return pairs
 
 
 def _plain(words: str) -> str:
