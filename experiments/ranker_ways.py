@@ -27,7 +27,7 @@ from spacy_arbo_el.mentions.labels import is_gold
 from spacy_arbo_el.mentions.record import MentionRecord
 from spacy_arbo_el.ranking.contexts import (
     DESCRIPTION_PIECES,
-    encode_contexts,
+    contexts_of,
     fits_of,
     joined,
 )
@@ -317,7 +317,7 @@ def with_texts(
     cells: The mention and the column of each of these candidates.
     vectors: (n, width) float32 of length 1, those of their texts.
     """
-    contexts = encode_contexts(linker.encoder, [record.passage for record in records], cache)
+    contexts = contexts_of(records, linker.encoder, cache)
     fit = fits.fit.copy()
     fit[cells] = np.einsum("nd,nd->n", contexts[cells[0]], vectors)
     change = fit - fits.fit

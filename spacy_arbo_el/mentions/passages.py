@@ -19,8 +19,9 @@ STEP = 200
 NEAR = 40
 # Characters of a sentence on either side of its mention, at most.
 MAX_SENTENCE = 300
-# Where a sentence ends in a text without sentence boundaries.
-_END = re.compile(r"[.!?…]\s+(?![a-z])|\n")
+# Where a sentence ends in a text without sentence boundaries. A line that goes on in small letters
+# was broken, and is no end.
+_END = re.compile(r"(?:[.!?…]\s|\n)\s*(?![a-z\s])")
 
 
 def passages_around(text: str, offsets: Sequence[tuple[int, int]]) -> list[str]:
@@ -55,6 +56,15 @@ def _at_white_space(text: str, place: int) -> int:
     return place
 
 
+def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """The start and end of a mention's sentence by its signs, or of what is near in it."""
+    ends = _END.finditer(text, max(start - MAX_SENTENCE, 0), start)
+    first = max((match.end() for match in ends), default=max(start - MAX_SENTENCE - 1, 0))
+    furthest = end + MAX_SENTENCE + 1
+    sign = _END.search(text, end, furthest)
+    return first, sign.start() + 1 if sign else min(furthest, len(text))
+
+
 def sentence_of(span: Span) -> tuple[str, str, str]:
     """The sentence of a mention: the text before it, the mention, and the text behind it.
 
@@ -67,10 +77,7 @@ def sentence_of(span: Span) -> tuple[str, str, str]:
         first = sentences[0].start_char
         last = sentences[-1].end_char
     else:
-        ends = _END.finditer(text, max(start - MAX_SENTENCE, 0), start)
-        first = max((match.end() for match in ends), default=0)
-        sign = _END.search(text, end)
-        last = sign.start() + 1 if sign else len(text)
+        first, last = sentence_around(text, start, end)
     before = text[first:start]
     after = text[end:last]
     if len(before) > MAX_SENTENCE:

@@ -12,7 +12,7 @@ from ..base.arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
-from .passages import passages_around
+from .passages import passages_around, sentence_around
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"
@@ -66,6 +66,14 @@ class MentionRecord:
         if len(after) >= CONTEXT:
             after = after[: after.rfind(" ") + 1]
         return f"{before}{self.text}{after}"
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the mention, as far as ``before`` and ``after`` have it."""
+        text = f"{self.before}{self.text}{self.after}"
+        start = len(self.before)
+        first, last = sentence_around(text, start, start + len(self.text))
+        return " ".join(text[first:last].split())
 
     @property
     def document(self) -> str:

@@ -152,9 +152,7 @@ def fits_of(
     is_compared = np.isin(mentions, compared)
     if len(compared):
         records_compared = [records[row] for row in compared.tolist()]
-        contexts = encode_contexts(
-            datastore.encoder, [record.passage for record in records_compared], cache
-        )
+        contexts = contexts_of(records_compared, datastore.encoder, cache)
         place = np.searchsorted(compared, mentions[is_compared])
         texts, titles = vectors[rows[is_compared].T]
         cell = mentions[is_compared], columns[is_compared]
@@ -167,6 +165,19 @@ def fits_of(
         fits.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
         fits.described[cell] = has_description[is_compared]
     return fits
+
+
+def contexts_of(
+    records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
+) -> np.ndarray:
+    """The vectors of mentions' contexts: (n, width) float32 of length 1.
+
+    A context is the passage and, counted as much, the mention's sentence: what else the passage
+    speaks of may be another entity of the name.
+    """
+    texts = [record.passage for record in records] + [record.sentence for record in records]
+    passages, sentences = encode_contexts(encoder, texts, cache).reshape(2, len(records), -1)
+    return unit(passages + sentences)
 
 
 def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:
@@ -184,7 +195,7 @@ def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> n
 def encode_contexts(
     encoder: DualEncoder, texts: Sequence[str], cache: EncodingCache | None = None
 ) -> np.ndarray:
-    """The vectors of mentions' passages: (n, width) float32 of length 1. Equal ones are encoded
+    """The vectors of texts around mentions: (n, width) float32 of length 1. Equal ones are encoded
     once.
     """
 

@@ -39,10 +39,14 @@ def test_a_text_without_white_space_is_cut_all_the_same():
 
 @pytest.mark.parametrize(
     "mention, sentence",
-    [("Ada", "Ada saw\n"), ("Halix", "Halix Inc."), ("it", "There it was.")],
+    [
+        ("Ada", "Ada saw\n"),
+        ("Halix", "Halix Inc. of\n the North\n"),
+        ("it", "There it was."),
+    ],
 )
-def test_a_sentence_ends_with_a_sign_or_a_line(mention, sentence):
-    doc = spacy.blank("xx")("We met Dr. bo. Ada saw\nHalix Inc.  There it was.")
+def test_a_sentence_ends_with_a_sign_or_a_line_that_does_not_go_on(mention, sentence):
+    doc = spacy.blank("xx")("We met Dr. bo. Ada saw\nHalix Inc. of\n the North\n\nThere it was.")
     (token,) = (token for token in doc if token.text == mention)
     before, words, after = sentence_of(doc[token.i : token.i + 1])
     assert words == mention
