@@ -183,6 +183,18 @@ class EntityStore:
         )
         return [position for (position,) in rows]
 
+    def beginning_with(self, words: str, most: int) -> list[int]:
+        """Positions of the entities with a name that begins with some words and has others.
+
+        RETURNS: In order; empty where there are more than ``most``.
+        """
+        beginning = f"{folded(words)} "
+        rows = self.database.rows(
+            "SELECT DISTINCT position FROM name WHERE folded >= ? AND folded < ? LIMIT ?",
+            (beginning, beginning[:-1] + "!", most + 1),
+        )
+        return sorted(position for (position,) in rows) if len(rows) <= most else []
+
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """Positions of the entities of any of these types, or without a type: (n,) int64."""
         statement = f"SELECT DISTINCT position FROM type WHERE name {IN} ORDER BY position"

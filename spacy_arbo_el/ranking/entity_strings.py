@@ -380,6 +380,23 @@ class EntityStrings:
         widest = int((owners >= 0).sum(axis=1).max(initial=0))
         return owners[:, :widest]
 
+    def beginning_with(self, records: Sequence[MentionRecord], most: int) -> np.ndarray:
+        """Entities with a name that begins with the mention, a proper name: "Halix Oil & Gas".
+
+        RETURNS: (m, e) int64 positions, -1 for none; none of a mention that has more than ``most``.
+        """
+        entities = self._sources.entities
+        owners = np.full((len(records), most), -1, dtype=np.int64)
+        beginning: dict[str, list[int]] = {}
+        for row, form in enumerate(record.normalized for record in records):
+            if form[:1].isupper():
+                if form not in beginning:
+                    beginning[form] = entities.beginning_with(form, most)
+                # Another program may have added entities since the datastore was read.
+                present = [entity for entity in beginning[form] if entity < len(self.has_exemplar)]
+                owners[row, : len(present)] = present
+        return owners
+
     def attested(
         self,
         records: Sequence[MentionRecord],

@@ -280,20 +280,9 @@ def gather_features(
         among the neighbours.
     """
     same = entity_strings.owners(records, MAX_SAME_STRING, withheld)
-    entities = _choose_candidates(neighbours, same, allowed, count)
-    exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
-    name, _ = _similarity_of(entities, neighbours.entities)
-    exemplar, column = _similarity_of(entities, exemplars)
-    is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
-    rows = np.full(entities.shape, -1, dtype=np.int64)
-    if exemplars.width:
-        rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
-        rows = np.where((column >= 0) & (exemplar > name), rows, -1)
-    # An entity without a name has no text that could be similar.
-    only_id = entity_strings.has_only_id(entities)
-    name = np.where(only_id & is_near, np.maximum(name, exemplar), name)
-    # An entity without a near exemplar is as if the exemplar were its name.
-    exemplar = np.where(is_near, exemplar, name)
+    beginning = entity_strings.beginning_with(records, MOST_CONTAINING)
+    entities = _choose_candidates(neighbours, same, beginning, allowed, count)
+    name, exemplar, rows = _vector_similarity(entities, neighbours, entity_strings)
     strings = [record.normalized for record in records]
     similarity = entity_strings.index.similarity(strings, entities)
     has_exemplar = entity_strings.has_exemplar[entities]
@@ -367,21 +356,27 @@ def _prior(frequencies: np.ndarray, same_string: np.ndarray) -> np.ndarray:
 
 
 def _choose_candidates(
-    neighbours: Neighbours, same: np.ndarray, allowed: AllowedEntities | None, count: int
+    neighbours: Neighbours,
+    same: np.ndarray,
+    beginning: np.ndarray,
+    allowed: AllowedEntities | None,
+    count: int,
 ) -> np.ndarray:
     """(m, count) int64 positions, -1 for none.
 
     same: (m, s) int64, entities with the string of the mention, -1 for none.
+    beginning: (m, b) int64, those with a name that begins with it.
     """
     if allowed is not None:
         same = allowed.restrict(same)
+        beginning = allowed.restrict(beginning)
     near_entities = np.where(
         neighbours.exemplars.scores >= NEAR_EXEMPLAR, neighbours.exemplar_entities, -1
     )
-    # Entities with the same string first, whatever else is near. Those of exemplars next: they are
-    # few, and may be far down the list of entities.
+    # Entities with the same string first, whatever else is near. Those of exemplars and those with
+    # a longer name next: they are few, and may be far down the list of entities.
     nearest = neighbours.entities.first(count).ids
-    entities = np.concatenate([same, near_entities, nearest], axis=1)
+    entities = np.concatenate([same, near_entities, beginning, nearest], axis=1)
     valid = entities >= 0
     flat = entities[valid]
     n_others = min(MIN_OTHERS, count // 3)
@@ -389,6 +384,29 @@ def _choose_candidates(
     places = first_of_each(np.nonzero(valid)[0], flat, len(entities), int(limit.max(initial=count)))
     places[np.arange(places.shape[1]) >= limit[:, None]] = -1
     return take_or(flat, places, -1)
+
+
+def _vector_similarity(
+    entities: np.ndarray, neighbours: Neighbours, entity_strings: EntityStrings
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The similarity of vectors to candidates' texts and to their exemplars.
+
+    RETURNS: (m, c) float32 each, and (m, c) int64, as ``CandidateFeatures.exemplars``.
+    """
+    exemplars = TopK(neighbours.exemplar_entities, neighbours.exemplars.scores)
+    name, _ = _similarity_of(entities, neighbours.entities)
+    exemplar, column = _similarity_of(entities, exemplars)
+    is_near = (column >= 0) & (exemplar >= NEAR_EXEMPLAR)
+    rows = np.full(entities.shape, -1, dtype=np.int64)
+    if exemplars.width:
+        rows = np.take_along_axis(neighbours.exemplars.ids, np.maximum(column, 0), axis=1)
+        rows = np.where((column >= 0) & (exemplar > name), rows, -1)
+    # An entity without a name has no text that could be similar.
+    only_id = entity_strings.has_only_id(entities)
+    name = np.where(only_id & is_near, np.maximum(name, exemplar), name)
+    # An entity without a near exemplar is as if the exemplar were its name.
+    exemplar = np.where(is_near, exemplar, name)
+    return name, exemplar, rows
 
 
 def _similarity_of(entities: np.ndarray, owners: TopK) -> tuple[np.ndarray, np.ndarray]:

@@ -91,6 +91,12 @@ def test_what_a_description_adds_to_its_title(datastore):
     assert found.beyond[0, 2] == 0
 
 
+def test_the_sentence_of_a_mention_counts_beside_what_stands_near(datastore):
+    near = record("A runner won the race . The opera has an aria of ")
+    fit = fits(datastore, [near], [[0, 1]]).fit
+    assert fit[0, 1] > fit[0, 0] + 0.1
+
+
 def test_the_contexts_of_a_string_in_a_document_are_read_together(datastore):
     first, second = record("A runner won the race : "), record("Then : ")
     both = fits(datastore, [first, second], [[0, 1], [0, 1]])
