@@ -151,7 +151,8 @@ inc incorporated corp corporation co company ltd limited llc llp lp plc pllc pc 
 kg kgaa ohg gbr ug ev eg se gmbhcokg sa sas sarl sasu eurl snc sca spa srl sapa sl slu sau cv
 sadecv bv nv vof cvba bvba ab hb as asa ans oy oyj aps is amba kk gk pty ptyltd pte pteltd pvt
 pvtltd sdnbhd bhd jsc pjsc ojsc cjsc ooo oao zao pao spzoo sro doo dd ad ead eood ood kft zrt
-nyrt rt ltda eireli tbk pt
+nyrt rt ltda eireli tbk pt uab sprl scrl lda sgps ehf dooel shpk sagl saog saoc eirl spolsro
+akcspol unlimited ultd gesbr commv vzw sicav
 """
 FORMS = frozenset(_FORMS.split())
 _LETTERS = re.compile(r"[^a-z]")
