@@ -54,8 +54,8 @@ class Edits:
 
 # The group of mentions that overlap, which doc.ents can't hold.
 GIVEN = GroupSpans("arbo_given")
-# A document, its place in the request, and how many candidates of each mention are wanted.
-_Item = tuple[str, schema.Document, int]
+# A document, and how many candidates of each mention are wanted.
+_Item = tuple[schema.Document, int]
 
 
 class Service:
@@ -92,12 +92,7 @@ class Service:
 
     def link(self, body: schema.LinkRequest) -> dict[str, Any]:
         """The links of documents, in order."""
-        answers = self.documents(
-            [
-                (f"documents[{i}]", document, body.candidates)
-                for i, document in enumerate(body.documents)
-            ]
-        )
+        answers = self.documents([(document, body.candidates) for document in body.documents])
         kb_ids = [mention["kb_id"] for answer in answers for mention in answer]
         self.counts.add_mentions(len(kb_ids) - kb_ids.count(NIL), kb_ids.count(NIL))
         return {"documents": [{"mentions": answer} for answer in answers]}
@@ -168,14 +163,17 @@ class Service:
 
     def _linked(self, items: Sequence[_Item]) -> list[list[dict[str, Any]]]:
         """The mentions of documents. Where some are given, only linkers see the document."""
-        docs = [self._doc(place, document) for place, document, _ in items]
-        are_given = [document.mentions is not None for _, document, _ in items]
+        docs = [self._doc(document) for document, _ in items]
+        are_given = [document.mentions is not None for document, _ in items]
         piped = self.nlp.pipe(doc for doc, is_given in zip(docs, are_given) if not is_given)
         self._link_given([doc for doc, is_given in zip(docs, are_given) if is_given])
         linked = [doc if is_given else next(piped) for doc, is_given in zip(docs, are_given)]
         return [
-            [_mention(*pair, count, document.tokens is not None) for pair in self._links(doc)]
-            for (_, document, count), doc in zip(items, linked)
+            [
+                _mention(span, link, count, document.tokens is not None)
+                for span, link in self._links(doc, document)
+            ]
+            for (document, count), doc in zip(items, linked)
         ]
 
     def _link_given(self, docs: Sequence[Doc]) -> None:
@@ -191,24 +189,25 @@ class Service:
     def _encoded(self, texts: list[Text]) -> list[np.ndarray]:
         return list(encode_texts(self.linker.encoder, texts))
 
-    def _doc(self, place: str, document: schema.Document) -> Doc:
+    def _doc(self, document: schema.Document) -> Doc:
         if document.tokens is None:
             doc = self.nlp.make_doc(document.text or "")
         else:
             doc = Doc(self.nlp.vocab, document.tokens)
         if document.mentions is not None:
-            in_tokens = document.tokens is not None
-            spans = [_span(doc, mention, in_tokens) for mention in document.mentions]
-            if len(set(map(place_of, spans))) < len(spans):
-                raise HTTPException(422, f"{place}.mentions: some are the same, with their tokens.")
+            spans = list({place_of(span): span for span in _spans(doc, document)}.values())
             getter = self.linker.mentions.getter
             is_apart = getter.spans_key is not None or len(filter_spans(spans)) == len(spans)
             set_mentions(doc, spans, getter if is_apart else GIVEN)
         return doc
 
-    def _links(self, doc: Doc) -> list[tuple[Span, Link]]:
-        is_given = GIVEN.spans_key in doc.spans
-        spans = find_mentions(doc, GIVEN if is_given else self.linker.mentions.getter)
+    def _links(self, doc: Doc, document: schema.Document) -> list[tuple[Span, Link]]:
+        """The mentions with their links: all that were given, as they were, or those found."""
+        is_apart = GIVEN.spans_key not in doc.spans
+        spans = find_mentions(doc, self.linker.mentions.getter if is_apart else GIVEN)
+        if document.mentions is not None:
+            linked = {place_of(span): span for span in spans}
+            spans = [linked.get(place_of(span), span) for span in _spans(doc, document)]
         links = links_of(doc, spans, self.linker.cfg["extension"])
         return [(span, link or Link(NIL, 0.0)) for span, link in zip(spans, links)]
 
@@ -325,7 +324,7 @@ def fail(request: Request, error: Exception) -> Response:
 
 def _weight(item: _Item) -> int:
     """Work of a document, as a number of mentions."""
-    _, document, _ = item
+    document, _ = item
     if document.mentions is not None:
         return 1 + len(document.mentions)
     return 1 + len(document.text or document.tokens or ()) // (100 if document.text else 20)
@@ -337,6 +336,11 @@ def _link_overlapping(linker: ArboLinker, docs: Sequence[Doc]) -> None:
     stages = replace(linker.stages, reader=replace(linker.stages.reader, settings=settings))
     for doc, links in zip(docs, linker.predict(docs, stages)):
         annotate(doc, links, GIVEN, linker.cfg["extension"], linker.cfg["overwrite"])
+
+
+def _spans(doc: Doc, document: schema.Document) -> list[Span]:
+    in_tokens = document.tokens is not None
+    return [_span(doc, mention, in_tokens) for mention in document.mentions or ()]
 
 
 def _span(doc: Doc, mention: schema.Mention, in_tokens: bool) -> Span:

@@ -91,10 +91,11 @@ def test_it_links_what_is_given_and_what_the_pipeline_finds(client, nlp):
 
 
 def test_mentions_that_overlap_are_linked(client):
-    longer = {"start": 12, "end": 28}
-    (answers,) = link(client, {**PROBE, "mentions": [longer, *PROBE["mentions"]]})
-    assert [answer["text"] for answer in answers] == ["circles Mercury", "Mercury"]
-    assert answers[1]["kb_id"] == "planet"
+    longer = {"start": 13, "end": 28}
+    mentions = [*PROBE["mentions"], longer, *PROBE["mentions"], {"start": 12, "end": 13}]
+    (answers,) = link(client, {**PROBE, "mentions": mentions})
+    assert [answer["text"] for answer in answers] == ["Mercury", "circles Mercury", "Mercury", ""]
+    assert [answers[number]["kb_id"] for number in (0, 2, 3)] == ["planet", "planet", "NIL"]
 
 
 def test_the_texts_of_a_request_are_linked_in_one_batch(client, nlp, monkeypatch):
