@@ -19,6 +19,7 @@ from .arguments import (
     MODEL,
     MODEL_OR_LIST,
     check_data,
+    check_needs,
     open_model,
     open_model_or_list,
 )
@@ -42,8 +43,13 @@ if TYPE_CHECKING:
     from ..linking.corpus import CorpusLinker
     from ..pipelines import PipelineOwner
 
+# The end of names of files that ``--prefix`` is for.
+SSSOM = ".sssom.tsv"
 LINKED = Opt(
-    ..., "--output", "-o", help="What to write: a .spacy, .jsonl or .csv file, or a folder"
+    ...,
+    "--output",
+    "-o",
+    help="What to write: a .spacy, .jsonl, .csv or .sssom.tsv file, or a folder",
 )
 
 
@@ -55,14 +61,15 @@ def link_command(
     find: str = FIND,
     encoding: str = ENCODING,
     skip_bad: bool = SKIP_BAD,
+    prefix: str = Opt("", "--prefix", help="sssom.tsv: prefix of ids that have none, such as DOID"),
     code: Path | None = CODE,
 ) -> None:
     """Link all documents in one graph.
 
     A list of entities makes a pipeline that finds their names in the texts. The documents are
-    written with their links: as .spacy, as JSONL with one document per line, or
-    as CSV with one mention per line. From 30 mentions on, it is estimated first how many of the
-    entities the list has, unless names of the list alone were found.
+    written with their links: as .spacy, as JSONL with one document per line, or as CSV or SSSOM
+    with one mention per line. From 30 mentions on, it is estimated first how many of the entities
+    the list has, unless names of the list alone were found.
 
     Settings of the pipeline are overridden as in spacy train. "arbo scale link" links each document
     for itself, in shards, and resumes.
@@ -74,20 +81,24 @@ def link_command(
       python -m spacy arbo link MODEL texts/ -o out.csv --components.arbo_linker.threshold 0.4
       python -m spacy arbo link out/model-best texts/ --find names --output links.csv
     """
-    link_at_once(model, data, output, config_overrides(ctx), Reading(find, encoding, skip_bad))
+    how = Reading(find, encoding, skip_bad)
+    link_at_once(model, data, output, config_overrides(ctx), how, prefix)
 
 
 def link_at_once(
-    model: Path, data: Path, output: Path, overrides: dict[str, Any], how: Reading
+    model: Path, data: Path, output: Path, overrides: dict[str, Any], how: Reading, prefix: str = ""
 ) -> None:
     """Link all documents in one graph, in this process. The parameters are the command's."""
     from ..corpora.docbin import write_parts
-    from ..corpora.links import check_output, write_links, write_table
+    from ..corpora.links import writer_of
     from ..linker import find_linker
 
     counts: Counter = Counter()
     with user_errors():
-        check_output(output)
+        write = writer_of(output)
+        if not output.name.endswith(SSSOM):
+            check_needs({"--prefix": bool(prefix)}, f"--output NAME{SSSOM}", "its ids have one")
+        options = {"prefix": prefix} if prefix else {}
         check_data(data)
         nlp = open_model_or_list(model, overrides)
         linker = find_linker(nlp)
@@ -95,13 +106,10 @@ def link_at_once(
         with document_reader(nlp, linker, data, how) as read:
             corpus = corpus_linker(linker, read, overrides)
             docs = _counted(corpus.link_stream(read), linker, counts)
-            if output.suffix.lower() in (".jsonl", ".csv"):
-                getter = linker.mentions.getter
-                extension = linker.cfg["extension"]
-                write = write_links if output.suffix.lower() == ".jsonl" else write_table
-                write(docs, output, getter, extension)
-            else:
+            if write is None:
                 write_parts(docs, output)
+            else:
+                write(docs, output, linker.mentions.getter, linker.cfg["extension"], **options)
     entities = sum(key[0] == "entity" for key in counts)
     new = sum(key[0] == "new" for key in counts)
     msg.good(

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,24 @@ from ..mentions.record import document_id
 from ..show.frames import LINK, link_row
 from ..storage.cells import cell
 from ..storage.files import replacing
+from ..storage.formats import link_formats
 
 # Endings of files that are not written. Without one of these, a name is that of a folder.
 OTHER_FILES = (".json", ".tsv", ".txt", ".html", ".xml", ".gz", ".zip", ".parquet")
 
 
-def check_output(path: Path) -> None:
-    """Raise ValueError for an output format that is not supported."""
+def writer_of(path: Path) -> Callable[..., int] | None:
+    """The function that writes links into a file; None for ``.spacy`` files.
+
+    Raises ValueError for a format that is not supported.
+    """
+    writers = {"jsonl": write_links, "csv": write_table, **link_formats.get_all()}
+    for ending, write in writers.items():
+        if path.name.lower().endswith(f".{ending}"):
+            return write
     if path.suffix.lower() in OTHER_FILES:
         raise Errors.E722(path=path, suffix=path.suffix)
+    return None
 
 
 def write_links(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extension: str) -> int:

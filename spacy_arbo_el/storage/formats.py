@@ -22,6 +22,9 @@ entity_formats = catalogue.create("spacy_arbo_el", "entity_formats", entry_point
 # Readers of annotated corpora, see ``CorpusFormat`` in corpora/annotated.py.
 corpus_formats = catalogue.create("spacy_arbo_el", "corpus_formats", entry_points=True)
 
+# Writers of links by the end of a file's name, functions like ``corpora.links.write_table``.
+link_formats = catalogue.create("spacy_arbo_el", "link_formats", entry_points=True)
+
 # How sure ``sniff`` is, from 0 to 1: by the end of the file's name, and by its beginning.
 BY_NAME = 0.5
 BY_START = 0.9
@@ -30,7 +33,7 @@ START = 4096
 # Characters that are hard to give in a shell.
 ESCAPED = {"\\t": "\t", "\\n": "\n"}
 # Kinds of files that no reader reads, by their beginning or the end of their names.
-UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx", b"PAR1": "Parquet file",
+UNREAD_STARTS = {b"PK\x03\x04": "zip archive or .xlsx",
                  b"\xfd7zXZ": ".xz archive", b"\x28\xb5\x2f\xfd": ".zst archive",
                  b"\x80\x04": "pickle", b"\x80\x05": "pickle"}  # fmt: skip
 UNREAD_SUFFIXES = {".xmi": "UIMA CAS in XMI", ".conll": "CoNLL file", ".yaml": "YAML file",

@@ -75,6 +75,7 @@ def test_lists_and_numbers_stay_such_in_parquet(kb, tmp_path):
         "Freq": 12.0,
         "Long": "-3.5",
     }
+    assert list(load_kb(tmp_path / "out.parquet", Vocab())) == list(kb)
 
 
 def test_new_lines_are_marked_in_jsonl(kb, tmp_path):
