@@ -1,18 +1,16 @@
 """Conversion of annotated corpora to ``.spacy``."""
 
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from spacy.language import Language
 
-from ..base.errors import Warnings
 from ..kb.entity import Entity
 from ..storage.lines import OnBad, PathLike, throw
 from .annotated import AnnotatedText, unique
 from .docbin import write_docbin
-from .docs import MENTIONS_KEY, to_doc
+from .docs import to_doc, warn_of_overlaps
 from .read import read
 
 # NCBI Disease writes "OMIM:104300" and PubTator Central "MESH:D000544". The ids of CTD's dictionary
@@ -79,11 +77,7 @@ def convert_corpus(
     )
     docs = (to_doc(nlp, text, counts=counts) for text in texts)
     write_docbin(docs, output_path)
-    if counts["overlapping"]:
-        message = Warnings.W101.format(
-            path=input_path, count=counts["overlapping"], key=MENTIONS_KEY
-        )
-        warnings.warn(message, stacklevel=2)
+    warn_of_overlaps(input_path, counts)
     return dict(counts)
 
 

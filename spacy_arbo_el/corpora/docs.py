@@ -1,5 +1,6 @@
 """Convert annotated text to Docs with exact offsets; copy Docs."""
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -7,8 +8,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..base.errors import Errors
+from ..base.errors import Errors, Warnings
 from ..mentions.getters import same_tokens
+from ..storage.lines import PathLike
 from .annotated import AnnotatedMention, AnnotatedText
 
 MENTIONS_KEY = "mentions"
@@ -46,6 +48,13 @@ def to_doc(nlp: Language, text: AnnotatedText, *, counts: Counter | None = None)
         _count(counts, text.mentions, {border for token in tokens for border in token})
         counts["overlapping"] += len(spans) - len(entities)
     return doc
+
+
+def warn_of_overlaps(path: PathLike, counts: Counter) -> None:
+    """Warn of the mentions of a file that ``to_doc`` left out of ``doc.ents``."""
+    if counts["overlapping"]:
+        about = {"path": path, "count": counts["overlapping"], "key": MENTIONS_KEY}
+        warnings.warn(Warnings.W101.format(**about), stacklevel=3)
 
 
 def _count(counts: Counter, mentions: Iterable[AnnotatedMention], borders: set[int]) -> None:

@@ -33,7 +33,7 @@ from ..storage.lines import (
 )
 from .annotated import AnnotatedText
 from .docbin import SUFFIX, numbered_docs
-from .docs import to_doc, unlinked
+from .docs import to_doc, unlinked, warn_of_overlaps
 from .json_documents import JsonlReader, Source, read_each, text_of_record
 from .offsets import CHARACTERS, READINGS, is_within_word, within_words
 from .parquet import SUFFIX as PARQUET
@@ -181,9 +181,10 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
                 yield unlinked(doc)
             return
         empty: list[str] = []
+        counts: Counter = Counter()
         for text in read_source(source):
             try:
-                doc = to_doc(nlp, text)
+                doc = to_doc(nlp, text, counts=counts)
             except ValueError as error:
                 source.on_error(error)
                 continue
@@ -191,6 +192,7 @@ def docs_in(source: Source, nlp: Language) -> Iterator[Doc]:
                 yield unlinked(doc)
             else:
                 empty.append(text.id)
+        warn_of_overlaps(source.path, counts)
         if empty:
             about = {"path": source.path, "count": len(empty), "doc": empty[0]}
             warnings.warn(Warnings.W110.format(**about), stacklevel=2)

@@ -16,6 +16,8 @@ from spacy_arbo_el.corpora.convert import (
     select,
 )
 from spacy_arbo_el.corpora.docs import to_doc
+from spacy_arbo_el.corpora.json_documents import Source
+from spacy_arbo_el.corpora.read import docs_in
 from spacy_arbo_el.kb.entity import Entity
 
 from ..cases import cases
@@ -93,6 +95,13 @@ def test_convert_corpus_selects_mentions_and_counts_them(nlp, write, tmp_path):
     first, second = DocBin().from_disk(out).get_docs(spacy.blank("en").vocab)
     assert [span.kb_id_ for span in first.spans["mentions"]] == ["C1", "C1|D2"]
     assert second.user_data["doc_id"] == "d2"
+
+
+def test_mentions_to_link_that_overlap_longer_ones_are_warned_of(nlp, write):
+    path = write_texts(write, ("a b", [(0, 1, "X", "C1"), (0, 3, "X", "C1")]))
+    with pytest.warns(UserWarning, match="W101.* 1 mentions"):
+        (doc,) = docs_in(Source(path), nlp)
+    assert [ent.text for ent in doc.ents] == ["a b"]
 
 
 def test_select_accepts_one_label_as_a_string():
