@@ -90,7 +90,7 @@ def write_parts(docs: Iterable[Doc], path: Path, part_size: int = PART) -> int:
     part_size: The number of documents per file in a folder.
     RETURNS: The number of documents.
     """
-    if path.suffix == SUFFIX:
+    if path.suffix.lower() == SUFFIX:
         docbin = DocBin(docs=docs, store_user_data=True)
         write_file(path, docbin.to_bytes())
         return len(docbin)

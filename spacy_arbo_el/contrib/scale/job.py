@@ -152,7 +152,7 @@ class Job:
         """
         if self.format == "parquet":
             import_pyarrow()
-        if self.folder.suffix in FILES or self.folder.is_file():
+        if self.folder.suffix.lower() in FILES or self.folder.is_file():
             raise ScaleMessages.E901(path=self.folder)
         shards = list(cut(Path(self.corpus), self.size))
         begin(self.folder, self.identity, shards)

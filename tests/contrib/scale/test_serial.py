@@ -220,7 +220,7 @@ def test_other_settings_pipelines_and_documents_are_noticed(make_job, corpus, tm
         with pytest.raises(ValueError, match=f"E891.*{difference}"):
             ShardWorker(other)
     for code, settings in (
-        ("E901", {"name": "l.csv"}),
+        ("E901", {"name": "l.CSV"}),
         ("E894", {"format": "csv"}),
         ("E900", {"size": 0}),
     ):
