@@ -121,14 +121,14 @@ def _possible_definitions(text: str) -> Iterator[Possible]:
         first = re.split(r"[,;]", content)[0].strip()
         # In square brackets are concentrations too, such as [Na].
         if match[1] or _capitals(first) > 1:
-            yield first, partial(_long_form_before, first, text, start)
+            yield first, partial(_long_form, first, _before(text, start))
         before = _BEFORE.search(text, max(start - 12, 0), start)
         if before:
             yield before[1], partial(_long_form_of_all, before[1], first)
     for match in _OR.finditer(text):
         short = match[1]
         if _capitals(short) > 1:
-            yield short, partial(_long_form_by_initials, short, text, match.start())
+            yield short, partial(_long_form_by_initials, short, _before(text, match.start()))
     for match in _LISTED.finditer(text):
         yield match[1], partial(_long_form_of_all, match[1], match[2].strip(), more_words=0)
 
@@ -137,25 +137,12 @@ def _before(text: str, end: int) -> str:
     return _BREAK.split(text[max(end - MAX_DISTANCE, 0) : end].rstrip())[-1]
 
 
-def _long_form_before(short: str, text: str, end: int) -> "_LongForm | None":
-    return _long_form(short, _before(text, end))
-
-
-def _long_form_by_initials(short: str, text: str, end: int) -> "_LongForm | None":
-    before = _before(text, end)
-    characters = [c.lower() for c in short if c.isalnum()]
-    starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
-    if len(characters) < 2 or [before[at].lower() for at in starts] != characters:
-        return None
-    return _LongForm(before[starts[0] :], len(before) - starts[0])
-
-
 def _long_form_of_all(short: str, words: str, more_words: int = 2) -> "_LongForm | None":
     """Words as a long form: all, or the first with the initials.
 
     more_words: How many more words than characters all of them may be.
     """
-    characters = [c.lower() for c in short if c.isalnum()]
+    characters = _characters(short)
     matches = list(_WORD.finditer(words))
     if min(len(matches), len(characters)) < 2 or short.lower() in words.lower():
         return None
@@ -179,10 +166,8 @@ class _LongForm(NamedTuple):
 
 def _long_form(short: str, before: str) -> _LongForm | None:
     """The long form at the end of ``before``, with all characters of the short form in order."""
-    characters = [c.lower() for c in short if c.isalnum()]
-    starts = [match.start() for match in _WORD.finditer(before)][-len(characters) :]
-    initials = [before[at].lower() for at in starts]
-    by_words = _LongForm(before[starts[0] :], len(before) - starts[0]) if starts else None
+    characters = _characters(short)
+    initials, by_words = _last_words(before, len(characters))
     # The initials of exactly as many words go before anything shorter: "attenuated adenomatous
     # polyposis coli (AAPC)".
     if len(characters) > 1 and initials == characters:
@@ -190,6 +175,23 @@ def _long_form(short: str, before: str) -> _LongForm | None:
     # Initials in another order come last: "myotonic dystrophy (DM)".
     reordered = len(characters) > 1 and sorted(initials) == sorted(characters)
     return _by_characters(short, characters, before) or (by_words if reordered else None)
+
+
+def _long_form_by_initials(short: str, before: str) -> _LongForm | None:
+    characters = _characters(short)
+    initials, by_words = _last_words(before, len(characters))
+    return by_words if len(characters) > 1 and initials == characters else None
+
+
+def _characters(short: str) -> list[str]:
+    return [c.lower() for c in short if c.isalnum()]
+
+
+def _last_words(before: str, count: int) -> tuple[list[str], _LongForm | None]:
+    """The initials of the last words, and these words as a long form."""
+    starts = [match.start() for match in _WORD.finditer(before)][-count:]
+    words = _LongForm(before[starts[0] :], len(before) - starts[0]) if starts else None
+    return [before[at].lower() for at in starts], words
 
 
 def _by_characters(short: str, characters: list[str], before: str) -> _LongForm | None:

@@ -143,10 +143,7 @@ def mention_fields(inputs: SpanInputs, window: int) -> list[Field]:
 
     window: The number of tokens on the left and on the right.
     """
-    start = inputs.offsets[inputs.passage]
-    end = inputs.offsets[inputs.passage + 1]
-    low = start + inputs.first
-    high = start + inputs.last + 1
+    start, low, high, end = _bounds(inputs)
     window_start = np.maximum(low - window, start)
     window_end = np.minimum(high + window, end)
     flat = np.append(inputs.ids, np.int32(PLACE))
@@ -158,12 +155,16 @@ def mention_fields(inputs: SpanInputs, window: int) -> list[Field]:
 
 def entity_fields(inputs: SpanInputs) -> list[Field]:
     """The names, the description and the types."""
-    start = inputs.offsets[inputs.passage]
-    end = inputs.offsets[inputs.passage + 1]
-    low = start + inputs.first
-    high = start + inputs.last + 1
+    start, low, high, end = _bounds(inputs)
     types = start + inputs.marker
     return [_cut(inputs.ids, *pair) for pair in ((low, high), (high, types), (types, end))]
+
+
+def _bounds(inputs: SpanInputs) -> tuple[np.ndarray, ...]:
+    """Where the passage of each span begins, where the span does, and where both end."""
+    start = inputs.offsets[inputs.passage]
+    end = inputs.offsets[inputs.passage + 1]
+    return start, start + inputs.first, start + inputs.last + 1, end
 
 
 def _cut(ids: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Field:
