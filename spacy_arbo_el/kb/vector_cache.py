@@ -95,8 +95,8 @@ class VectorCache:
         self.folder = folder
         self.most_checked = most_checked
         self._lock = ForkableLock()
-        # That of this process: a lock is not inherited by a fork.
-        self._file_lock: tuple[int, FileLock] | None = None
+        # By process: a lock is not inherited by a fork.
+        self._file_locks: dict[int, FileLock] = {}
         self._forget()
         if folder is not None:
             self._read()
@@ -276,12 +276,7 @@ class VectorCache:
         """The lock of the files; None for vectors in memory."""
         if self.folder is None:
             return None
-        process = os.getpid()
-        file_lock = self._file_lock
-        if file_lock is None or file_lock[0] != process:
-            file_lock = (process, FileLock(str(self._path(".lock"))))
-            self._file_lock = file_lock
-        return file_lock[1]
+        return self._file_locks.setdefault(os.getpid(), FileLock(str(self._path(".lock"))))
 
     def put(self, keys: np.ndarray, vectors: np.ndarray) -> None:
         """Add vectors of texts. Those that are here already stay.

@@ -67,7 +67,7 @@ class VectorFolder:
 
     def kinds(self, kind: str = "names") -> list[VectorKind]:
         """The encoders whose vectors are here, those used last first."""
-        files = self._by_use(f"vectors-{kind}-*")
+        files = by_use(self.path, f"vectors-{kind}-*.keys")
         headers = [(path, read_header(path)) for path in files]
         # Headers may come from strangers: a kind is part of a path.
         return [parsed[0] for path, parsed in headers if parsed and parsed[0].name == path.stem]
@@ -79,17 +79,11 @@ class VectorFolder:
     def has(self, vector_kind: VectorKind) -> bool:
         return (self.path / f"{vector_kind.name}.keys").is_file()
 
-    def _by_use(self, pattern: str) -> list[Path]:
-        times = {}
-        for path in self.path.glob(f"{pattern}.keys"):
-            with suppress(OSError):
-                times[path] = path.stat().st_mtime_ns
-        return sorted(times, key=lambda path: (-times[path], path.name))
-
     def make_room(self, name: str, size: int) -> None:
         """Remove what was used least, so that ``size`` bytes fit. OSError for too large a file."""
         pattern = "vectors-*" if self.most_bytes else f"{name.rpartition('-')[0]}-*"
-        candidates = [path for path in self._by_use(pattern) if path.stem != name]
+        files = by_use(self.path, f"{pattern}.keys")
+        candidates = [path for path in files if path.stem != name]
         if not self.most_bytes:
             for path in candidates[MOST_ENCODERS - 1 :]:
                 self.remove(path.stem)
@@ -115,6 +109,15 @@ class VectorFolder:
         for suffix in (".keys", ".bin"):
             with suppress(OSError):
                 (self.path / f"{name}{suffix}").unlink()
+
+
+def by_use(folder: Path, pattern: str) -> list[Path]:
+    """Files of a folder, those used last first."""
+    times = {}
+    for path in folder.glob(pattern):
+        with suppress(OSError):
+            times[path] = path.stat().st_mtime_ns
+    return sorted(times, key=lambda path: (-times[path], path.name))
 
 
 def user_cache() -> VectorFolder | None:

@@ -20,7 +20,7 @@ from .attached_index import AttachedIndex
 from .folder import Storage
 from .texts import DistinctTexts, TextRows, file_of, missing_texts
 from .vector_cache import MOST_KEPT, VectorCache, VectorCaches, say_where
-from .vector_files import VectorFolder, VectorKind, check_dtype
+from .vector_files import VectorFolder, VectorKind, by_use, check_dtype
 from .verbalizations import Verbalization, verbalization_identity
 
 Encode = Callable[[list[Text]], np.ndarray]
@@ -308,7 +308,7 @@ class EntityVectors:
         if place is None:
             return None
         manifest = self.storage.database.manifest()
-        for path in sorted(place.glob(pattern), key=_modified, reverse=True):
+        for path in by_use(place, pattern):
             with suppress(OSError, ValueError):
                 texts = TextRows.from_bytes(path.read_bytes())
                 if path.name == file_of(texts.identity) and texts.fits(manifest, texts.identity):
@@ -359,7 +359,7 @@ class EntityVectors:
         with suppress(OSError):
             write_file(path, texts.to_bytes())
             self._saved = path.name, texts.generation
-            for old in sorted(place.glob("texts-*"), key=_modified, reverse=True)[MOST_KEPT:]:
+            for old in by_use(place, "texts-*")[MOST_KEPT:]:
                 old.unlink(missing_ok=True)
 
     def keep_index(self, index: AttachedIndex) -> None:
@@ -421,10 +421,3 @@ class EntityVectors:
         cache = self.caches.keep(VectorCache(vector_kind))
         cache.put(values["arrays"]["keys"], values["arrays"]["vectors"])
         self._use(texts, cache)
-
-
-def _modified(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
