@@ -87,14 +87,13 @@ def _matches(entities_of: Found, string: str, further: dict[str, int]) -> Iterat
 
 def _common_name(match: Match, names: dict[int, list[str]]) -> str:
     """A name of all entities of a match that has its spelling; "" for none."""
-    common: dict[str, str] | None = None
-    for position in match.positions:
-        spellings = {
+    first, *others = [
+        {
             folded(name): compatible(name)
             for name in names.get(position, ())
             if match.spelling in all_spellings([name])
         }
-        common = (
-            spellings if common is None else {k: v for k, v in common.items() if k in spellings}
-        )
-    return next(iter((common or {}).values()), "")
+        for position in match.positions
+    ]
+    common = (name for key, name in first.items() if all(key in other for other in others))
+    return next(common, "")
