@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 from ..base.errors import Errors
 from ..mentions.annotations import links_of
 from ..mentions.getters import SpanGetter, find_mentions
-from ..mentions.passages import sentence_of
 from ..mentions.record import document_id
+from ..mentions.sentences import sentence_of
 from ..show.frames import LINK, link_row
 from ..storage.cells import cell
 from ..storage.files import replacing

@@ -12,8 +12,8 @@ from ..linker import ArboLinker
 from ..mentions.annotations import Link, named
 from ..mentions.explanation import SHOWN
 from ..mentions.getters import offsets_of_span
-from ..mentions.passages import sentence_of
 from ..mentions.record import ID_SEPARATOR, document_id, text_fingerprint
+from ..mentions.sentences import sentence_of
 from ..names.spellings import folded
 from ..storage.cells import csv_text
 from .outcomes import Outcome

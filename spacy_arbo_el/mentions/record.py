@@ -12,7 +12,7 @@ from ..base.arrays import concat_or_none, has_vector
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import NIL
 from .getters import offsets_of_span
-from .passages import passages_around, sentence_around
+from .sentences import WeightedSentences, contexts_around
 
 # Joins the ids of a composite mention.
 ID_SEPARATOR = "|"
@@ -36,7 +36,7 @@ class MentionRecord:
     label: The span's label, such as "Disease"; may be empty.
     normalized: The surface form as it is read: the text itself where there is no normalizer.
     doc_id: Its document's ``doc.user_data["doc_id"]``, "" where it has none.
-    passage: The stretch of the text that it is read in, see ``passages.py``; it is not stored.
+    sentences: Those around it, see ``sentences.py``; they are not stored.
     """
 
     key: MentionKey
@@ -47,7 +47,7 @@ class MentionRecord:
     label: str = ""
     normalized: str = ""
     doc_id: str = ""
-    passage: str = field(default="", compare=False, repr=False)
+    sentences: WeightedSentences = field(default=(), compare=False, repr=False)
 
     @property
     def context(self) -> str:
@@ -66,14 +66,6 @@ class MentionRecord:
         if len(after) >= CONTEXT:
             after = after[: after.rfind(" ") + 1]
         return f"{before}{self.text}{after}"
-
-    @property
-    def sentence(self) -> str:
-        """The sentence of the mention, as far as ``before`` and ``after`` have it."""
-        text = f"{self.before}{self.text}{self.after}"
-        start = len(self.before)
-        first, last = sentence_around(text, start, start + len(self.text))
-        return " ".join(text[first:last].split())
 
     @property
     def document(self) -> str:
@@ -211,8 +203,8 @@ def records_of(
     doc_id = document_id(doc)
     fingerprint = text_fingerprint(text)
     offsets = [offsets_of_span(span) for span in spans]
-    passages = passages_around(text, offsets)
-    for span, (start, end), form, passage in zip(spans, offsets, normalized, passages):
+    contexts = contexts_around(text, offsets)
+    for span, (start, end), form, sentences in zip(spans, offsets, normalized, contexts):
         yield MentionRecord(
             (fingerprint, start, end),
             gold_ids(span),
@@ -222,7 +214,7 @@ def records_of(
             span.label_,
             form,
             doc_id,
-            passage,
+            sentences,
         )
 
 

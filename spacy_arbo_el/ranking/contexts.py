@@ -158,7 +158,7 @@ def fits_of(
         cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
         shared = _of_same_string(records_compared, contexts)
-        is_bare = [record.passage.strip() == record.text for record in records_compared]
+        is_bare = [_is_bare(record) for record in records_compared]
         shared[is_bare] *= WITHOUT_CONTEXT
         fits.fit[cell] = fit
         fits.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
@@ -167,17 +167,24 @@ def fits_of(
     return fits
 
 
+def _is_bare(record: MentionRecord) -> bool:
+    """Return whether a mention has no words around it, such as one in a cell of a table."""
+    return [sentence for sentence, _ in record.sentences] == [" ".join(record.text.split())]
+
+
 def contexts_of(
     records: Sequence[MentionRecord], encoder: DualEncoder, cache: EncodingCache | None
 ) -> np.ndarray:
     """The vectors of mentions' contexts: (n, width) float32 of length 1.
 
-    A context is the passage and, counted as much, the mention's sentence: what else the passage
-    speaks of may be another entity of the name.
+    A context is the mean of the sentences around a mention, each of which is encoded once.
     """
-    texts = [record.passage for record in records] + [record.sentence for record in records]
-    passages, sentences = encode_contexts(encoder, texts, cache).reshape(2, len(records), -1)
-    return unit(passages + sentences)
+    pairs = [(row, *pair) for row, record in enumerate(records) for pair in record.sentences]
+    rows, texts, shares = zip(*pairs) if pairs else ((), (), ())
+    vectors = encode_contexts(encoder, texts, cache)
+    contexts = np.zeros((len(records), vectors.shape[1]), dtype=np.float32)
+    np.add.at(contexts, list(rows), vectors * np.array(shares, dtype=np.float32)[:, None])
+    return unit(contexts)
 
 
 def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:

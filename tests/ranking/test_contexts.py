@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_arbo_el.kb.entity import Entity
-from spacy_arbo_el.mentions.record import CONTEXT, MentionRecord
+from spacy_arbo_el.mentions.record import MentionRecord
+from spacy_arbo_el.mentions.sentences import contexts_around
 from spacy_arbo_el.ranking.contexts import WITHOUT_CONTEXT, Descriptions, fits_of, joined
 from spacy_arbo_el.ranking.features import (
     FEATURES,
@@ -56,7 +57,8 @@ def datastore():
 
 def record(before, after=""):
     key = ("d", len(before), len(before) + 3)
-    return MentionRecord(key, (), "Vey", before, after, passage=f"{before}Vey{after}")
+    (sentences,) = contexts_around(f"{before}Vey{after}", [key[1:]])
+    return MentionRecord(key, (), "Vey", before, after, sentences=sentences)
 
 
 def fits(datastore, records, entities):
@@ -118,7 +120,7 @@ def test_each_text_is_encoded_once_and_each_context_of_a_call(datastore):
         fits(datastore, [one, one], [[0, 1], [0, 2]])
     texts = [text for tower, text in datastore.encoder.read if tower == "entity"]
     assert sorted(texts) == sorted({"Vey", *(joined(e.title, e.description) for e in ENTITIES)})
-    assert [t for tower, t in datastore.encoder.read if tower == "mention"] == 2 * [one.passage]
+    assert [t for tower, t in datastore.encoder.read if tower == "mention"] == 2 * ["a race of Vey"]
     read = len(datastore.encoder.read)
     assert (fits(datastore, [one], [[2, -1]]).described == -1).all(), "nothing is described"
     assert len(datastore.encoder.read) == read, "no context is read where nothing is described"
@@ -149,14 +151,6 @@ def test_edits_and_other_weights_are_noticed(datastore):
     fits(datastore, records, entities)
     assert ("entity", joined(ENTITIES[1].title, ENTITIES[1].description)) in datastore.encoder.read
     assert len(Descriptions.of(datastore)._rows) == 3
-
-
-def test_a_passage_ends_with_whole_words():
-    assert record("before ", " behind").passage == "before Vey behind"
-    long = "word " * CONTEXT
-    cut = record(long[-CONTEXT:], f" {long}"[:CONTEXT]).passage
-    assert set(cut.split()) == {"word", "Vey"}
-    assert len(cut) > 2 * CONTEXT - 8
 
 
 def candidates_of(ngrams, valid):
