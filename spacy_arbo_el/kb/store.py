@@ -183,17 +183,20 @@ class EntityStore:
         )
         return [position for (position,) in rows]
 
-    def beginning_with(self, words: str, most: int) -> list[int]:
-        """Positions of the entities with a name that begins with some words and has others.
+    def beginning_with(self, beginnings: Iterable[str], most: int) -> dict[str, list[int]]:
+        """Positions of the entities with a name that begins with these words and has others.
 
-        RETURNS: In order; empty where there are more than ``most``.
+        RETURNS: In order, by the beginning; none where there are more than ``most``.
         """
-        beginning = f"{folded(words)} "
+        names = list(dict.fromkeys(beginnings))
         rows = self.database.rows(
-            "SELECT DISTINCT position FROM name WHERE folded >= ? AND folded < ? LIMIT ?",
-            (beginning, beginning[:-1] + "!", most + 1),
+            "SELECT (SELECT json_group_array(position) FROM (SELECT DISTINCT position FROM name "
+            "WHERE folded >= words.value || ' ' AND folded < words.value || '!' LIMIT ?)) "
+            "FROM json_each(?) AS words ORDER BY words.key",
+            (most + 1, json.dumps([folded(name) for name in names])),
         )
-        return sorted(position for (position,) in rows) if len(rows) <= most else []
+        positions = {name: json.loads(array) for name, (array,) in zip(names, rows)}
+        return {name: sorted(few) for name, few in positions.items() if len(few) <= most}
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """Positions of the entities of any of these types, or without a type: (n,) int64."""

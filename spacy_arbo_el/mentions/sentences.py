@@ -4,7 +4,7 @@ Mentions near each other have the same sentences, each of which is encoded once.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from spacy.tokens import Span
@@ -32,39 +32,36 @@ def contexts_around(text: str, offsets: Sequence[tuple[int, int]]) -> list[Weigh
 
     offsets: Start and end character of each mention.
     """
-    starts, ends = np.array(list(sentence_bounds(text)), dtype=np.int64).reshape(-1, 2).T
+    starts, ends = np.array(sentence_bounds(text), dtype=np.int64).reshape(-1, 2).T
     lines = [" ".join(text[start:end].split()) for start, end in zip(starts, ends)]
     contexts = []
     for start, end in offsets:
         nearest = (start + end) // 2 - NEAR, (start + end) // 2 + NEAR
-        first = np.searchsorted(ends, min(start, nearest[0]), side="right")
-        last = np.searchsorted(starts, max(end, nearest[1]))
-        sentences = slice(int(first), int(last))
-        near = _shared(starts[sentences], ends[sentences], *nearest)
-        in_mention = _shared(starts[sentences], ends[sentences], start, end) > 0
-        shares = near / max(near.sum(), 1) + in_mention / max(in_mention.sum(), 1)
+        first = int(np.searchsorted(ends, min(start, nearest[0]), side="right"))
+        last = int(np.searchsorted(starts, max(end, nearest[1])))
+        begins, stops = starts[first:last], ends[first:last]
+        near = np.maximum(np.minimum(stops, nearest[1]) - np.maximum(begins, nearest[0]), 0)
+        has_mention = (begins < end) & (start < stops)
+        shares = near / max(near.sum(), 1) + has_mention / max(has_mention.sum(), 1)
         shares /= max(shares.sum(), 1e-9)
-        contexts.append(tuple(zip(lines[sentences], shares.tolist())))
+        contexts.append(tuple(zip(lines[first:last], shares.tolist())))
     return contexts
 
 
-def _shared(starts: np.ndarray, ends: np.ndarray, first: int, last: int) -> np.ndarray:
-    """How many characters stretches share with another one."""
-    return np.maximum(np.minimum(ends, last) - np.maximum(starts, first), 0)
-
-
-def sentence_bounds(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each sentence by its signs, without those that are blank."""
+def sentence_bounds(text: str) -> list[tuple[int, int]]:
+    """The start and end of each sentence by its signs, without those that are blank."""
+    bounds = []
     start = 0
-    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
+    for end in [*[match.end() for match in _END.finditer(text)], len(text)]:
         while end - start > LONGEST:
             blank = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
             cut = blank + 1 if blank >= 0 else start + LONGEST
-            yield start, cut
+            bounds.append((start, cut))
             start = cut
         if text[start:end].strip():
-            yield start, end
+            bounds.append((start, end))
         start = end
+    return bounds
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:

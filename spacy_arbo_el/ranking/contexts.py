@@ -158,18 +158,17 @@ def fits_of(
         cell = mentions[is_compared], columns[is_compared]
         fit = np.einsum("nd,nd->n", contexts[place], texts)
         shared = _of_same_string(records_compared, contexts)
-        is_bare = [_is_bare(record) for record in records_compared]
+        # Such as one in a cell of a table.
+        is_bare = [
+            len(record.sentences) == 1 and record.sentences[0][0] == " ".join(record.text.split())
+            for record in records_compared
+        ]
         shared[is_bare] *= WITHOUT_CONTEXT
         fits.fit[cell] = fit
         fits.beyond[cell] = fit - np.einsum("nd,nd->n", contexts[place], titles)
         fits.shared[cell] = np.einsum("nd,nd->n", shared[place], texts)
         fits.described[cell] = has_description[is_compared]
     return fits
-
-
-def _is_bare(record: MentionRecord) -> bool:
-    """Return whether a mention has no words around it, such as one in a cell of a table."""
-    return [sentence for sentence, _ in record.sentences] == [" ".join(record.text.split())]
 
 
 def contexts_of(

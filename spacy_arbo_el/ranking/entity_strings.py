@@ -385,17 +385,14 @@ class EntityStrings:
 
         RETURNS: (m, e) int64 positions, -1 for none; none of a mention that has more than ``most``.
         """
-        entities = self._sources.entities
+        proper = [r.normalized if r.normalized[:1].isupper() else "" for r in records]
+        beginning = self._sources.entities.beginning_with(filter(None, proper), most)
         owners = np.full((len(records), most), -1, dtype=np.int64)
-        beginning: dict[str, list[int]] = {}
-        for row, form in enumerate(record.normalized for record in records):
-            if form[:1].isupper():
-                if form not in beginning:
-                    beginning[form] = entities.beginning_with(form, most)
-                # Another program may have added entities since the datastore was read.
-                present = [entity for entity in beginning[form] if entity < len(self.has_exemplar)]
-                owners[row, : len(present)] = present
-        return owners
+        for row, name in enumerate(proper):
+            few = beginning.get(name, ())
+            owners[row, : len(few)] = few
+        # Another program may have added entities since the datastore was read.
+        return np.where(owners < len(self.has_exemplar), owners, -1)
 
     def attested(
         self,

@@ -16,7 +16,7 @@ from spacy_arbo_el.mentions.sentences import (
 
 @given(st.text(alphabet="aB. \n", max_size=1500))
 def test_sentences_are_the_text_in_order_without_what_is_blank(text):
-    bounds = list(sentence_bounds(text))
+    bounds = sentence_bounds(text)
     end = 0
     for start, following in [*bounds, (len(text), len(text))]:
         assert not text[end:start].strip()
