@@ -52,7 +52,7 @@ CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 238_000,
     "tokens of contrib/": 80_300,
-    "tokens of tests/": 255_700,
+    "tokens of tests/": 256_000,
     "tokens a line of code": 9.8,
     "percent of names that are vague": 1.0,
     "asserts that join several checks": 60,
