@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from wasabi import msg
 
+from ..base.display import counted
+
 if TYPE_CHECKING:
     import typer
     from rich.text import Text
@@ -76,7 +78,8 @@ def warn_of_lacking(gold: Counter[str], entity_ids: Container[str]) -> None:
     lacking = Counter({kb_id: n for kb_id, n in gold.items() if kb_id not in entity_ids})
     if lacking:
         named = ", ".join(kb_id for kb_id, _ in lacking.most_common(SHOWN_IDS))
-        counts = f"{len(lacking):,} of {len(gold):,} gold ids, of {lacking.total():,} mentions"
+        mentions = counted(lacking.total(), "mention")
+        counts = f"{len(lacking):,} of {len(gold):,} gold ids ({mentions})"
         more = ", …" * (len(lacking) > SHOWN_IDS)
         msg.warn(visible(f"The list lacks {counts}: {named}{more}"))
 

@@ -125,7 +125,8 @@ def _cell(value: "float | None") -> str:
 def _print_findings(findings: "list[Finding]") -> None:
     for finding in findings:
         if finding.count:
-            msg.warn(f"{finding.count:,} of {finding.total:,} {finding.what}")
+            of_total = f" of {finding.total:,}" if finding.total else ""
+            msg.warn(f"{finding.count:,}{of_total} {finding.what}")
             for example in finding.examples:
                 print(visible(f"    {example}"))
             print(f"  → {finding.advice}")

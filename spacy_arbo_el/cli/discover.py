@@ -276,4 +276,6 @@ def discover_at_once(
     if replace_earlier:
         linker.new_entities = NewEntities()
     with document_reader(nlp, linker, data, how) as read:
+        if read.by_names:
+            msg.warn("All mentions are names of the list. --find en_core_web_sm finds others, too")
         return corpus_linker(linker, read, overrides).discover_stream(read)

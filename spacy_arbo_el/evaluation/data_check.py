@@ -37,7 +37,7 @@ class Finding:
 
     what: What it is, in the plural.
     count: How many there are.
-    total: Of how many.
+    total: Of how many; 0 where that says nothing.
     advice: What to do.
     """
 

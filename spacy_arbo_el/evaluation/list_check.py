@@ -14,7 +14,7 @@ from .short_names import ShortNames
 # Names of so many letters are words of some language, or symbols.
 SHORT = 2
 # Keys of ``meta`` that the package itself reads.
-OWN_KEYS = frozenset(("unnamed", "paragraph"))
+OWN_KEYS = frozenset(("unnamed", "paragraph", "parents", "xrefs", "synonyms"))
 
 
 @dataclass
@@ -57,7 +57,7 @@ def _of_short_names(short_names: Mapping[str, Mapping[str, str]]) -> Finding:
     return _finding(
         "short names of firms that are not among their aliases",
         [f"{next(iter(titles.values()))!r} of {', '.join(titles)}" for titles in most_shared],
-        len(short_names),
+        0,
         "--write COPY adds them. Of a firm that the list lacks, more is linked wrongly then.",
     )
 
@@ -151,7 +151,7 @@ class _Tally:
             _finding(
                 "columns that linking does not read",
                 [f"{key!r}, which {count} entities have" for key, count in self.keys.most_common()],
-                len(self.keys),
+                0,
                 "They are kept in meta. What tells entities apart belongs into the description, a "
                 "kind into types: arbo kb build LIST KB --column types=COLUMN.",
             ),

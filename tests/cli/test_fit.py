@@ -9,4 +9,4 @@ def test_ids_that_the_list_lacks_are_named(saved_nlp, tmp_path):
     run("convert", tmp_path / "docs.csv", tmp_path / "docs.spacy")
     arguments = ("fit", saved_nlp, tmp_path / "docs.spacy", "--strategy", "exemplars")
     output = run(*arguments, "--output", tmp_path / "fitted")
-    assert "The list lacks 1 of 3 gold ids, of 1 mentions: MESH:D7" in output
+    assert "The list lacks 1 of 3 gold ids (1 mention): MESH:D7" in output

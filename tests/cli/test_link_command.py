@@ -190,15 +190,6 @@ def test_a_list_links_as_the_pipeline_that_is_made_of_it(files):
     assert "already exists" in run("init", entities, model, code=1)
 
 
-@pytest.mark.bundled
-def test_mentions_that_a_document_has_are_linked_alone(files):
-    given = files / "given.jsonl"
-    mention = '{"start": 28, "end": 38, "label": "X"}'
-    given.write_text(f'{{"text": "{TEXTS["a.txt"]}", "mentions": [{mention}]}}\n')
-    run("link", files / "entities.csv", given, "--output", files / "out.csv")
-    assert links(files / "out.csv") == NAMES[1:]
-
-
 def test_a_pipeline_of_a_list_is_saved_with_its_settings(files):
     config = {"arbo_names": {"forms": "exact"}, "arbo_linker": {"threshold": 0.5}}
     nlp = pipeline_from_list(files / "entities.csv", "de", config)

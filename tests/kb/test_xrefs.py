@@ -60,16 +60,3 @@ def test_a_column_of_further_ids_must_exist(tmp_path):
     (tmp_path / "a.csv").write_text(TABLE)
     arguments = ("kb", "build", tmp_path / "a.csv", tmp_path / "kb", "--option", "xrefs=mesch")
     assert "no column 'mesch'" in run(*arguments, code=1)
-
-
-CORPUS = "text,mention,kb_id\nA cough.,cough,MESH:D1\nA fever.,fever,D2\nA rash.,rash,D7\n"
-
-
-def test_convert_takes_further_ids_and_names_those_that_the_list_lacks(tmp_path):
-    (tmp_path / "a.obo").write_text(OBO)
-    (tmp_path / "docs.csv").write_text(CORPUS)
-    arguments = ("convert", tmp_path / "docs.csv", tmp_path / "docs.spacy", "--concepts")
-    plain = run(*arguments, tmp_path / "a.obo")
-    assert "The list lacks 3 of 3 gold ids, of 3 mentions: D1, D2, D7" in plain
-    output = run(*arguments, tmp_path / "a.obo", "--option", "xrefs=MESH")
-    assert "The list lacks 1 of 3 gold ids, of 1 mentions: D7" in output

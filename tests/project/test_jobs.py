@@ -49,7 +49,7 @@ def test_a_list_and_texts_become_a_table_of_links():
 
 def test_labels_of_another_vocabulary_teach_an_ontology():
     *_, converted, fitted, _ = run_job("ontology.sh")
-    assert "The list lacks 1 of 4 gold ids, of 1 mentions: D999" in " ".join(converted.split())
+    assert "The list lacks 1 of 4 gold ids (1 mention): D999" in " ".join(converted.split())
     ids = {(row["text"], row["kb_id"]) for row in table("diseases.csv")}
     assert ids == {
         ("Grey fever", "DOID:2"),
@@ -68,6 +68,8 @@ def test_an_app_links_learns_and_keeps_what_it_learned():
 
 def test_a_curators_list_comes_back_with_the_decided_rows():
     run_job("curator.sh")
+    of_names = output("discover", "firms_model", "news", "--output", "names.jsonl")
+    assert "All mentions are names of the list" in of_names
     before = Path("firms.csv").read_text("utf8")
     assert Path("firms_new.csv").read_text("utf8") == f"{before}T1,Tarnow Labs,,,ORG,\n"
 
