@@ -27,7 +27,7 @@ def patterns():
     for info in pkgutil.walk_packages(spacy_arbo_el.__path__, "spacy_arbo_el."):
         with suppress(ModuleNotFoundError):  # an extra that is not installed
             importlib.import_module(info.name)
-        for name, value in vars(sys.modules.get(info.name, re)).items():
+        for name, value in getattr(sys.modules.get(info.name), "__dict__", {}).items():
             for pattern in value.values() if isinstance(value, dict) else [value]:
                 if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
                     yield pattern, f"{info.name.rpartition('.')[2]}.{name}" in MATCHED
