@@ -392,6 +392,10 @@ def test_edits_of_a_closed_knowledge_base_are_an_error(tmp_path):
     assert len(kb) == 1, "a folder that can't be read changes nothing"
 
 
+def keep_index(kb, factory="IVF4,SQ8"):
+    kb.vectors.keep_index(FaissIndex(factory, "nprobe=2")(kb.rows, Dot()).attached)
+
+
 @needs_index
 def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     rng = np.random.default_rng(0)
@@ -403,7 +407,7 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(600))
         writer.encode_missing(Names(), by_number, "x")
-        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        keep_index(writer)
         reader = ArboKB.for_reading(tmp_path / "kb")
         assert reader.vectors.index.about["rows"] == 600
         writer.remove([f"e{i}" for i in range(300)])
@@ -412,7 +416,7 @@ def test_a_stored_index_is_not_used_for_other_rows(tmp_path):
         assert reader.encode_missing(Names(), by_number, "y") == 0
         assert reader.vectors.index is None
         assert (reader.rows.owners >= 0).sum() == 300
-        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        keep_index(writer)
         again = ArboKB.for_reading(tmp_path / "kb")
         assert again.encode_missing(Names(), by_number, "x") == 0
         assert again.vectors.index is None
@@ -427,10 +431,10 @@ def test_a_reader_whose_index_was_replaced_saves_without_it(tmp_path):
     with ArboKB.create(tmp_path / "kb") as writer:
         writer.add(Entity(f"e{i}", str(i)) for i in range(300))
         writer.encode_missing(Names(), lambda texts: rng.standard_normal((len(texts), 8)), "x")
-        writer.vectors.keep_index(FaissIndex("IVF4,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        keep_index(writer)
         reader = ArboKB.for_reading(tmp_path / "kb")
         reader.to_disk(tmp_path / "with")
-        writer.vectors.keep_index(FaissIndex("IVF6,SQ8", "nprobe=2")(writer.rows, Dot()).attached)
+        keep_index(writer, "IVF6,SQ8")
         reader.to_disk(tmp_path / "without")
     assert verify(tmp_path / "with") == []
     assert verify(tmp_path / "without") == []

@@ -44,6 +44,12 @@ def world(tiny_nlp, saved_tiny):
 
 
 @pytest.fixture
+def path(world, tmp_path):
+    """A copy of the saved pipeline, to change."""
+    return shutil.copytree(world[0], tmp_path / "model")
+
+
+@pytest.fixture
 def folder(world, tmp_path):
     """A copy of the saved component, to change."""
     return shutil.copytree(world[0] / NAME, tmp_path / NAME)
@@ -98,8 +104,7 @@ def test_a_knowledge_base_of_another_save_and_no_manifest_are_refused(refused, f
 
 
 @pytest.mark.parametrize("name", SPACY_FILES)
-def test_flipped_bits_and_cut_files_of_spacy_are_named(world, tmp_path, name):
-    path = shutil.copytree(world[0], tmp_path / "model")
+def test_flipped_bits_and_cut_files_of_spacy_are_named(path, name):
     data = (path / name).read_bytes()
     rng = random.Random(0)
     for _ in range(9):
@@ -122,15 +127,13 @@ def test_all_files_of_spacy_have_a_checksum(world):
     assert {file for file in files if not file.startswith(NAME)} == set(SPACY_FILES)
 
 
-def test_checksums_of_spacys_files_that_are_damaged_are_named(world, tmp_path):
-    path = shutil.copytree(world[0], tmp_path / "model")
+def test_checksums_of_spacys_files_that_are_damaged_are_named(path):
     (path / NAME / CHECKSUMS).write_bytes(b"{}")
     with pytest.raises(ValueError, match=f"E052.*{CHECKSUMS} is damaged"):
         load_pipeline(path)
 
 
-def test_an_edited_config_is_kept_by_saving_again(world, tmp_path):
-    path = shutil.copytree(world[0], tmp_path / "model")
+def test_an_edited_config_is_kept_by_saving_again(path):
     config = path / "config.cfg"
     config.write_text(config.read_text("utf8").replace("batch_size = 1000", "batch_size = 7"))
     with pytest.raises(ValueError, match=r"E061.*config.cfg.*spacy.load"):
@@ -139,8 +142,7 @@ def test_an_edited_config_is_kept_by_saving_again(world, tmp_path):
     assert load_pipeline(path).batch_size == 7
 
 
-def test_spacy_may_write_over_a_saved_pipeline(world, tmp_path):
-    path = shutil.copytree(world[0], tmp_path / "model")
+def test_spacy_may_write_over_a_saved_pipeline(path):
     nlp = load_pipeline(path)
     nlp.config["nlp"]["batch_size"] = 7
     nlp.to_disk(path)

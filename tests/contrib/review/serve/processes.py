@@ -3,7 +3,6 @@
 import os
 import select
 import signal
-import socket
 import subprocess
 import sys
 
@@ -14,6 +13,7 @@ from typer.main import get_command
 from spacy_arbo_el.cli import arbo_cli
 
 from ....threads import PATIENCE
+from .world import free_port
 
 TOKEN = "0123456789abcdef"
 NOBODY = "65534"
@@ -90,9 +90,7 @@ class Served:
     """
 
     def __init__(self, model, *options, temporary=None):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
+        port = str(free_port())
         arguments = [str(model), "--port", port, *options]
         if temporary is None:
             self.process = ForkedServe(*arguments, ARBO_TOKEN=TOKEN)

@@ -13,7 +13,7 @@ from spacy_arbo_el.contrib.review.review import Review
 from spacy_arbo_el.contrib.review.serve import app as serve_app
 
 from ....threads import PATIENCE
-from .world import documents, ids_by_name, serving
+from .world import Shown, documents, serving
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 # The script of axe-core, as npm installs it.
@@ -46,7 +46,7 @@ def server(model):
         yield review, rules
 
 
-class Window:
+class Window(Shown):
     """A window of the browser; it fails where a script fails or another host is asked."""
 
     def __init__(self, chromium, server, **settings):
@@ -70,7 +70,7 @@ class Window:
         self.page.goto(self.rules.origins[0] + root + path, wait_until="networkidle")
 
     def cluster(self, name):
-        self.go(f"/cluster?id={ids_by_name(self.review)[name]}")
+        self.go(f"/cluster?id={self.ids[name]}")
 
     def press(self, *keys):
         for key in keys:
@@ -226,7 +226,7 @@ def test_pages_fit_and_words_and_blanks_stay_whole(chromium, server, width):
             return [b.left - a.right, c.left - b.right]; }"""
     )
     assert width == 360 or all(abs(gap) < 1 for gap in gaps)
-    quorn = ids_by_name(window.review)["Quorn"]
+    quorn = window.ids["Quorn"]
     paths = ["/", "/bulk?sure=0.1", "/history", f"/cluster?id={quorn}", "/links", "/link?n=0"]
     for path in [*paths, "/kb/entity?id=cat"]:
         window.go(path)
@@ -248,7 +248,7 @@ def test_pages_fit_and_words_and_blanks_stay_whole(chromium, server, width):
 def test_axe_finds_nothing(chromium, server, scheme, width):
     size = {"width": width, "height": 700}
     window = Window(chromium, server, viewport=size, color_scheme=scheme, bypass_csp=True)
-    ids = ids_by_name(window.review)
+    ids = window.ids
     window.review.decide("accept", "x", id=ids["Vexil"], title="Vexil")
     quorn, key = ids["Quorn"], window.review.new[ids["Quorn"]].members[0].key
     pages = ("/", f"/cluster?id={quorn}", "/bulk", "/links", "/link?n=0", "/kb?text=cat")

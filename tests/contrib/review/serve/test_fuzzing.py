@@ -42,7 +42,7 @@ def form(names, known):
 def described(browser):
     """All that the server answers, as OpenAPI."""
     spec = browser.client.get("/openapi.json", headers=HEADERS).json()
-    ids = [*world.ids_by_name(browser.review).values(), "cat", "ENT-1"]
+    ids = [*browser.ids.values(), "cat", "ENT-1"]
     answers = {"responses": {"default": {"description": "any"}}}
     pages = ["/", "/kb/entity", *(f"/{name}" for name in (*PAGES, *PARTS))]
     pages += [f"/export/{name}" for name in EXPORTS]

@@ -13,7 +13,7 @@ from spacy_arbo_el.pipelines import save_pipeline
 
 from ....cases import cases
 from ....commands import run
-from .world import ids_by_name, pipeline
+from .world import pipeline
 
 AT = "2026-01-01T00:00:00+00:00"
 
@@ -24,7 +24,7 @@ def full(*_):
 
 def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/reject", id=ids["Quorn"])
     browser.post("/decide/accept", id=ids["Vexil"], title="Vexil")
     save_pipeline(pipeline(), model)  # as a second training with the same output
@@ -36,25 +36,25 @@ def test_a_journal_of_another_model_is_a_choice_and_not_silent(start, model):
     with pytest.raises(ValueError, match="E917"):
         load_pipeline(model)
     journal.adopt(model)
-    assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil"}
+    assert start().ids.keys() == ids.keys() - {"Quorn", "Vexil"}
     journal_path(model).unlink()
-    assert ids_by_name(start().review) == ids
+    assert start().ids == ids
 
 
 def test_a_journal_goes_on_over_saves_by_others(start, model):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/reject", id=ids["Quorn"])
     with edit_pipeline(model) as nlp:
         find_linker(nlp).new_entities.reject(ids["Vexil"])
     again = start()
     again.post("/decide/reject", id=ids["zorb"])
-    assert ids_by_name(start().review).keys() == ids.keys() - {"Quorn", "Vexil", "zorb"}
+    assert start().ids.keys() == ids.keys() - {"Quorn", "Vexil", "zorb"}
 
 
 def test_a_line_that_a_kill_cut_off_is_dropped_with_a_warning(start, model):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/reject", id=ids["Quorn"])
     path = journal_path(model)
     whole = path.read_bytes()
@@ -94,7 +94,7 @@ def test_a_journal_that_is_none_is_an_error_with_its_line(model, lines, line):
 
 def test_a_hostile_journal_is_one_clear_error(start, model):
     browser = start()
-    browser.post("/decide/skip", id=ids_by_name(browser.review)["Quorn"])
+    browser.post("/decide/skip", id=browser.ids["Quorn"])
     path, about = journal_path(model), {"n": 1, "at": AT, "by": "x", "before": [], "redirects": {}}
     kept = path.read_text()
     for entry in cases("hostile_entries"):
@@ -108,7 +108,7 @@ def test_a_hostile_journal_is_one_clear_error(start, model):
 def test_entries_that_are_missing_are_said(start, model):
     browser = start()
     for name in ("Quorn", "Vexil"):
-        browser.post("/decide/reject", id=ids_by_name(browser.review)[name])
+        browser.post("/decide/reject", id=browser.ids[name])
     browser.post("/save")
     path = journal_path(model)
     path.write_text("".join(f"{line}\n" for line in path.read_text().splitlines()[:-1]))
@@ -118,7 +118,7 @@ def test_entries_that_are_missing_are_said(start, model):
 
 def test_what_could_not_be_written_is_not_decided(start, monkeypatch):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     monkeypatch.setattr(browser.review.journal, "_write", full)
     assert "No space left" in browser.post("/decide/accept", 507, id=ids["Quorn"], title="Q")
     body = {"entities": [{"id": "E900", "title": "Kathmandu"}, {"id": "cat", "title": "Panther"}]}
@@ -126,14 +126,14 @@ def test_what_could_not_be_written_is_not_decided(start, monkeypatch):
     assert answer.status_code == 507
     assert "No space left" in answer.json()["error"]
     kb = browser.review.linker.kb
-    assert ids_by_name(browser.review) == ids
+    assert browser.ids == ids
     assert len(kb) == 8
     assert kb.get("cat").title == "jaguar"
 
 
 def test_an_undo_that_could_not_be_written_has_not_happened(start, monkeypatch, model):
     browser = start()
-    browser.post("/decide/accept", id=ids_by_name(browser.review)["Quorn"], title="Q")
+    browser.post("/decide/accept", id=browser.ids["Quorn"], title="Q")
     (accepted,) = browser.review.standing
     with monkeypatch.context() as patch:
         patch.setattr(browser.review.journal, "_write", full)
@@ -153,7 +153,7 @@ def test_an_undo_that_could_not_be_written_has_not_happened(start, monkeypatch, 
 
 def test_an_undo_that_cannot_be_carried_out_is_not_in_the_journal(start, monkeypatch, model):
     browser = start()
-    browser.post("/decide/accept", id=ids_by_name(browser.review)["Quorn"], title="Q")
+    browser.post("/decide/accept", id=browser.ids["Quorn"], title="Q")
     size = journal_path(model).stat().st_size
     monkeypatch.setattr(browser.review.deciding, "take_back", full)
     browser.post("/undo", 507)
@@ -186,7 +186,7 @@ def test_a_file_that_is_no_beginning_of_a_journal_is_refused(model):
 @pytest.mark.parametrize("change", ["moved", "cut", "replaced"])
 def test_a_journal_that_another_program_changed_is_not_written_to(start, model, change):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/reject", id=ids["Quorn"])
     path = journal_path(model)
     whole = path.read_bytes()

@@ -21,12 +21,12 @@ from spacy_arbo_el.contrib.review.serve import app
 from ....cases import cases
 from ....commands import run
 from ....linker.conftest import build
-from .world import RIGHT_TO_LEFT, SCRIPT, documents, ids_by_name
+from .world import RIGHT_TO_LEFT, SCRIPT, documents
 
 
 def cluster(browser, name):
     """The page of a new entity, and the fields of its forms."""
-    page = browser.get("/cluster", id=ids_by_name(browser.review)[name])
+    page = browser.get("/cluster", id=browser.ids[name])
     return page, browser.fields_of(page, "/decide/accept")
 
 
@@ -83,7 +83,7 @@ def test_an_acceptance_counts_for_the_next_document_and_is_undone(start, model):
 
 def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     browser = start()
-    before = ids_by_name(browser.review)
+    before = browser.ids
     fields = {name: cluster(browser, name)[1] for name in before}
     browser.post("/decide/link", **fields["Quorn"], kb_id="maker")
     browser.post("/decide/merge", **fields["zorblat"], others=before["zorb"])
@@ -109,15 +109,15 @@ def test_every_decision_is_kept_by_a_kill_and_undone_in_order(start):
     for _ in range(9):
         again.post("/undo")
     assert "no such decision" in again.post("/undo", status=422)
-    assert ids_by_name(review) == before
-    assert before == ids_by_name(start().review)
+    assert again.ids == before
+    assert before == start().ids
     titles = {name: kb.get(name).title for name in ("cat", "metal", "shop")}
     assert titles == {"cat": "jaguar", "metal": "mercury", "shop": "Amazon"}
 
 
 def test_every_kind_of_decision_is_repeated(start):
     browser = start()
-    ids, kb_id = ids_by_name(browser.review), "cat"
+    ids, kb_id = browser.ids, "cat"
     keys = ["{}:{}:{}".format(*m.key) for m in browser.review.new[ids["Quorn"]].members]
     browser.post("/decide/split", id=ids["Quorn"], mentions=keys[:2])
     browser.post("/decide/split", id=ids["Quorn"], mentions=keys[2:3])
@@ -125,10 +125,10 @@ def test_every_kind_of_decision_is_repeated(start):
     browser.post("/decide/accept_all", ids=[ids["Vexil"], ids["zorblat"]])
     browser.post("/undo")
     browser.post("/redo")
-    assert ids_by_name(start().review) == ids_by_name(browser.review)
+    assert start().ids == browser.ids
     browser.post("/save")
     browser.post("/decide/merge", id=ids[SCRIPT], others=ids[RIGHT_TO_LEFT])
-    assert ids_by_name(start().review) == ids_by_name(browser.review)
+    assert start().ids == browser.ids
 
 
 def test_a_saved_pipeline_goes_on_where_it_was(start, model):
@@ -137,19 +137,19 @@ def test_a_saved_pipeline_goes_on_where_it_was(start, model):
     assert browser.review.unsaved == 1
     browser.post("/save")
     assert browser.review.unsaved == 0
-    assert "Vexil" not in ids_by_name(start().review)
+    assert "Vexil" not in start().ids
     again = start()
     assert again.review.unsaved == 0
     again.post("/undo")
-    assert "Vexil" in ids_by_name(again.review)
-    assert "Vexil" in ids_by_name(start().review)
+    assert "Vexil" in again.ids
+    assert "Vexil" in start().ids
 
 
 def test_many_are_accepted_and_undone_at_once(start, monkeypatch):
     browser = start()
     preview = browser.get("/bulk", sure=0.95)
     assert "3 new entities</b> with 5 mentions would be added" in preview
-    ids = [ids_by_name(browser.review)[name] for name in ("zorblat", "zorb", "Vexil")]
+    ids = [browser.ids[name] for name in ("zorblat", "zorb", "Vexil")]
     browser.post("/decide/accept_all", **browser.fields_of(preview, "/decide/accept_all"), ids=ids)
     assert len(browser.review.queue.rows) == 3
     assert len(start().review.queue.rows) == 3
@@ -212,7 +212,7 @@ def test_labels_of_the_list_come_first_and_others_are_not_marked(start):
 
 def test_exports_have_what_was_decided(start):
     browser = start(texts=True)
-    before = ids_by_name(browser.review)
+    before = browser.ids
     browser.post("/decide/accept", **cluster(browser, "Quorn")[1], title="=Quorn", kb_id="Q1")
     browser.post("/decide/merge", **cluster(browser, "zorblat")[1], others=before["zorb"])
     browser.post("/decide/reject", **cluster(browser, "Vexil")[1])
@@ -238,7 +238,7 @@ def test_no_window_changes_what_another_has_changed(start):
         assert "has changed since" in browser.post(f"/decide/{action}", 422, **fields, **more)
     assert browser.review.linker.kb.get("cat").aliases == ("panther",)
     # A cluster, the second one of a merge, and those of a bulk acceptance.
-    page, ids = cluster(browser, "zorblat")[0], ids_by_name(browser.review)
+    page, ids = cluster(browser, "zorblat")[0], browser.ids
     similar = browser.get("/similar", id=ids["zorblat"])
     value = re.search(rf'name="others" value="({ids["Quorn"]}@\w+)"', similar).group(1)
     bulk = re.findall(r'name="ids" value="([^"]+)"', browser.get("/bulk", sure=0.1))
@@ -256,19 +256,19 @@ def test_no_window_changes_what_another_has_changed(start):
 
 def test_an_undo_takes_back_what_its_page_showed(start):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/reject", id=ids["Quorn"])
     shown = browser.fields_of(browser.get("/kb"), "/undo")
     browser.post("/decide/reject", id=ids["Vexil"])  # in another window
     page = browser.post("/undo", **shown)
     assert "Taken back: <bdi>“Quorn” rejected</bdi>" in page
-    assert ids_by_name(browser.review).keys() == ids.keys() - {"Vexil"}
+    assert browser.ids.keys() == ids.keys() - {"Vexil"}
     assert "no such decision" in browser.post("/undo", 422, **shown)
 
 
 def test_any_decision_that_nothing_depends_on_is_undone_and_made_again(start):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/accept", id=ids["zorblat"], title="Zorblat")
     kb_id = browser.review.standing[-1]["kb_id"]
     browser.post("/decide/reject", id=ids["Vexil"])
@@ -279,24 +279,24 @@ def test_any_decision_that_nothing_depends_on_is_undone_and_made_again(start):
     assert f'href="{browser.root}/kb/entity?id={kb_id}"' in history
     assert "on “zorb” came later" in html.unescape(browser.post("/undo", 422, n=0))
     browser.post("/undo", n=1)
-    assert "Vexil" in ids_by_name(browser.review)
+    assert "Vexil" in browser.ids
     assert kb_id in browser.review.linker.kb
     browser.post("/undo", n=2)
     assert 'data-key="U"' in browser.post("/undo", n=0)
-    assert ids_by_name(browser.review) == ids
+    assert browser.ids == ids
     assert kb_id not in browser.review.linker.kb
     for _ in range(3):
         browser.post("/redo")
     browser.post("/redo", 422)
-    assert ids_by_name(browser.review).keys() == ids.keys() - {"zorblat", "Vexil", "zorb"}
+    assert browser.ids.keys() == ids.keys() - {"zorblat", "Vexil", "zorb"}
     again = start()
     assert [e["action"] for e in again.review.standing] == ["accept", "link", "reject"]
-    assert ids_by_name(again.review) == ids_by_name(browser.review)
+    assert again.ids == browser.ids
 
 
 def test_decisions_that_mean_nothing_are_refused(start, model):
     browser = start()
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     for action, fields in cases("meaningless_decisions"):
         named = {
             name: [ids[one] for one in value] if name == "ids" else ids.get(value, value)
@@ -332,7 +332,7 @@ def test_mentions_in_a_document_lead_where_they_belong(start):
 
 def split_and_accept(browser):
     """Split a mention off a new entity, and accept the rest. RETURNS: The id of what is off."""
-    one = browser.review.new[ids_by_name(browser.review)["zorblat"]]
+    one = browser.review.new[browser.ids["zorblat"]]
     browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
     off = browser.review.standing[-1]["off"]
     browser.post("/decide/accept", id=one.id, title="Zorblat")
@@ -361,7 +361,7 @@ def test_an_entity_accepted_a_minute_ago_is_a_candidate_of_the_next_cluster(star
 
 def test_a_cluster_of_many_mentions_has_similar_ones_too(start, monkeypatch):
     browser = start()
-    entity = browser.review.new[ids_by_name(browser.review)["Quorn"]]
+    entity = browser.review.new[browser.ids["Quorn"]]
     monkeypatch.setattr(near, "COMPARED", len(entity.members))
     similar = [row.name for row in browser.review.similar(entity)]
     assert similar
@@ -395,7 +395,7 @@ def test_an_id_that_exists_asks_before_it_drops_what_was_typed(start):
 
 def test_windows_have_names_of_their_own(start):
     browser = start()
-    ids, first = ids_by_name(browser.review), (browser.root, browser.csrf)
+    ids, first = browser.ids, (browser.root, browser.csrf)
     browser.post("/name", name="  Noa  Levi ")
     browser.post("/decide/reject", id=ids["Quorn"])
     browser.log_in()
@@ -447,7 +447,7 @@ def test_mentions_that_overlap_are_decided_on_and_exported_apart(tmp_path):
 
 def test_read_only_changes_nothing(start, model):
     browser = start(read_only=True)
-    fields = {"id": ids_by_name(browser.review)["Quorn"]}
+    fields = {"id": browser.ids["Quorn"]}
     page = browser.get("/cluster", **fields)
     assert "read-only" in page
     assert "/decide/" not in page.replace("/decide/split", "")
@@ -458,7 +458,7 @@ def test_read_only_changes_nothing(start, model):
 
 def test_hostile_texts_are_escaped_on_every_page(start):
     browser = start(texts=True)
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     browser.post("/decide/kb_add", id=SCRIPT, title=SCRIPT, description=SCRIPT, types=SCRIPT)
     key = browser.review.new[ids[SCRIPT]].members[0].key[0]
     number = next(r.number for r in browser.links.rows if r.text == SCRIPT)

@@ -11,7 +11,6 @@ from spacy_arbo_el.contrib.review.serve.security import COOKIE, Rules
 
 from ....cases import cases
 from ....commands import run
-from .world import ids_by_name
 
 
 def test_only_who_has_the_token_sees_a_page(start):
@@ -56,7 +55,7 @@ def test_a_log_out_ends_a_window_and_no_other(start):
 
 def test_open_paths_answer_in_plain_words_whatever_the_method(start):
     browser = start()
-    browser.post("/decide/accept", id=ids_by_name(browser.review)["Quorn"], title="Hidden title")
+    browser.post("/decide/accept", id=browser.ids["Quorn"], title="Hidden title")
     client = TestClient(browser.app, base_url="http://evil.example")
     methods = ("PUT", "POST", "OPTIONS", "DELETE", "PATCH", "TRACE", "NONE")
     for path, method, accept in product(("/health", "/ready"), methods, ("*/*", "text/html")):
@@ -80,7 +79,7 @@ def test_the_way_in_leads_nowhere_else(start):
 
 def test_forms_of_other_pages_decide_nothing(start):
     browser = start()
-    root, fields = browser.root, {"id": ids_by_name(browser.review)["Quorn"], "csrf": browser.csrf}
+    root, fields = browser.root, {"id": browser.ids["Quorn"], "csrf": browser.csrf}
     post = browser.client.post
     assert post(f"{root}/decide/reject", data={**fields, "csrf": "x"}).status_code == 403
     assert post(f"{root}/decide/reject", data={"id": fields["id"]}).status_code == 403

@@ -20,7 +20,7 @@ from spacy_arbo_el.contrib.review.serve.service import create_service
 from ....cases import cases
 from ....linker.conftest import build
 from ....threads import PATIENCE, wait_for, wait_until
-from .world import ids_by_name, running
+from .world import free_port, running
 
 pytest.importorskip("uvicorn", reason="the extra serve is not installed")
 TOKEN = {"Authorization": "Bearer secret"}
@@ -60,9 +60,7 @@ def client(app):
 @pytest.fixture
 def server(app):
     """The service at a port, by Uvicorn, and its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with running(app, port) as server:
         server.port = port
         yield server
@@ -387,9 +385,7 @@ def test_a_client_that_does_not_read_its_answer_is_left(reads):
         await send(head)
         await send({"type": "http.response.body", "body": bytes(size)})
 
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     rules = Rules(seconds=PATIENCE if reads else 0.2)
     with running(large, port, rules) as server, socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10_000)
@@ -478,7 +474,7 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
     """And pages, decisions and tables go on beside it."""
     browser = start(texts=True)
     strings, link_page = browser.review.nlp.vocab.strings, browser.client.get
-    ids = ids_by_name(browser.review)
+    ids = browser.ids
     before = len(strings)
 
     def ask(number):
@@ -505,7 +501,7 @@ def test_memory_stays_level_under_a_stream_of_new_words(start):
     assert len(strings) < before + 60
     assert len(list(browser.review.nlp.vocab)) < 1500
     browser.post("/save")
-    assert ids_by_name(start().review).keys() == ids.keys() - {"Vexil", "Quorn"}
+    assert start().ids.keys() == ids.keys() - {"Vexil", "Quorn"}
 
 
 def test_the_old_state_answers_while_new_entities_are_encoded(monkeypatch):

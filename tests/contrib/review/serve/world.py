@@ -53,16 +53,16 @@ def saved(folder):
     return folder / "model"
 
 
-def ids_by_name(review):
-    return {row.name: row.id for row in review.queue.rows.values()}
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 @contextmanager
 def serving(make_app):
     """The rules of a server at a free port. make_app: From rules to an application."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        rules = Rules(port=free.getsockname()[1])
+    rules = Rules(port=free_port())
     with running(make_app(rules), rules.port):
         yield rules
 
@@ -88,7 +88,16 @@ def running(app, port, rules=None):
         thread.join()
 
 
-class Browser:
+class Shown:
+    """A review that is shown."""
+
+    @property
+    def ids(self):
+        """The ids of its new entities by name."""
+        return {row.name: row.id for row in self.review.queue.rows.values()}
+
+
+class Browser(Shown):
     """What a browser does with our pages, without scripts."""
 
     def __init__(self, nlp, model, texts=False, **settings):
