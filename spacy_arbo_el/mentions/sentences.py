@@ -19,7 +19,7 @@ LONGEST = 400
 MAX_SENTENCE = 300
 # Where a sentence ends in a text without sentence boundaries. A line that goes on in small letters
 # was broken, and is no end.
-_END = re.compile(r"(?:[.!?…]\s|\n)\s*(?![a-z\s])")
+_END = re.compile(r"(?:[.!?…]\s|\n)[^\S\n]*(?![a-z\s])")
 
 # Sentences in one line, with how much each counts. That sums to 1.
 WeightedSentences = tuple[tuple[str, float], ...]
