@@ -8,7 +8,7 @@ from .word_index import WORD, is_stop_word, normal_word
 
 CONJUNCTIONS = frozenset(["and", "und", "et", "y", "e", "og", "och", "en"])
 _SIGN = re.compile(
-    rf"\s*(?P<comma>,)?\s*(?P<join>[&+]|\b(?:{'|'.join(CONJUNCTIONS)})\b)?(?P<stop>\.)?\s*",
+    rf"\s*(?P<comma>,)?\s*(?P<join>[&+]|\b(?:{'|'.join(sorted(CONJUNCTIONS))})\b)?(?P<stop>\.)?\s*",
     re.IGNORECASE,
 )
 # What joins two words, in this order: a word, the sign, the other word.
