@@ -70,7 +70,9 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     first = max((match.end() for match in ends), default=max(start - MAX_SENTENCE - 1, 0))
     furthest = end + MAX_SENTENCE + 1
     sign = _END.search(text, end, furthest)
-    return first, sign.start() + 1 if sign else min(furthest, len(text))
+    if sign is None:
+        return first, min(furthest, len(text))
+    return first, end + len(text[end : sign.start() + 1].rstrip())
 
 
 def sentence_of(span: Span) -> tuple[str, str, str]:
