@@ -64,5 +64,10 @@ def test_a_text_that_is_four_times_as_long_takes_four_times_as_long(pattern, is_
         long_seconds = seconds(pattern, text, is_matched)
         # What takes no millisecond takes no second where the text is a hundred times as long.
         if long_seconds >= 1e-3:
-            ratio = long_seconds / seconds(pattern, short, is_matched)
+            # The least of some ratios, as a measurement may be disturbed.
+            tries = (
+                seconds(pattern, text, is_matched) / seconds(pattern, short, is_matched)
+                for _ in range(5)
+            )
+            ratio = next((ratio for ratio in tries if ratio < 10), 10)
             assert ratio < 10, f"{ratio:.1f} times for {text[:9]!r}…{text[-9:]!r}"

@@ -64,7 +64,7 @@ def write_table(docs: Iterable[Doc], path: Path, get_spans: SpanGetter, extensio
             record = doc_record(doc, str(count), get_spans, extension)
             for span, mention in zip(find_mentions(doc, get_spans), record["mentions"]):
                 details = {"document": record["id"], "new_entity": mention.get("cluster", "")}
-                details["sentence"] = " ".join("".join(sentence_of(span)).split())
+                details["sentence"] = " ".join("".join(sentence_of(span, record["text"])).split())
                 cells = {**mention, **details}
                 rows.writerow([cell(cells.get(column, "")) for column in columns])
             count += 1

@@ -166,7 +166,7 @@ def _wrong_link(
     return WrongLink(
         document_id(outcome.span.doc) or text_fingerprint(outcome.span.doc.text),
         *offsets_of_span(outcome.span),
-        *sentence_of(outcome.span),
+        *sentence_of(outcome.span, outcome.span.doc.text),
         outcome.label,
         outcome.gold,
         predicted,

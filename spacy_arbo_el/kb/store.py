@@ -195,8 +195,11 @@ class EntityStore:
             "FROM json_each(?) AS words ORDER BY words.key",
             (most + 1, json.dumps([folded(name) for name in names])),
         )
-        positions = {name: json.loads(array) for name, (array,) in zip(names, rows)}
-        return {name: sorted(few) for name, few in positions.items() if len(few) <= most}
+        return {
+            name: sorted(positions)
+            for name, (array,) in zip(names, rows)
+            if len(positions := json.loads(array)) <= most
+        }
 
     def of_types(self, types: Iterable[str]) -> np.ndarray:
         """Positions of the entities of any of these types, or without a type: (n,) int64."""

@@ -53,34 +53,37 @@ def sentence_bounds(text: str) -> list[tuple[int, int]]:
     bounds = []
     start = 0
     for end in [*[match.end() for match in _END.finditer(text)], len(text)]:
-        while end - start > LONGEST:
-            blank = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
-            cut = blank + 1 if blank >= 0 else start + LONGEST
-            bounds.append((start, cut))
+        while start < end:
+            cut = end
+            if end - start > LONGEST:
+                blank = text.rfind(" ", start + LONGEST // 2, start + LONGEST)
+                cut = blank + 1 if blank >= 0 else start + LONGEST
+            if text[start:cut].strip():
+                bounds.append((start, cut))
             start = cut
-        if text[start:end].strip():
-            bounds.append((start, end))
-        start = end
     return bounds
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
     """The start and end of a mention's sentence by its signs, or of what is near in it."""
-    ends = _END.finditer(text, max(start - MAX_SENTENCE, 0), start)
-    first = max((match.end() for match in ends), default=max(start - MAX_SENTENCE - 1, 0))
+    # With the first letter of the mention and the last, which may say that it goes on, or ends.
+    ends = [match.end() for match in _END.finditer(text, max(start - MAX_SENTENCE, 0), start + 1)]
+    furthest_start = max(start - MAX_SENTENCE - 1, 0)
+    first = max((place for place in ends if place <= start), default=furthest_start)
     furthest = end + MAX_SENTENCE + 1
-    sign = _END.search(text, end, furthest)
+    sign = _END.search(text, max(end - 1, 0), furthest)
     if sign is None:
         return first, min(furthest, len(text))
     return first, end + len(text[end : sign.start() + 1].rstrip())
 
 
-def sentence_of(span: Span) -> tuple[str, str, str]:
+def sentence_of(span: Span, text: str) -> tuple[str, str, str]:
     """The sentence of a mention: the text before it, the mention, and the text behind it.
 
     A sentence that goes on for long is cut between words.
+
+    text: That of the document.
     """
-    text = span.doc.text
     start, end = offsets_of_span(span)
     if span.doc.has_annotation("SENT_START"):
         sentences = list(span.sents)  # type: ignore[attr-defined]

@@ -25,6 +25,8 @@ DESCRIPTION_PIECES = 64
 KIND = "descriptions"
 # How much a mention with no words around it counts: it says only what its name means mostly.
 WITHOUT_CONTEXT = 0.5
+# Mentions and sentences around them are compared so many at a time.
+PAIRS = 16384
 # What stands in place of a row of the vectors.
 UNKNOWN = -1
 
@@ -179,10 +181,13 @@ def contexts_of(
     A context is the mean of the sentences around a mention, each of which is encoded once.
     """
     pairs = [(row, *pair) for row, record in enumerate(records) for pair in record.sentences]
-    rows, texts, shares = zip(*pairs) if pairs else ((), (), ())
-    vectors = encode_contexts(encoder, texts, cache)
+    place = {text: i for i, text in enumerate(dict.fromkeys([text for _, text, _ in pairs]))}
+    vectors = encode_contexts(encoder, list(place), cache)
     contexts = np.zeros((len(records), vectors.shape[1]), dtype=np.float32)
-    np.add.at(contexts, list(rows), vectors * np.array(shares, dtype=np.float32)[:, None])
+    for first in range(0, len(pairs), PAIRS):
+        rows, texts, shares = zip(*pairs[first : first + PAIRS])
+        of_sentences = vectors[[place[text] for text in texts]]
+        np.add.at(contexts, list(rows), of_sentences * np.array(shares, dtype=np.float32)[:, None])
     return unit(contexts)
 
 
