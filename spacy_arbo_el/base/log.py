@@ -27,7 +27,9 @@ def progress(total: int, title: str, unit: str) -> tqdm:
 
 
 def start_clock(bar: tqdm, title: str) -> None:
-    """End the first step of a bar. How long it took says nothing of the other ones.
+    """Count the first step of a bar as done and begin to measure time behind it.
+
+    How long that step took says nothing of the other ones.
 
     title: That of the bar from now on.
     """

@@ -87,7 +87,7 @@ def _matches(entities_of: Found, string: str, further: dict[str, int]) -> Iterat
 
 def _common_name(match: Match, names: dict[int, list[str]]) -> str:
     """A name of all entities of a match that has its spelling; "" for none."""
-    first, *others = [
+    first_names, *further_names = [
         {
             folded(name): compatible(name)
             for name in names.get(position, ())
@@ -95,5 +95,9 @@ def _common_name(match: Match, names: dict[int, list[str]]) -> str:
         }
         for position in match.positions
     ]
-    common = (name for key, name in first.items() if all(key in other for other in others))
+    common = (
+        name
+        for key, name in first_names.items()
+        if all(key in names_of_entity for names_of_entity in further_names)
+    )
     return next(common, "")
