@@ -12,7 +12,6 @@ from ...storage.formats import BY_START
 from ...storage.lines import (
     PathLike,
     check_exists,
-    files_in,
     line_error,
     plain_name,
     read_lines,
@@ -30,7 +29,8 @@ Columns = dict[str, str]
 class UmlsReader:
     """Reads concepts of UMLS from a folder of its RRF files, or from MRCONSO.RRF in it.
 
-    MRDEF.RRF and MRSTY.RRF may be beside it. Files may be packed (.gz, .bz2).
+    They may also be in META/ of the folder. MRDEF.RRF and MRSTY.RRF may be beside MRCONSO.RRF.
+    Files may be packed (.gz, .bz2).
 
     The title is the preferred name and the description the first definition. Suppressed names are
     left out. The three files are read in parallel, so each must be sorted by concept, as in the
@@ -56,7 +56,11 @@ class UmlsReader:
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the concepts. report: Gets the number of concepts left out."""
         folder = check_exists(path)
-        file = _file_in(folder, "MRCONSO.RRF") if folder.is_dir() else folder
+        file = folder
+        if folder.is_dir():
+            file = _file_in(folder, "MRCONSO.RRF")
+            if not file.exists():
+                file = _file_in(folder / "META", "MRCONSO.RRF")
         entries = Entries(file, report)
         definitions = _OptionalFile(_file_in(file.parent, "MRDEF.RRF"), MRDEF)
         types = _OptionalFile(_file_in(file.parent, "MRSTY.RRF"), MRSTY)
@@ -99,9 +103,9 @@ class UmlsReader:
 
 
 def _file_in(folder: Path, name: str) -> Path:
-    """A file below a folder, packed or not, its name in any case."""
-    files = (file for file in files_in(folder) if plain_name(file) == name.lower())
-    return next(files, folder / name)
+    """A file of a folder, packed or not, its name in any case, and none of a folder in it."""
+    files = sorted(file for file in folder.glob("*") if plain_name(file) == name.lower())
+    return next(iter(files), folder / name)
 
 
 class _OptionalFile:

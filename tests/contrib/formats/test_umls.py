@@ -17,3 +17,15 @@ def test_files_may_be_packed_and_in_a_folder_inside(tmp_path):
     expected = list(UmlsReader().read(SUBSET))
     assert list(UmlsReader().read(tmp_path)) == expected
     assert list(UmlsReader().read(tmp_path / "META" / "mrconso.rrf.gz")) == expected
+
+
+def test_files_of_folders_further_inside_are_none_of_the_folder(tmp_path):
+    for folder in (".", "META/2019"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        for file in SUBSET.iterdir():
+            (tmp_path / folder / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "META/2019/MRCONSO.RRF").write_bytes(b"")
+    (tmp_path / "MRDEF.RRF").unlink()
+    entities = list(UmlsReader().read(tmp_path))
+    assert len(entities) == len(list(UmlsReader().read(SUBSET)))
+    assert not any(entity.description for entity in entities)
