@@ -23,7 +23,6 @@ from ...storage.lines import (
     PathLike,
     check_exists,
     files_in,
-    plain_name,
     read_lines,
     read_text,
     throw,
@@ -68,7 +67,8 @@ class BratReader:
 
 
 def _without_suffix(file: Path) -> Path:
-    return file.with_name(file.name[: plain_name(file).rfind(".")])
+    is_packed = file.suffix.lower() in (".gz", ".bz2")
+    return (file.with_suffix("") if is_packed else file).with_suffix("")
 
 
 def _beside(file: Path, suffix: str) -> Path:

@@ -32,3 +32,16 @@ def test_files_may_have_names_in_capitals_and_be_packed(tmp_path):
     assert [document.id for document in read(tmp_path, "brat")] == ["A", "b"]
     (document,) = read(tmp_path / "b.txt.gz", "brat")
     assert [mention.label for mention in document.mentions] == ["D"]
+
+
+@pytest.mark.parametrize("name", ["İ.ann", "İ.ann.GZ", "a.b.ann", "İ"])
+def test_the_text_is_found_by_the_name_without_its_suffix(tmp_path, name):
+    content = b"T1\tD 0 4\tGout\n"
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".GZ") else content)
+    base = name.partition(".ann")[0]
+    path.with_name(f"{base}.txt").write_text("Gout.")
+    if path.name == base:
+        path.with_name(f"{base}.ann").write_bytes(content)
+    (document,) = read(path, "brat")
+    assert document.id == base
