@@ -15,6 +15,8 @@ DELIMITERS = (",", ";", "|")
 OF_DICTIONARIES = "||"
 # What Excel has in a line before the header.
 EXCEL = re.compile(r"sep=([,;|\t])")
+# A comment between rows. "#" before a word, as in "#1" or a hash tag, may be a part of a row.
+COMMENT = re.compile(r"\s*#(#|\s|$)")
 # The default limit is too small for long texts.
 csv.field_size_limit(1 << 30)
 
@@ -48,7 +50,7 @@ class Table:
                 continue
             if len(row) == width:
                 yield number, row
-            elif not _is_comment(row[0]):
+            elif not COMMENT.match(self.delimiter.join(row)):
                 problem = f"expected {width} columns as in the first line, got {len(row)}."
                 bad(line_error(self.path, number, problem))
 

@@ -18,6 +18,7 @@ from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans
 from spacy_arbo_el.storage.cells import cell, uncell
 from spacy_arbo_el.storage.files import replacing
 from spacy_arbo_el.storage.lines import is_text, read_lines
+from spacy_arbo_el.storage.tables import open_table
 
 from ..cases import cases
 
@@ -92,6 +93,18 @@ def test_comments_before_a_table_of_documents_are_left_out(write):
     path = write("# mine, today\n\nid,text,mention\na,Blue fever.,Blue\n", "a.csv")
     (doc,) = read_documents(path, spacy.blank("en"))
     assert [span.text for span in doc.ents] == ["Blue"]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_bad"),
+    [("#Apple rises, stocks fall", True), ("#2,Beta, Inc", True), ("#,Beta, Inc", True)]
+    + [(line, False) for line in ("# a list, of two", "#\ta list, of two", "## a, b", "#")],
+)
+def test_a_row_that_begins_with_a_hash_tag_is_no_comment(write, line, is_bad):
+    bad = []
+    table = open_table(write(f"id,title,type,url\n{line}\n", "a.csv"))
+    assert list(table.rows(bad.append)) == []
+    assert len(bad) == is_bad
 
 
 @pytest.mark.parametrize(("items", "format"), cases("wikidata_lists"))
