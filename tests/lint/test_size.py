@@ -51,7 +51,7 @@ VAGUE = frozenset(
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 238_000,
-    "tokens of contrib/": 80_300,
+    "tokens of contrib/": 80_600,
     "tokens of tests/": 256_000,
     "tokens a line of code": 9.7,
     "percent of names that are vague": 0.6,
