@@ -7,7 +7,7 @@ from spacy.cli._util import Arg, Opt
 from wasabi import msg
 
 from ._util import user_errors, visible
-from .arguments import LANG, check_annotated, is_list
+from .arguments import LANG, check_annotated, check_needs, is_list
 
 if TYPE_CHECKING:
     from ..evaluation.data_check import Finding
@@ -42,6 +42,7 @@ def check_command(
         if kb_path is None:
             _check_list(data, lang, write)
         else:
+            check_needs({"--write": write is not None}, "a list alone", "no corpus is written")
             _check_corpus(data, kb_path, dev, spans_key, lang)
 
 
@@ -90,6 +91,8 @@ def _check_list(path: Path, lang: str, write: Path | None) -> None:
     check_language(lang)
     if not is_list(path):
         raise Errors.E799(path=path)
+    if write is not None and write.exists():
+        check_needs({"--write": write.samefile(path)}, "another file", "the list stays as it is")
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
     of_list, aliases = check_list(kb, nlp.Defaults.stop_words, english_words())

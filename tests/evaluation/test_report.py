@@ -158,3 +158,11 @@ def test_the_command_needs_no_documents_and_writes_short_names(tmp_path):
     assert (tmp_path / "more.csv").read_text() == "id,title,aliases\nE1,Velmo,\nE2,Velmo AG,Velmo\n"
     (tmp_path / "dev.spacy").write_bytes(b"")
     assert "E799" in run("check", tmp_path / "dev.spacy", code=1)
+
+
+def test_the_command_writes_neither_over_the_list_nor_a_corpus(tmp_path):
+    path = tmp_path / "entities.csv"
+    path.write_text("id,title\nE1,Velmo\nE2,Velmo AG\n")
+    assert "E896" in run("check", path, "--write", path, code=1)
+    assert path.read_text() == "id,title\nE1,Velmo\nE2,Velmo AG\n"
+    assert "E896" in run("check", "train.spacy", path, "--write", tmp_path / "new.csv", code=1)
