@@ -96,7 +96,7 @@ def link_at_once(
     counts: Counter = Counter()
     with user_errors():
         write = writer_of(output)
-        if not output.name.endswith(SSSOM):
+        if not output.name.lower().endswith(SSSOM):
             check_needs({"--prefix": bool(prefix)}, f"--output NAME{SSSOM}", "its ids have one")
         options = {"prefix": prefix} if prefix else {}
         check_data(data)

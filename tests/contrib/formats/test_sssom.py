@@ -74,6 +74,7 @@ def test_ids_without_a_prefix_get_that_of_the_list(tmp_path, linked):
     arguments = ("link", tmp_path / "list.csv", tmp_path / "text.txt", "--output")
     assert "E109" in run(*arguments, tmp_path / "a.sssom.tsv", code=1)
     assert "E896" in run(*arguments, tmp_path / "a.csv", "--prefix", "DOID", code=1)
+    run(*arguments, tmp_path / "A.SSSOM.TSV", "--prefix", "DOID")
 
 
 def test_a_pipeline_is_a_grounder(list_path):
