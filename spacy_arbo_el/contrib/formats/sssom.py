@@ -24,6 +24,7 @@ from .errors import FormatMessages
 
 # Mappings between entities that may share names.
 SAME = ("skos:exactMatch", "owl:equivalentClass", "owl:sameAs")
+MODIFIER = "predicate_modifier"
 # The column that only literal mappings have, and those that are read of them.
 CURIE = "curie"
 OF_LITERALS = {"id": CURIE, "title": "name", "aliases": "text"}
@@ -66,9 +67,11 @@ class SssomReader:
             columns = {key: name for key, name in OF_LITERALS.items() if name in header}
             reader = TableReader(columns, delimiter="\t", skip_bad=self.skip_bad)
         else:
+            # Its only value, "Not", says that the mapping does not hold.
+            modifier = {MODIFIER: ""} if MODIFIER in header else {}
             reader = TableReader(
                 OF_MAPPINGS,
-                {"predicate_id": SAME},
+                {"predicate_id": SAME, **modifier},
                 xrefs=("object_id",),
                 delimiter="\t",
                 skip_bad=self.skip_bad,

@@ -33,6 +33,16 @@ def test_labels_and_ids_of_the_same_are_names_and_further_ids(list_path):
     assert "MESH:D9" not in kb
 
 
+def test_mappings_that_do_not_hold_are_left_out(tmp_path):
+    rows = "DOID:1\tcough\t\tskos:exactMatch\tA:1\tx\nDOID:1\tcough\tNot\tskos:exactMatch\tA:2\ty\n"
+    header = (
+        "subject_id\tsubject_label\tpredicate_modifier\tpredicate_id\tobject_id\tobject_label\n"
+    )
+    (tmp_path / "a.tsv").write_text(header + rows)
+    (entity,) = load_kb(tmp_path / "a.tsv", Vocab())
+    assert entity.names == ["cough", "x"]
+
+
 def test_texts_of_literal_mappings_are_names(tmp_path):
     (tmp_path / "a.tsv").write_text(SSSLM)
     (entity,) = load_kb(tmp_path / "a.tsv", Vocab())
