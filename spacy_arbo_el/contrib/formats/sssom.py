@@ -58,7 +58,7 @@ class SssomReader:
 
     skip_bad: bool = False
 
-    sniff = staticmethod(partial(certainty, pattern=HEADER))
+    sniff = staticmethod(partial(certainty, suffixes=(".sssom.tsv",), pattern=HEADER))
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids that lead to them, and what was left out."""
@@ -67,10 +67,11 @@ class SssomReader:
             columns = {key: name for key, name in OF_LITERALS.items() if name in header}
             reader = TableReader(columns, delimiter="\t", skip_bad=self.skip_bad)
         else:
+            columns = {key: name for key, name in OF_MAPPINGS.items() if name in header}
             # Its only value, "Not", says that the mapping does not hold.
             modifier = {MODIFIER: ""} if MODIFIER in header else {}
             reader = TableReader(
-                OF_MAPPINGS,
+                columns,
                 {"predicate_id": SAME, **modifier},
                 xrefs=("object_id",),
                 delimiter="\t",

@@ -43,6 +43,13 @@ def test_mappings_that_do_not_hold_are_left_out(tmp_path):
     assert entity.names == ["cough", "x"]
 
 
+def test_labels_are_optional_and_the_name_of_the_file_tells_the_format(tmp_path):
+    prefixes = "".join(f"#  P{n}: http://p/{n}/\n" for n in range(300))
+    mapping = "subject_id\tsubject_label\tpredicate_id\tobject_id\nA:1\tcough\towl:sameAs\tB:1\n"
+    (tmp_path / "a.sssom.tsv").write_text(f"#curie_map:\n{prefixes}{mapping}")
+    assert load_kb(tmp_path / "a.sssom.tsv", Vocab())["B:1"].names == ["cough"]
+
+
 def test_texts_of_literal_mappings_are_names(tmp_path):
     (tmp_path / "a.tsv").write_text(SSSLM)
     (entity,) = load_kb(tmp_path / "a.tsv", Vocab())
