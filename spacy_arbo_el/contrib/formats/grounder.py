@@ -1,13 +1,17 @@
 """A pipeline as a grounder of ssslm, for tools that take one. It needs the extra ``ssslm``."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import ssslm
 from curies import NamableReference
 from spacy.language import Language
+from spacy.tokens import Doc, Span
 
 from ...linker import find_linker
+from ...mentions.annotations import Link
+from ...mentions.getters import find_mentions, set_mentions
 from ...pipelines import load_pipeline
 from .sssom import curie
 
@@ -42,31 +46,36 @@ class ArboGrounder(ssslm.Grounder):
 
         context: A text with the name in it.
         """
-        around = context if context and text in context else text
-        doc = self.nlp.make_doc(around)
-        start = around.index(text)
-        name = doc.char_span(start, start + len(text), LABEL, alignment_mode="expand")
-        doc.ents = [] if name is None else [name]
-        links = [span._.arbo for span in find_linker(self.nlp)(doc).ents]
-        linked = [link for link in links if not link.is_nil]
+        linker = find_linker(self.nlp)
+        place = re.search(rf"(?<!\w){re.escape(text)}(?!\w)", context or "")
+        doc = self.nlp.make_doc(place.string if place else text)
+        start, end = place.span() if place else (0, len(text))
+        name = doc.char_span(start, end, LABEL, alignment_mode="expand")
+        set_mentions(doc, [] if name is None else [name], linker.mentions.getter)
         return [
             self._match(candidate.kb_id, candidate.title, candidate.score)
-            for link in linked
+            for _, link in self._linked(linker(doc))
             for candidate in link.candidates
         ]
 
     def annotate(self, text: str, **kwargs: Any) -> "list[ssslm.Annotation[Any]]":
         """The mentions of a text that are linked, in its order."""
-        linked = [span for span in self.nlp(text).ents if not span._.arbo.is_nil]
         return [
             ssslm.Annotation(
                 text=text,
                 start=span.start_char,
                 end=span.end_char,
-                match=self._match(span.kb_id_, span._.arbo.title, span._.arbo.score),
+                match=self._match(link.kb_id, link.title, link.score),
             )
-            for span in linked
+            for span, link in self._linked(self.nlp(text))
         ]
+
+    def _linked(self, doc: Doc) -> list[tuple[Span, Link]]:
+        """The mentions of a document that are linked, with their links."""
+        linker = find_linker(self.nlp)
+        spans = find_mentions(doc, linker.mentions.getter)
+        links = [(span, span._.get(linker.cfg["extension"])) for span in spans]
+        return [(span, link) for span, link in links if link is not None and not link.is_nil]
 
     def _match(self, entity_id: str, title: str, score: float) -> "ssslm.Match[Any]":
         reference = NamableReference.from_curie(curie(entity_id, self.prefix), name=title)

@@ -104,3 +104,14 @@ def test_a_pipeline_is_a_grounder(list_path):
     assert grounder.get_matches("Zorblax") == []
     (annotation,) = grounder.annotate("A pyrexia.")
     assert (annotation.substr, annotation.curie) == ("pyrexia", "DOID:2")
+
+
+def test_a_grounder_looks_up_words_and_uses_the_extension_of_its_linker(tmp_path):
+    pytest.importorskip("ssslm")
+    from spacy_arbo_el.contrib.formats.grounder import ArboGrounder
+
+    (tmp_path / "a.csv").write_text("id,name\nA:1,ALS\nA:2,PORTALS\n")
+    settings = {"arbo_linker": {"extension": "linked"}}
+    grounder = ArboGrounder(pipeline_from_list(tmp_path / "a.csv", "en", settings))
+    assert grounder.get_matches("ALS", context="PORTALS and ALS were seen.")[0].curie == "A:1"
+    assert [match.curie for match in grounder.annotate("PORTALS")] == ["A:2"]
