@@ -235,7 +235,7 @@ def test_files_of_vectors_of_a_folder_that_is_replaced_each_night_do_not_grow(
 
 
 ROWS = {
-    "a.sssom.tsv": '#curie_map:\n#  A: "x\nid\ttitle\nA:1\tfever\n',
+    "b.tsv": '#curie_map:\n#  A: "x\nid\ttitle\nA:1\tfever\n',
     "a.csv": '\n# my "list\n\nid,title\nA:1,fever\n',
     "a.tsv": "# of a database\n#id\ttitle\nA:1\tfever\n",
     "a.txt": "# with ids\nA:1||fever\n",
