@@ -189,14 +189,14 @@ def test_readme_example_prints_what_the_readme_shows(capsys):
     printed = capsys.readouterr().out.split()
     shown = blocks(ROOT / "README.md", "text")[0].split()
     assert len(printed) == len(shown)
-    for one, other in zip(printed, shown):
+    for word, shown_word in zip(printed, shown):
         # Probabilities differ a little between CPUs.
         same = (
-            abs(float(one) - float(other)) < 0.1
-            if re.fullmatch(r"\d\.\d+", other)
-            else one == other
+            abs(float(word) - float(shown_word)) < 0.1
+            if re.fullmatch(r"\d\.\d+", shown_word)
+            else word == shown_word
         )
-        assert same, (one, other)
+        assert same, (word, shown_word)
 
 
 def test_the_readmes_first_command_gives_the_table_that_it_shows(tmp_path):

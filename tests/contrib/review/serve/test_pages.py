@@ -332,10 +332,12 @@ def test_mentions_in_a_document_lead_where_they_belong(start):
 
 def split_and_accept(browser):
     """Split a mention off a new entity, and accept the rest. RETURNS: The id of what is off."""
-    one = browser.review.new[browser.ids["zorblat"]]
-    browser.post("/decide/split", id=one.id, mentions=["{}:{}:{}".format(*one.members[0].key)])
+    new_entity = browser.review.new[browser.ids["zorblat"]]
+    browser.post(
+        "/decide/split", id=new_entity.id, mentions=["{}:{}:{}".format(*new_entity.members[0].key)]
+    )
     off = browser.review.standing[-1]["off"]
-    browser.post("/decide/accept", id=one.id, title="Zorblat")
+    browser.post("/decide/accept", id=new_entity.id, title="Zorblat")
     return off
 
 
