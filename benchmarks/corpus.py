@@ -81,7 +81,7 @@ def main() -> None:
     linker.refresh()
     # Load the compiled code.
     graph.link(0, 2, np.array([0]), np.array([1]), np.array([0.0], np.float32))
-    graph.cluster(2, np.array([0]), np.array([1]), np.array([0.0], np.float32), np.zeros(1))
+    graph.cluster(2, np.array([0]), np.array([1]), np.array([0.0], np.float32), 0.0)
     seconds: dict[str, float] = {}
     start = time.perf_counter()
     with (

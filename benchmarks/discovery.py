@@ -19,7 +19,7 @@ probabilities that two mentions are the same entity, beside equal strings; nothi
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -28,16 +28,18 @@ import numpy as np
 import spacy
 import srsly
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.sparse import csr_matrix
 from scipy.spatial.distance import squareform
 from sklearn.cluster import DBSCAN, HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc
 
+from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.discovery.grouping import Discovery
-from spacy_arbo_el.fitting.thresholds import b_cubed
+from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.linker import find_linker
-from spacy_arbo_el.mentions.record import gold_ids
+from spacy_arbo_el.mentions.record import MentionRecord, gold_ids
 from spacy_arbo_el.retrieval.similarity import Cosine
 
 
@@ -45,18 +47,19 @@ class Mentions(NamedTuple):
     """Mentions with gold ids.
 
     vectors: (m, width) float32 of length 1.
-    normalized: Their normalized surface forms in lower case.
-    gold: Their gold ids, joined.
+    records: Their plain values.
     """
 
     vectors: np.ndarray
-    normalized: list[str]
-    gold: list[str]
+    records: Sequence[MentionRecord]
+
+    @property
+    def gold(self) -> list[str]:
+        """Their gold ids, joined."""
+        return ["|".join(sorted(record.kb_ids)) for record in self.records]
 
     def take(self, rows: np.ndarray) -> "Mentions":
-        chosen = rows.tolist()
-        lists = ([values[i] for i in chosen] for values in (self.normalized, self.gold))
-        return Mentions(self.vectors[rows], *lists)
+        return Mentions(self.vectors[rows], [self.records[row] for row in rows.tolist()])
 
 
 def read(linker, docs) -> Mentions:
@@ -65,9 +68,7 @@ def read(linker, docs) -> Mentions:
         [[span for span in linker.reader.all_mentions(doc) if gold_ids(span)] for doc in docs]
     )
     vectors = Cosine().prepare(linker.encoder.encode_mentions(batch.inputs))
-    gold = ["|".join(sorted(record.kb_ids)) for record in batch.records]
-    normalized = [normalized.lower() for normalized in batch.normalized]
-    return Mentions(vectors, normalized, gold)
+    return Mentions(vectors, batch.records)
 
 
 # From mentions and thresholds (distances: 1 - cosine) to the labels of the mentions at each one.
@@ -76,8 +77,11 @@ Method = Callable[[Mentions, np.ndarray], list[np.ndarray]]
 
 def by_graph(discovery: Discovery) -> Method:
     def cluster(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
-        names = np.unique(mentions.normalized, return_inverse=True)[1]
-        return list(discovery.sweep(mentions.vectors, Cosine(), 1 - distances, names))
+        names = MentionNames.of(mentions.records)
+        at_half = replace(discovery, threshold=0.5)
+        # The similarity of a probability of one half.
+        curves = (Calibration(same_new_entity=(1.0, float(d) - 1)) for d in distances)
+        return [at_half.group(mentions.vectors, Cosine(), curve, names=names) for curve in curves]
 
     return cluster
 
@@ -107,7 +111,8 @@ def by_density(build: Callable[[float], object]) -> Method:
 
 
 def by_string(mentions: Mentions, distances: np.ndarray) -> list[np.ndarray]:
-    return [np.unique(mentions.normalized, return_inverse=True)[1]] * len(distances)
+    strings = [record.normalized.lower() for record in mentions.records]
+    return [np.unique(strings, return_inverse=True)[1]] * len(distances)
 
 
 # The distances to try: none, and many.
@@ -137,10 +142,22 @@ def tuned(method: Method, distances: np.ndarray, mentions: Mentions) -> float:
     return float(distances[int(np.argmax(scores))])
 
 
+def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> float:
+    """B³ F1 of clusters, given by their numbers from 0. There must be a mention."""
+    # The number of mentions that each pair of clusters has in common.
+    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
+    overlap.sum_duplicates()
+    common = overlap.tocoo()
+    squares = common.data**2 / len(gold)
+    precision = float((squares / np.bincount(predicted)[common.col]).sum())
+    recall = float((squares / np.bincount(gold)[common.row]).sum())
+    return 2 * precision * recall / (precision + recall)
+
+
 def scored(gold: np.ndarray, labels: np.ndarray) -> list[float]:
     """Adjusted Rand index and B³."""
     numbers = (np.unique(one, return_inverse=True)[1] for one in (gold, labels))
-    return [adjusted_rand_score(gold, labels), b_cubed(*numbers)[2]]
+    return [adjusted_rand_score(gold, labels), b_cubed(*numbers)]
 
 
 def first_docs(docs: Iterable[Doc]) -> Iterator[Doc]:

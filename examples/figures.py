@@ -1,4 +1,4 @@
-"""Figures of one's own data, by matplotlib (extra ``plots``); also in notebooks.
+"""Figures of one's own data, by matplotlib; also in notebooks.
 
 from figures import plot_contributions, plot_map
 
@@ -10,15 +10,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from spacy.tokens import Doc
 
 from spacy_arbo_el import ArboLinker
 from spacy_arbo_el.base.display import shortened
-from spacy_arbo_el.fitting.plots import new_figure
 from spacy_arbo_el.kb.entity import NIL
 from spacy_arbo_el.mentions.annotations import named
 from spacy_arbo_el.mentions.explanation import Explanation
+
+
+def new_figure(x: str, y: str) -> tuple[Figure, Axes]:
+    """A figure outside pyplot. It opens no window, and nobody has to close it."""
+    figure = Figure(figsize=(6.4, 4.4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlabel=x, ylabel=y)
+    axes.grid(alpha=0.3)
+    return figure, axes
 
 
 def plot_cluster_sizes(sizes: Mapping[str, Sequence[int]]) -> Figure:

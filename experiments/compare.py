@@ -25,7 +25,7 @@ from spacy_arbo_el.corpora.reader import MentionCorpus
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.evaluation.outcomes import Outcome, outcomes
 from spacy_arbo_el.evaluation.report import score_rows, with_inference
-from spacy_arbo_el.evaluation.scorer import DRAWN_RECALLS
+from spacy_arbo_el.evaluation.scorer import RECALLS
 from spacy_arbo_el.fitting.calibrate import fit_calibration
 from spacy_arbo_el.linker import find_linker
 from spacy_arbo_el.linking.corpus import CorpusLinker
@@ -82,10 +82,10 @@ def outcomes_in_one_graph(
 
 def as_markdown(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
     """Two tables, with a row for each pipeline."""
-    recall = [["recall@k, entities alone", *map(str, DRAWN_RECALLS)]]
+    recall = [["recall@k, entities alone", *map(str, RECALLS)]]
     accuracy = [["accuracy (seen / unseen)", *PROCEDURES]]
     for name, scores in results.items():
-        recalls = (scores["independent"][f"arbo_recall_at_{k}"] for k in DRAWN_RECALLS)
+        recalls = (scores["independent"][f"arbo_recall_at_{k}"] for k in RECALLS)
         recall.append([name, *map(percent, recalls)])
         accuracy.append([name, *map(accuracies, scores.values())])
     return "\n".join(map(table, (recall, accuracy)))

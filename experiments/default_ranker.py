@@ -27,7 +27,7 @@ from spacy.tokens import Doc
 from spacy_arbo_el.base.calibration import Calibration, Curve, fit_logistic, probability
 from spacy_arbo_el.corpora.docbin import read_docs
 from spacy_arbo_el.encoders.inputs import EncodingCache
-from spacy_arbo_el.evaluation.reliability import reliability
+from spacy_arbo_el.evaluation.reliability import calibration_error
 from spacy_arbo_el.fitting.calibrate import (
     LabelledEdges,
     annotated_mentions,
@@ -259,7 +259,7 @@ def scores_of(name: str, weights: RankerWeights, ways: list[Way]) -> dict[str, d
             probabilities = probability(one.logits.max(axis=1))
             decided = np.where(probabilities >= THRESHOLD, right, is_nil)
             row[f"decided_{when}"] = float(decided.mean())
-            row[f"ece_{when}"] = float(reliability(probabilities, right).error)
+            row[f"ece_{when}"] = calibration_error(probabilities, right)
         scores[kind] = row
         print(f"{name}, {kind}:", ", ".join(f"{key} {value:.3f}" for key, value in row.items()))
     return scores

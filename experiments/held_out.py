@@ -18,7 +18,7 @@ from thinc.api import require_gpu
 
 from spacy_arbo_el import load_pipeline
 from spacy_arbo_el.evaluation.outcomes import Outcome
-from spacy_arbo_el.evaluation.reliability import reliability_of_links
+from spacy_arbo_el.evaluation.reliability import error_of_links
 from spacy_arbo_el.evaluation.report import (
     CONFIGURED,
     annotated_examples,
@@ -97,7 +97,7 @@ def main() -> None:
             nlp, examples, inferences, folds=options.folds, tune_by=options.tune
         )
         scores = {f"{model.name}: {name}": row for name, row in score_rows(nlp, found).items()}
-        error = reliability_of_links(found[CONFIGURED]).error
+        error = error_of_links(found[CONFIGURED])
         scores[f"{model.name}: {CONFIGURED}"]["arbo_calibration_error"] = error
         names = [one.name for one in options.models]
         if names.count(model.name) > 1:

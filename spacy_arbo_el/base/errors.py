@@ -500,9 +500,6 @@ class Errors:
 
     # Evaluation: E83x
     E831 = Message("Give either --thresholds, for labelled mentions, or --no-labels.")
-    E833 = Message(
-        "Figures need matplotlib, which is not installed: pip install 'spacy_arbo_el[plots]'."
-    )
     E835 = Message("{path} can't be written: name it {suffixes}.")
     E836 = Message(
         "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."

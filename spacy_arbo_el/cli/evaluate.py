@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from spacy.training import Example
 
     from ..evaluation.outcomes import Outcome
-    from ..evaluation.reliability import Reliability
 
 DROP = Opt(
     0.0,
@@ -26,9 +25,6 @@ DROP = Opt(
     help="Share of the data's entities to remove from the KB; their mentions are NIL",
 )
 SEED = Opt(0, "--seed", help="Determines which entities are removed")
-PLOTS = Opt(
-    None, "--plots", help="Folder for figures of recall@k and of reliability; needs matplotlib"
-)
 ERRORS = Opt(None, "--errors", help="CSV table of the wrong links of one pipeline, by cause")
 
 
@@ -36,7 +32,6 @@ ERRORS = Opt(None, "--errors", help="CSV table of the wrong links of one pipelin
 class _Results:
     title: str
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
-    reliabilities: "dict[str, Reliability]" = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -47,7 +42,6 @@ def evaluate_command(
     output: Path | None = Opt(None, "--output", "-o", help="JSON file for the scores"),
     drop: float = DROP,
     seed: int = SEED,
-    plots: Path | None = PLOTS,
     errors: Path | None = ERRORS,
     limit: int = LIMIT,
     gpu_id: int = GPU,
@@ -63,10 +57,13 @@ def evaluate_command(
     \b
     Example:
       python -m spacy arbo evaluate out/model-best dev.spacy --output scores.json
-      python -m spacy arbo evaluate untrained out/model-best dev.spacy --plots figures
+      python -m spacy arbo evaluate untrained out/model-best dev.spacy
       python -m spacy arbo evaluate out/model-best dev.spacy --errors errors.csv
     """
+    import srsly
+
     from ..evaluation.report import annotated_examples, inference_outcomes
+    from ..storage.files import write_file
 
     title = f"Links on given mentions, {data}"
     if drop:
@@ -74,21 +71,19 @@ def evaluate_command(
     results = _Results(title)
     overrides = config_overrides(ctx)
     with user_errors():
-        _check(models, errors, needs_plots=plots is not None)
+        _check(models, errors)
         for label, model in zip(_labels(models), models):
             nlp = open_model(model, data, config=overrides)
             examples = _held_out(nlp, annotated_examples(nlp, data, limit), drop, seed)
             outcomes = inference_outcomes(nlp, examples)
             _add(results, label, nlp, outcomes, errors)
     _print(results)
-    _write(results, output, plots)
+    if output is not None:
+        write_file(output, srsly.json_dumps(results.rows, indent=2).encode("utf8"))
+        msg.good(f"{output}: scores")
 
 
-def _check(models: Sequence[Path], errors: Path | None, needs_plots: bool) -> None:
-    from ..fitting.plots import check_plots
-
-    if needs_plots:
-        check_plots()
+def _check(models: Sequence[Path], errors: Path | None) -> None:
     if errors is not None and len(models) > 1:
         raise Errors.E838(count=len(models))
     if errors is not None and errors.suffix.lower() != ".csv":
@@ -124,7 +119,7 @@ def _add(
     outcomes: "dict[str, list[Outcome]]",
     errors: Path | None,
 ) -> None:
-    from ..evaluation.reliability import reliability_of_links
+    from ..evaluation.reliability import error_of_links
     from ..evaluation.report import CONFIGURED, score_rows
     from ..evaluation.wrong_links import as_csv, summary, wrong_links
     from ..linker import find_linker
@@ -134,12 +129,12 @@ def _add(
     configured = outcomes[CONFIGURED]
     scores = score_rows(nlp, outcomes)
     results.rows.update({f"{label}: {name}": row for name, row in scores.items()})
-    reliability = results.reliabilities[label] = reliability_of_links(configured)
-    results.rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = reliability.error
+    error = error_of_links(configured)
+    results.rows[f"{label}: {CONFIGURED}"]["arbo_calibration_error"] = error
     wrong = wrong_links(linker, configured)
     total = sum(outcome.gold is not None for outcome in configured)
     results.notes += [
-        f"{label}: {CONFIGURED}, expected calibration error {reliability.error:.3f}",
+        f"{label}: {CONFIGURED}, expected calibration error {error:.3f}",
         f"{label}: {CONFIGURED}, {summary(wrong, total)}",
     ]
     if errors is not None:
@@ -156,19 +151,3 @@ def _print(results: _Results) -> None:
     msg.text(ROWS)
     for note in results.notes:
         msg.info(note)
-
-
-def _write(results: _Results, output: Path | None, plots: Path | None) -> None:
-    import srsly
-
-    from ..fitting.plots import plot_recall, plot_reliability, save_figure
-    from ..storage.files import write_file
-
-    if output is not None:
-        write_file(output, srsly.json_dumps(results.rows, indent=2).encode("utf8"))
-        msg.good(f"{output}: scores")
-    if plots is not None:
-        plots.mkdir(parents=True, exist_ok=True)
-        save_figure(plot_recall(results.rows), plots / "recall.png")
-        save_figure(plot_reliability(results.reliabilities), plots / "reliability.png")
-        msg.good(f"{plots}: recall.png and reliability.png")

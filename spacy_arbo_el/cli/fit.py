@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
     from ..fitting.strategies import FitComparison
-    from ..fitting.tuning import TuningResult
     from ..linker import ArboLinker
 
 DOCS = Arg(..., help="Annotated .spacy file, or a folder of them; with --no-labels, any documents")
@@ -35,16 +34,13 @@ BY = Opt(
 )
 FOLDS = Opt(5, "--folds", min=2, help="Parts of the documents; each is linked after the others")
 TRAIN = Opt(False, "--train", help="Compare training too, once for each part: takes minutes")
-THRESHOLDS = Opt(
-    False, "--thresholds", help="Choose the thresholds of links and of new entities, nothing else"
-)
+THRESHOLDS = Opt(False, "--thresholds", help="Choose the threshold of links, nothing else")
 COST = Opt(
     None, "--cost", min=0.0, help="How many missed links cost as much as a wrong one, not --by"
 )
 DROP = Opt(0.0, "--drop", help="Share of the entities to remove meanwhile: they are NIL")
 SEED = Opt(0, "--seed", help="Determines which entities are removed")
 CURVE = Opt(None, "--curve", help="CSV file of the scores at each threshold")
-PLOT = Opt(None, "--plot", help="Figure of these scores, .png, .svg or .pdf; needs matplotlib")
 NO_LABELS = Opt(
     False, "--no-labels", help="Estimate how many entities the list lacks, without labels"
 )
@@ -65,7 +61,6 @@ def fit_command(
     drop: float = DROP,
     seed: int = SEED,
     curve: Path | None = CURVE,
-    plot: Path | None = PLOT,
     no_labels: bool = NO_LABELS,
     find: str = FIND,
     gpu_id: int = GPU,
@@ -87,12 +82,12 @@ def fit_command(
       python -m spacy arbo fit my_pipeline texts/ --no-labels --find names --output fitted
     """
     with user_errors():
-        of_curve = curve is not None or plot is not None
-        _check_options(thresholds, no_labels, cost is not None or drop > 0 or of_curve, bool(find))
+        tunes = cost is not None or drop > 0 or curve is not None
+        _check_options(thresholds, no_labels, tunes, bool(find))
         if no_labels:
             _estimate(model, docs, output, find)
         elif thresholds:
-            _write_scores(_tune(model, docs, output, by, cost, drop, seed, plot), curve, plot)
+            _tune(model, docs, output, by, cost, drop, seed, curve)
         else:
             _fit(model, docs, output, strategy, by, folds, train)
 
@@ -101,7 +96,7 @@ def _check_options(thresholds: bool, no_labels: bool, tunes: bool, finds: bool) 
     if thresholds and no_labels:
         raise Errors.E831()
     if not thresholds:
-        options = {"--cost, --drop, --curve or --plot": tunes}
+        options = {"--cost, --drop or --curve": tunes}
         check_needs(options, "--thresholds", "only there are all thresholds tried")
     if not no_labels:
         check_needs({"--find": finds}, "--no-labels", "labelled documents have their mentions")
@@ -207,15 +202,15 @@ def _tune(
     cost: float | None,
     drop: float,
     seed: int,
-    plot: Path | None,
-) -> "TuningResult":
-    from ..fitting.plots import check_figure
-    from ..fitting.strategies import criterion
-    from ..fitting.tuning import store, tune
-    from ..linker import find_linker
+    curve: Path | None,
+) -> None:
+    from rich.console import Console
 
-    if plot is not None:
-        check_figure(plot)
+    from ..fitting.strategies import criterion
+    from ..fitting.tuning import as_csv, as_table, store, tune
+    from ..linker import find_linker
+    from ..storage.files import write_file
+
     with _saving(output) as fitted:
         nlp = open_model(model, path)
         # The saved knowledge base has all its entities.
@@ -223,31 +218,8 @@ def _tune(
         docs = _annotated(nlp, path)
         result = tune(linker, docs, drop, seed, criterion(by), cost)
         store(nlp, result)
-        _print_scores(result)
-        msg.good(result.summary)
+        Console(width=130).print(as_table(result.rows, result.best))
+        msg.good(f"threshold = {result.threshold:g}")
         fitted.append(nlp)
-    return result
-
-
-def _write_scores(result: "TuningResult", curve: Path | None, plot: Path | None) -> None:
-    from ..fitting.plots import plot_thresholds, save_figure
-    from ..fitting.tuning import as_csv
-    from ..storage.files import write_file
-
     if curve is not None:
-        write_file(curve, as_csv(result.linking).encode("utf8"))
-    if plot is not None:
-        save_figure(plot_thresholds(result.linking, result.best_linking), plot)
-
-
-def _print_scores(result: "TuningResult") -> None:
-    from rich.console import Console
-
-    from ..fitting.tuning import as_table
-
-    console = Console(width=130)
-    console.print(as_table(result.linking, result.best_linking, "λ for linking"))
-    if result.discovery is not None:
-        rows = result.discovery.rows
-        title = f"λ for new entities, {rows[0]['mentions']:g} mentions"
-        console.print(as_table(rows, result.best_discovery, title))
+        write_file(curve, as_csv(result.rows).encode("utf8"))

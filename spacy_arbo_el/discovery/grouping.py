@@ -27,8 +27,7 @@ class Discovery:
     Each mention has edges from its nearest neighbours among these mentions, and the mentions of one
     name are connected. Names that tell two entities apart, such as "type 1" and "type 2", have no
     edge, see ``MentionNames``. Edges below the threshold are dropped, and each connected component
-    is one new entity. Mentions that are read alike count once. The defaults suit most corpora;
-    ``arbo fit --thresholds`` chooses the threshold on annotated documents::
+    is one new entity. Mentions that are read alike count once. The defaults suit most corpora::
 
         [components.arbo_linker.discovery]
         @misc = "spacy-arbo-el.Discovery.v1"
@@ -86,37 +85,17 @@ class Discovery:
         nodes = distinct.take(vectors)
         apart = map(distinct.take_any, (documents, labels))
         edges = self._edges(nodes, similarity, least, distinct.names(names), *apart)
-        groups = self._cluster(len(nodes), edges, np.array([least]))
+        source, target, scores = edges
+        weights = -scores
+        groups = graph.cluster(len(nodes), source, target, weights, -least, method=self.method)
         if decided is not None:
-            source, target, scores = edges
-            groups[0] = constrained(groups[0], distinct.take(decided), source, target, -scores)
-        spread = self._spread(groups, distinct, nodes, similarity, np.array([least]))[0]
+            groups = constrained(groups, distinct.take(decided), source, target, weights)
+        spread = _spread(groups, distinct, nodes, similarity, least)
         if decided is None:
             return spread.astype(np.int64)
         # Decisions hold for mentions that are read alike too.
         none = np.zeros(0, dtype=np.int64)
         return constrained(spread, decided, none, none, none.astype(np.float32))
-
-    def sweep(
-        self,
-        vectors: np.ndarray,
-        similarity: Similarity,
-        min_similarities: np.ndarray,
-        names: MentionNames | None = None,
-    ) -> np.ndarray:
-        """Group mentions at many thresholds at once: (T, m) int32.
-
-        Groups are numbered as in ``group``.
-
-        vectors, similarity, names: As in ``group``.
-        min_similarities: (T,) thresholds, as similarities.
-        """
-        distinct = self._distinct(vectors, names)
-        nodes = distinct.take(vectors)
-        least = float(min_similarities.min(initial=np.inf))
-        edges = self._edges(nodes, similarity, least, distinct.names(names))
-        groups = self._cluster(len(nodes), edges, min_similarities)
-        return self._spread(groups, distinct, nodes, similarity, min_similarities)
 
     def _distinct(
         self,
@@ -180,37 +159,29 @@ class Discovery:
             np.concatenate([edges[2], scores, scores]),
         )
 
-    def _cluster(self, count: int, edges: Edges, least: np.ndarray) -> np.ndarray:
-        source, target, scores = edges
-        return graph.cluster(count, source, target, -scores, -least, method=self.method)
 
-    def _spread(
-        self,
-        groups: np.ndarray,
-        distinct: Distinct,
-        vectors: np.ndarray,
-        similarity: Similarity,
-        least: np.ndarray,
-    ) -> np.ndarray:
-        """The groups of all mentions, given those of distinct ones: (T, m) int32.
+def _spread(
+    groups: np.ndarray,
+    distinct: Distinct,
+    vectors: np.ndarray,
+    similarity: Similarity,
+    least: float,
+) -> np.ndarray:
+    """The groups of all mentions, given those of distinct ones: (m,).
 
-        Mentions that are read alike stay apart where not even they are similar enough.
-        """
-        node = distinct.node
-        count = len(distinct.rows)
-        spread = groups[:, node]
-        copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
-        if not len(copies):
-            return spread
-        own_scores = similarity.of_equals(vectors)
-        own_scores = np.where(usable(vectors), own_scores, np.finfo(np.float32).max)[node[copies]]
-        numbered = np.empty_like(spread)
-        for row, threshold in enumerate(least):
-            alone = np.bincount(groups[row], minlength=count)[groups[row]] == 1
-            apart = copies[(own_scores < threshold) & alone[node[copies]]]
-            spread[row, apart] = count + np.arange(len(apart))
-            numbered[row] = number_clusters(spread[row], count + len(apart))
-        return numbered
+    Mentions that are read alike stay apart where not even they are similar enough.
+    """
+    node = distinct.node
+    spread = groups[node]
+    copies = np.setdiff1d(np.arange(len(node)), distinct.rows)
+    if not len(copies):
+        return spread
+    own_scores = similarity.of_equals(vectors)
+    own_scores = np.where(usable(vectors), own_scores, np.finfo(np.float32).max)
+    alone = np.bincount(groups)[groups] == 1
+    apart = copies[((own_scores < least) & alone)[node[copies]]]
+    spread[apart] = len(distinct.rows) + np.arange(len(apart))
+    return number_clusters(spread)
 
 
 def _where(edges: Edges, is_edge: np.ndarray) -> Edges:

@@ -1,7 +1,6 @@
-"""Reliability of probabilities, and their calibration error."""
+"""The calibration error of probabilities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,40 +9,22 @@ from .outcomes import Outcome
 BINS = 10
 
 
-@dataclass(frozen=True, eq=False)
-class Reliability:
-    """Predictions in bins of equal width, by their probability.
+def calibration_error(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) -> float:
+    """The expected calibration error, from 0 to 1 (ECE; Naeini and others, 2015).
 
-    Bins without predictions are left out.
+    Predictions are put into bins of equal width by their probability. In each bin, the mean
+    probability is compared with the share of predictions that are right.
 
-    probability: (b,) float64, the mean probability of each bin.
-    accuracy: (b,) float64, the share of its predictions that are right.
-    count: (b,) int64, how many predictions it has.
+    probability: (n,) from 0 to 1.
+    correct: (n,) bool.
     """
-
-    probability: np.ndarray
-    accuracy: np.ndarray
-    count: np.ndarray
-
-    @property
-    def error(self) -> float:
-        """The expected calibration error, from 0 to 1 (ECE; Naeini and others, 2015)."""
-        gaps = np.abs(self.probability - self.accuracy)
-        return float(gaps @ self.count / max(self.count.sum(), 1))
-
-
-def reliability(probability: np.ndarray, correct: np.ndarray, bins: int = BINS) -> Reliability:
-    """Compare probabilities, (n,) from 0 to 1, with how often they are right, (n,) bool."""
     number = np.minimum((probability * bins).astype(np.int64), bins - 1)
-    count = np.bincount(number, minlength=bins)
-    used = count > 0
-    sums = (np.bincount(number, weights=of, minlength=bins) for of in (probability, correct))
-    mean, accuracy = (total[used] / count[used] for total in sums)
-    return Reliability(mean, accuracy, count[used])
+    gaps = np.bincount(number, weights=probability - correct, minlength=bins)
+    return float(np.abs(gaps).sum() / max(len(probability), 1))
 
 
-def reliability_of_links(outcomes: Sequence[Outcome]) -> Reliability:
-    """Compare link probabilities with how often links are right.
+def error_of_links(outcomes: Sequence[Outcome]) -> float:
+    """The calibration error of links.
 
     A mention that is NIL counts with its first candidate, which the threshold has rejected. A
     mention without candidates is left out.
@@ -59,4 +40,4 @@ def reliability_of_links(outcomes: Sequence[Outcome]) -> Reliability:
         kb_id = link.ids[0] if link.is_nil else link.kb_id
         probability.append(link.score)
         correct.append(kb_id in result.gold)
-    return reliability(np.array(probability, dtype=float), np.array(correct, dtype=bool))
+    return calibration_error(np.array(probability, dtype=float), np.array(correct, dtype=bool))

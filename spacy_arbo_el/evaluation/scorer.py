@@ -19,8 +19,7 @@ from ..mentions.record import MentionRecord
 from .outcomes import Outcome, mean, outcomes
 from .seen import Seen, score_by_seen, score_namesakes
 
-# The k of recall@k in figures, as in Table 1 of the arborescence paper; and all that are scored.
-DRAWN_RECALLS = (1, 2, 4, 8, 16, 32, 64)
+# The k of recall@k, those of Table 1 of the arborescence paper among them.
 RECALLS = (1, 2, 4, 8, 10, 16, 32, 64)
 
 

@@ -17,7 +17,7 @@ from ..base.log import progress, start_clock
 from ..base.settings import check_choice
 from ..corpora.docs import unlinked_examples
 from ..evaluation.outcomes import Outcome
-from ..evaluation.reliability import reliability_of_links
+from ..evaluation.reliability import error_of_links
 from ..evaluation.report import linked_outcomes, table_of_numbers
 from ..evaluation.scorer import recall_at
 from ..evaluation.uncertainty import SAMPLES, bootstrap_counts, documents_of
@@ -144,7 +144,7 @@ class FitComparison:
             interval = 100 * np.quantile(samples[number] - samples[0], [0.025, 0.975])
             gain = f"{gained:+.1f} ({interval[0]:+.1f} to {interval[1]:+.1f})"
             low, high = np.quantile(samples[number], [0.025, 0.975])
-            error = reliability_of_links(strategy.outcomes).error
+            error = error_of_links(strategy.outcomes)
             cells = (
                 f"{accuracy[number]:.1%}",
                 f"{f1[number]:.1%}",

@@ -1,29 +1,22 @@
 """Scores at many thresholds, each in one sweep."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from sklearn.metrics import adjusted_rand_score
 from spacy.tokens import Doc
 
-from ..base.calibration import Curve, fit_logistic, similarity_at
 from ..base.errors import Errors
-from ..discovery.mention_names import MentionNames
 from ..evaluation.uncertainty import bootstrap_counts
 from ..linker import ArboLinker
 from ..linking.stages import LinkingStages
-from ..mentions.labels import annotated_batches, gold_positions, identities_of, is_gold
+from ..mentions.labels import annotated_batches, gold_positions, is_gold
 from ..mentions.record import MentionBatch, gold_ids
-from .calibrate import same_entity_edges
 
 # The probabilities that are tried.
 THRESHOLDS = np.concatenate([np.arange(0.0, 0.99, 0.01), [0.99, 0.995, 0.999]]).round(3)
 # Bootstrap samples of the documents, which say how far a score can be by chance.
 SAMPLES = 200
-# Discovery is tuned on the unlinked mentions. If there are fewer, it is tuned on all mentions.
-MIN_UNLINKED = 50
 
 LINKING_SCORES = (
     "arbo_acc",
@@ -54,18 +47,12 @@ class ThresholdSweep(NamedTuple):
         with discarded labels come last.
     has_gold: (n,) bool, whether they have a gold entity.
     documents: (n,) int64, the document that each is in.
-    linked: (T, m) bool, which mentions were linked, without those with discarded labels.
-    labels: The gold entity of each mention, new entities included: equal for mentions of the same
-        entity. None if the entity of a NIL mention is not annotated.
     """
 
     rows: list[SweepRow]
     judged: np.ndarray
     has_gold: np.ndarray
     documents: np.ndarray
-    linked: np.ndarray
-    batch: MentionBatch
-    labels: list[Hashable | None]
 
 
 def cautious_row(sweeps: Sequence[ThresholdSweep], score: Score, prior: float) -> int:
@@ -120,7 +107,6 @@ def sweep_linking(
     batches: list[MentionBatch] = []
     linked: list[np.ndarray] = []
     correct: list[np.ndarray] = []
-    labels: list[Hashable | None] = []
     for spans in annotated_batches(stages.reader, docs):
         ranked = stages.rank(spans)
         decided = [stages.decide(ranked, float(threshold)).entities for threshold in thresholds]
@@ -129,8 +115,6 @@ def sweep_linking(
         linked.append(entities >= 0)
         correct.append(is_gold(entities.T, gold).T)
         batches.append(ranked.batch)
-        identities = identities_of(linker.kb, [span for group in spans for span in group])
-        labels += [tuple(sorted(identity)) or None for identity in identities]
     if not batches:
         raise Errors.E712()
     batch = MentionBatch.concat(batches)
@@ -144,9 +128,7 @@ def sweep_linking(
     judged = np.stack([np.hstack([*linked, never]), np.hstack([*correct, never])])
     rows = _rows(thresholds, judged, np.array(has_gold))
     documents = np.append(batch.documents, batch.n_documents + np.arange(len(discarded)))
-    return ThresholdSweep(
-        rows, judged, np.array(has_gold), documents, np.hstack(linked), batch, labels
-    )
+    return ThresholdSweep(rows, judged, np.array(has_gold), documents)
 
 
 def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> list[SweepRow]:
@@ -154,66 +136,6 @@ def _rows(thresholds: np.ndarray, judged: np.ndarray, has_gold: np.ndarray) -> l
     scores = scores_of_links(linked, correct, has_gold, np.ones((len(has_gold), 1)))
     columns = {"threshold": thresholds, **{name: rows[:, 0] for name, rows in scores.items()}}
     return [dict(zip(columns, row)) for row in zip(*(x.tolist() for x in columns.values()))]
-
-
-class DiscoverySweep(NamedTuple):
-    """New entities at many thresholds.
-
-    curve: From similarity to the probability that two mentions are the same new entity.
-    rows: For each threshold "threshold", "ari", "b3_f" and "mentions", the number of mentions
-        grouped.
-    """
-
-    curve: Curve
-    rows: list[SweepRow]
-
-
-def sweep_discovery(
-    linker: ArboLinker,
-    sweep: ThresholdSweep,
-    linking_row: int,
-    thresholds: np.ndarray = THRESHOLDS[1:],
-) -> DiscoverySweep | None:
-    """Group mentions at many thresholds. None for fewer than two whose entity is annotated.
-
-    linker: Groups them. Its curve is taken where none can be fitted.
-    linking_row: The row of the sweep whose unlinked mentions are grouped. All mentions are grouped
-        if there are few of these.
-    thresholds: The probabilities to try.
-    """
-    discovery = linker.discovery
-    assert discovery is not None
-    annotated = np.array([label is not None for label in sweep.labels])
-    chosen = np.flatnonzero(annotated & ~sweep.linked[linking_row])
-    if len(chosen) < MIN_UNLINKED:
-        chosen = np.flatnonzero(annotated)
-    if len(chosen) < 2:
-        return None
-    vectors = sweep.batch.encoded
-    identities = [set() if label is None else {str(label)} for label in sweep.labels]
-    edges = same_entity_edges(discovery, vectors, linker.similarity, identities)
-    curve = fit_logistic(*edges) or linker.calibration.same_new_entity
-    min_similarities = np.array([similarity_at(float(t), curve) for t in thresholds])
-    names = MentionNames.of(sweep.batch.records).take(chosen)
-    groups = discovery.sweep(vectors[chosen], linker.similarity, min_similarities, names)
-    gold = np.unique([str(sweep.labels[i]) for i in chosen.tolist()], return_inverse=True)[1]
-    rows = [
-        {
-            "threshold": float(threshold),
-            "ari": float(adjusted_rand_score(gold, labels)),
-            "b3_f": b_cubed(gold, labels)[2],
-            "mentions": float(len(chosen)),
-        }
-        for threshold, labels in zip(thresholds, groups)
-    ]
-    return DiscoverySweep(curve, rows)
-
-
-def nearest_best(rows: Sequence[SweepRow], score: str, prior: float) -> int:
-    """The number of the row with the best score. Of equal ones, that nearest to a threshold."""
-    best = max(row[score] for row in rows)
-    ties = [number for number, row in enumerate(rows) if row[score] == best]
-    return min(ties, key=lambda number: abs(rows[number]["threshold"] - prior))
 
 
 def middle_of_best(values: np.ndarray) -> int:
@@ -262,25 +184,3 @@ def _rates(
 
 def _ratio(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
     return counts / np.where(totals > 0, totals, 1)
-
-
-def b_cubed(gold: np.ndarray, predicted: np.ndarray) -> tuple[float, float, float]:
-    """B³ precision, recall and F1 of clusters. There must be a mention.
-
-    gold: (n,) int64, the number of each mention's gold cluster, from 0.
-    predicted: (n,) int64, the number of its predicted cluster, from 0.
-    """
-    # The number of mentions that each pair of clusters has in common.
-    overlap = csr_matrix((np.ones(len(gold)), (gold, predicted)))
-    overlap.sum_duplicates()
-    common = overlap.tocoo()
-    squares = common.data**2 / len(gold)
-    precision = float((squares / np.bincount(predicted)[common.col]).sum())
-    recall = float((squares / np.bincount(gold)[common.row]).sum())
-    return precision, recall, f1(precision, recall)
-
-
-def f1(precision: float, recall: float) -> float:
-    """The harmonic mean; 0 for two zeros."""
-    total = precision + recall
-    return 2 * precision * recall / total if total else 0.0

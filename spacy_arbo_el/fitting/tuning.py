@@ -1,7 +1,6 @@
-"""Tune a linker's thresholds and store them in its config."""
+"""Tune a linker's threshold and store it in its config."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +16,8 @@ from ..storage.cells import csv_text
 from .calibrate import Fit, fit_calibration
 from .thresholds import (
     LINKING_SCORES,
-    DiscoverySweep,
     SweepRow,
     cautious_row,
-    nearest_best,
-    sweep_discovery,
     sweep_linking,
 )
 
@@ -30,37 +26,20 @@ TABLE_ROWS = 21
 
 
 class TuningResult(NamedTuple):
-    """The scores at all thresholds, and the best thresholds.
+    """The scores at all thresholds, and the best threshold.
 
-    linking: The scores of linking at each threshold.
-    best_linking: The number of the best of these rows.
-    discovery: The scores of discovery; None if the linker has none, or the documents show nothing.
-    best_discovery: The number of the best of its rows.
+    rows: The scores at each threshold.
+    best: The number of the best of these rows.
     fitted: Calibration and reranker, fitted without the holdout entities; None without a holdout.
     """
 
-    linking: list[SweepRow]
-    best_linking: int
-    discovery: DiscoverySweep | None
-    best_discovery: int
+    rows: list[SweepRow]
+    best: int
     fitted: Fit | None
 
     @property
     def threshold(self) -> float:
-        return self.linking[self.best_linking]["threshold"]
-
-    @property
-    def summary(self) -> str:
-        text = f"threshold = {self.threshold:g}"
-        if self.discovery is not None:
-            text += f", discovery.threshold = {self.discovery_threshold:g}"
-        return text
-
-    @property
-    def discovery_threshold(self) -> float:
-        """The best threshold for new entities. There must be scores of discovery."""
-        assert self.discovery is not None
-        return self.discovery.rows[self.best_discovery]["threshold"]
+        return self.rows[self.best]["threshold"]
 
 
 def tune(
@@ -71,7 +50,7 @@ def tune(
     score: str = "arbo_acc",
     cost: float | None = None,
 ) -> TuningResult:
-    """Find the best thresholds for linking and discovery. Each mention is encoded once.
+    """Find the best threshold. Each mention is encoded once.
 
     drop: The share of their entities to remove from the linker's knowledge base first. They stay
         removed. The linker is calibrated again, because a calibration with all entities never saw
@@ -88,29 +67,18 @@ def tune(
         fitted = fit_calibration(linker, docs, stages=stages, from_scratch=True)
         fitted.install(linker)
         stages = fitted.within(stages)
-    linking = sweep_linking(linker, docs, stages=stages)
-    best = cautious_row([linking], score if cost is None else cost, linker.threshold)
-    discovery = linker.discovery
-    sweep = None if discovery is None else sweep_discovery(linker, linking, best)
-    if discovery is None or sweep is None:
-        return TuningResult(linking.rows, best, None, 0, fitted)
-    row = nearest_best(sweep.rows, "ari", discovery.threshold)
-    return TuningResult(linking.rows, best, sweep, row, fitted)
+    sweep = sweep_linking(linker, docs, stages=stages)
+    best = cautious_row([sweep], score if cost is None else cost, linker.threshold)
+    return TuningResult(sweep.rows, best, fitted)
 
 
 def store(nlp: Language, result: TuningResult) -> None:
-    """Store tuned settings in a linker and its config."""
+    """Store a tuned threshold in a linker and its config."""
     linker = find_linker(nlp)
     name = name_of_linker(nlp, linker)
     if result.fitted is not None:
         result.fitted.install(linker)
     linker.threshold = result.threshold
-    if result.discovery is not None and linker.discovery is not None:
-        curve = result.discovery.curve
-        linker.discovery = replace(linker.discovery, threshold=result.discovery_threshold)
-        linker.calibration = replace(linker.calibration, same_new_entity=curve)
-        settings = {"@misc": "spacy-arbo-el.Discovery.v1", **asdict(linker.discovery)}
-        nlp.get_pipe_config(name)["discovery"] = settings
     linker.cfg.write_to(nlp, name)
 
 
@@ -119,12 +87,12 @@ def as_csv(rows: Sequence[SweepRow]) -> str:
     return csv_text(list(rows[0]), (row.values() for row in rows))
 
 
-def as_table(rows: Sequence[SweepRow], best: int, title: str) -> Table:
+def as_table(rows: Sequence[SweepRow], best: int) -> Table:
     """Some of the rows as a table for the terminal. The best one is marked."""
-    columns = [column for column in rows[0] if column != "mentions"]
+    columns = list(rows[0])
     shown = {*np.linspace(0, len(rows) - 1, TABLE_ROWS).round().astype(int).tolist(), best}
     cells = (
         ("→" if number == best else "", *(f"{rows[number][column]:.4g}" for column in columns))
         for number in sorted(shown)
     )
-    return table_of_numbers(title, columns, cells)
+    return table_of_numbers("λ for linking", columns, cells)

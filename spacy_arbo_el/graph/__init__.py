@@ -1,7 +1,7 @@
 """Directed minimax clustering of arrays, with NumPy, SciPy and Numba only.
 
 ``link`` takes a graph and gives each mention an entity. ``cluster`` clusters the mentions that no
-entity reaches, at many thresholds. ``gold_parents`` gives training its positives.
+entity reaches. ``gold_parents`` gives training its positives.
 """
 
 from .clusters import cluster

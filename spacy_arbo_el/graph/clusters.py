@@ -1,12 +1,13 @@
-"""Clusters of mentions at many thresholds at once."""
+"""Clusters of mentions by the edges between them."""
 
 from typing import Any
 
 import numpy as np
 
 from ..base.compiling import numba_jit
-from .edges import check_graph, check_threshold, incoming
-from .levels import arborescence_joins, labels_at, linkage_joins
+from .contraction import contract
+from .edges import EDGE_MASK, NO_KEY, check_graph, check_threshold, edge_keys, incoming
+from .linkage import find
 
 METHODS = ("weak", "arborescence")
 
@@ -16,47 +17,52 @@ def cluster(
     source: Any,
     target: Any,
     weight: Any,
-    thresholds: Any,
+    threshold: float,
     *,
     method: str = "weak",
 ) -> np.ndarray:
-    """Cluster mentions by the edges between them, at many thresholds λ.
+    """Cluster mentions by the edges between them that are not heavier than a threshold λ.
 
-    Clusters nest as λ rises, so all thresholds cost about one sort of the edges and T * M labels.
-
-    thresholds: (T,) in the unit of the weights, in any order.
     method: "weak": components of the edges, whatever their direction. "arborescence": mention-only
         arborescences (§3.5).
-    RETURNS: (T, M) int32, in each row numbered 0, 1, ... in order of their first mention.
+    RETURNS: (M,) int32, numbered 0, 1, ... in order of their first mention.
 
     The other arguments are those of ``link`` without entities, as are the errors.
     """
     if method not in METHODS:
         raise ValueError(f"The method must be one of {METHODS}, not {method!r}.")
     graph = check_graph(0, n_mentions, source, target, weight)
-    thresholds = np.array([check_threshold(one) for one in thresholds], dtype=np.float32)
-    clusters = np.empty((len(thresholds), graph.n_mentions), np.int32)
-    if not len(thresholds):
-        return clusters
-    order = np.argsort(thresholds, kind="stable")
-    ascending = thresholds[order]
+    largest = check_threshold(threshold)
     if method == "weak":
-        joins = linkage_joins(graph, ascending[-1])
+        keys = edge_keys(graph, largest)
     else:
-        joins = arborescence_joins(graph, incoming(graph, ascending[-1]))
-    labels = labels_at(graph.n_mentions, *joins, ascending)
-    for row, place in enumerate(order):
-        clusters[place] = number_clusters(labels[row], graph.n_mentions)
-    return clusters
+        # Each node takes its lightest edge, and so does each cycle that these close.
+        keys = contract(graph, incoming(graph, largest), rootless=True)[0]["enters"]
+        keys = keys[keys != NO_KEY]
+    edges = keys & EDGE_MASK
+    return number_clusters(components(n_mentions, graph.source[edges], graph.target[edges]))
 
 
 @numba_jit()
-def number_clusters(labels: np.ndarray, n_labels: int) -> np.ndarray:
+def components(n_nodes: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The smallest node of each node's component, where ``a[i]`` and ``b[i]`` are connected."""
+    label = np.arange(n_nodes).astype(np.int32)
+    for i in range(len(a)):
+        x = find(label, a[i])
+        y = find(label, b[i])
+        label[max(x, y)] = min(x, y)
+    for node in range(n_nodes):  # a label never exceeds its node: one pass flattens
+        label[node] = label[label[node]]
+    return label
+
+
+@numba_jit()
+def number_clusters(labels: np.ndarray) -> np.ndarray:
     """Number clusters 0, 1, ... in order of their first mention: (M,) int32.
 
-    labels: (M,) integers from 0 to n_labels-1, equal within a cluster.
+    labels: (M,) integers from 0, equal within a cluster.
     """
-    number_of = np.full(n_labels, -1, np.int32)
+    number_of = np.full(labels.max() + 1 if len(labels) else 0, -1, np.int32)
     numbers = np.empty(len(labels), np.int32)
     n_clusters = 0
     for i in range(len(labels)):

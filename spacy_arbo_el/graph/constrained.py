@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .clusters import number_clusters
+from .clusters import components, number_clusters
 from .edges import check_graph
-from .levels import labels_at, linkage_joins
+from .linkage import linkage_edges
 
 
 def constrained(
@@ -34,7 +34,7 @@ def constrained(
     n = len(clusters)
     has = np.flatnonzero(decided >= 0)
     if not len(has):
-        return number_clusters(clusters.astype(np.int64), n).astype(np.int64)
+        return number_clusters(clusters.astype(np.int64)).astype(np.int64)
     _, number = np.unique(decided[has], return_inverse=True)
     number = number.reshape(-1)
     # Clusters and decisions as the nodes of one graph.
@@ -59,10 +59,9 @@ def constrained(
             n_decided + np.concatenate([place[has[own]], place[target[inside]]]),
             np.concatenate([np.full(len(own), -np.inf, np.float32), weight[inside]]),
         )
-        largest = np.finfo(np.float32).max
-        joins = linkage_joins(graph, largest)
-        (parts,) = labels_at(n_decided + len(divided), *joins, np.array([largest]))
+        edges = linkage_edges(graph, np.finfo(np.float32).max)
+        parts = components(n_decided + len(divided), graph.source[edges], graph.target[edges])
         label = label.astype(np.int64)
         label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)
-    return number_clusters(label.reshape(-1).astype(np.int64), n + len(has)).astype(np.int64)
+    return number_clusters(label.reshape(-1).astype(np.int64)).astype(np.int64)

@@ -188,17 +188,15 @@ def test_mentions_of_a_name_are_connected_as_by_all_pairs(similarity, monkeypatc
     assert len(source) == 60 - 4
     table = similarity.blocks(vectors, vectors)
     assert scores == pytest.approx(table[source, target], abs=1e-4)
-    everything = Discovery(0.5, n_neighbors=59)
     for least in np.quantile(table, [0.1, 0.5, 0.8, 0.95]):
-        apart = everything.sweep(vectors, similarity, np.array([least]))[0]
+        # The similarity of a probability of one half.
+        calibration = Calibration(same_new_entity=(1.0, -float(least)))
         # All pairs of one name: the mentions of others are left out.
         for name in range(4):
             inside = np.flatnonzero(names == name)
-            few = Discovery(n_neighbors=1)
-            one = few.sweep(vectors[inside], similarity, np.array([least]), names_of(inside * 0))[0]
-            all_pairs = everything.sweep(vectors[inside], similarity, np.array([least]))[0]
-            assert partition(one) == partition(all_pairs)
-        assert len(partition(apart)) >= 1
+            among = vectors[inside], similarity, calibration
+            by_name = Discovery(0.5, n_neighbors=1).group(*among, names=names_of(inside * 0))
+            assert partition(by_name) == partition(Discovery(0.5, n_neighbors=59).group(*among))
 
 
 def test_recurring_sentences_of_one_name_are_one_new_entity():

@@ -1,26 +1,18 @@
-"""Sweeps over thresholds: each row against linking or grouping at that threshold."""
-
-from dataclasses import replace
+"""Sweeps over thresholds: each row against linking at that threshold."""
 
 import numpy as np
 import pytest
 import spacy
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.metrics import adjusted_rand_score
 from spacy.training import Example
 
 from spacy_arbo_el.corpora.docbin import write_docbin
-from spacy_arbo_el.discovery.mention_names import MentionNames
 from spacy_arbo_el.evaluation.holdout import remove_entities, with_removed_as_nil
 from spacy_arbo_el.evaluation.report import CONFIGURED
 from spacy_arbo_el.fitting.thresholds import (
     ThresholdSweep,
-    b_cubed,
     cautious_row,
     middle_of_best,
     scores_of_links,
-    sweep_discovery,
     sweep_linking,
 )
 from spacy_arbo_el.fitting.tuning import as_csv, store, tune
@@ -54,8 +46,7 @@ def test_linking_sweep_equals_linking_at_each_threshold(settings):
     docs = [*docs_of(nlp), annotated(nlp, DEV[0], label="JUNK"), nlp.make_doc("none")]
     thresholds = np.array([0.0, 0.3, 0.6, 0.9])
     sweep = sweep_linking(linker, docs, thresholds)
-    assert sweep.linked.shape == (4, len(sweep.batch))
-    assert (4, len(sweep.batch)) == (4, len(sweep.labels))
+    assert sweep.judged.shape == (2, 4, len(sweep.documents))
     for row in sweep.rows:
         linker.threshold = row["threshold"]
         examples = [Example(without_links(doc), doc) for doc in docs]
@@ -87,26 +78,6 @@ def test_mentions_of_removed_entities_are_nil(nlp, linker):
         remove_entities(linker, docs, 2)
 
 
-def test_discovery_sweep_equals_grouping_at_each_threshold(nlp, linker):
-    docs = docs_of(nlp)
-    remove_entities(linker, docs, 0.5)
-    linking = sweep_linking(linker, with_removed_as_nil(docs, linker.kb), np.array([0.0, 0.5]))
-    thresholds = np.array([0.2, 0.5, 0.8])
-    discovery = linker.discovery
-    sweep = sweep_discovery(linker, linking, 1, thresholds)
-    annotated = [i for i, label in enumerate(linking.labels) if label is not None]
-    assert sweep.rows[0]["mentions"] == len(annotated), "few are unlinked: all are grouped"
-    calibration = replace(linker.calibration, same_new_entity=sweep.curve)
-    batch = linking.batch.take(np.array(annotated))
-    gold = np.unique([str(linking.labels[i]) for i in annotated], return_inverse=True)[1]
-    names = MentionNames.of(batch.records)
-    for row in sweep.rows:
-        one = replace(discovery, threshold=row["threshold"])
-        labels = one.group(batch.encoded, linker.similarity, calibration, names=names)
-        assert row["ari"] == pytest.approx(adjusted_rand_score(gold, labels))
-        assert row["b3_f"] == pytest.approx(b_cubed(gold, labels)[2])
-
-
 TRIED = np.array([0.0, 0.2, 0.4, 0.6, 0.8])
 
 
@@ -115,7 +86,7 @@ def sweep_of(probability, is_right, has_gold, documents):
     linked = probability[None] >= TRIED[:, None]
     judged = np.stack([linked, linked & is_right])
     rows = [{"threshold": float(threshold)} for threshold in TRIED]
-    sweep = ThresholdSweep(rows, judged, has_gold, documents, linked, None, [])
+    sweep = ThresholdSweep(rows, judged, has_gold, documents)
     for name, values in scores_of(sweep).items():
         for row, value in zip(rows, values.tolist()):
             row[name] = value
@@ -183,13 +154,6 @@ def test_best_row_is_the_middle_of_equally_good_rows():
         assert middle_of_best(np.array(values)) == best
 
 
-@pytest.mark.parametrize("texts", [NEW, [TRAIN[0]], [TRAIN[0]] * 2])
-def test_the_threshold_of_new_entities_stays_where_nothing_speaks_against_it(nlp, linker, texts):
-    result = tune(linker, [annotated(nlp, text) for text in texts])
-    store(nlp, result)
-    assert linker.discovery.threshold == 0.5
-
-
 def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
     docs = docs_of(nlp)
     result = tune(linker, docs, drop=0.4)
@@ -201,17 +165,9 @@ def test_tuned_settings_are_stored_and_saved(nlp, linker, tmp_path):
     loaded = spacy.load(tmp_path / "model").get_pipe("arbo_linker")
     assert loaded.threshold == result.threshold
     assert len(loaded.kb) == len(ENTITIES)
-    assert loaded.discovery == again.get_pipe("arbo_linker").discovery
-    assert loaded.discovery.threshold == result.discovery_threshold
-    assert loaded.calibration.same_new_entity == pytest.approx(result.discovery.curve)
-    lines = as_csv(result.linking).splitlines()
+    lines = as_csv(result.rows).splitlines()
     assert lines[0].startswith("threshold,arbo_acc,arbo_nil_p")
     assert len(lines) > 90
-    alone = build(train=[], discovery=None)
-    result = tune(alone.get_pipe("arbo_linker"), docs)
-    assert result.discovery is None
-    assert "discovery" not in result.summary
-    store(alone, result)
 
 
 def test_thresholds_are_chosen_by_what_mistakes_cost():
@@ -223,7 +179,7 @@ def test_thresholds_are_chosen_by_what_mistakes_cost():
     judged = np.stack([linked, linked & right])
     has_gold = np.ones(24, dtype=bool)
     rows = [{"threshold": float(one)} for one in thresholds]
-    sweep = ThresholdSweep(rows, judged, has_gold, np.arange(24), linked, None, [])
+    sweep = ThresholdSweep(rows, judged, has_gold, np.arange(24))
     chosen = {cost: rows[cautious_row([sweep], cost, 0.0)]["threshold"] for cost in (0.0, 4.0)}
     assert chosen[0.0] <= 0.3
     assert chosen[4.0] > 0.3
@@ -235,36 +191,12 @@ def test_command_of_thresholds(nlp, tmp_path):
     write_docbin(docs_of(nlp), tmp_path / "dev.spacy")
     arguments = ["fit", tmp_path / "model", tmp_path / "dev.spacy", "--thresholds"]
     of_output = ["-o", tmp_path / "tuned", "--drop", 0.4]
-    of_curve = ["--curve", tmp_path / "curve.csv", "--plot", tmp_path / "curve.svg"]
-    said = run(*arguments, *of_output, *of_curve)
+    said = run(*arguments, *of_output, "--curve", tmp_path / "curve.csv")
     assert "λ for linking" in said
     assert "→" in said
     config = spacy.util.load_config(tmp_path / "tuned" / "config.cfg")["components"]["arbo_linker"]
-    summary = f"threshold = {config['threshold']:g}, discovery.threshold = "
-    assert summary + f"{config['discovery']['threshold']:g}" in said
+    assert f"threshold = {config['threshold']:g}" in said
     assert len((tmp_path / "curve.csv").read_text().splitlines()) > 90
-    assert "recall of NIL" in (tmp_path / "curve.svg").read_text()
     assert "Nothing is saved" in run(*arguments, "--cost", 3)
     assert "not 'beauty'" in run(*arguments, "--by", "beauty", code=1)
-    assert "E835" in run(*arguments, "--plot", "curve.gif", code=1)
     assert "E831" in run(*arguments, "--no-labels", code=1)
-
-
-LABELS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=9)
-
-
-def cluster_of(labels, i):
-    return {j for j, other in enumerate(labels) if other == labels[i]}
-
-
-@given(LABELS)
-def test_b_cubed_equals_its_definition(labels):
-    gold, system = map(list, zip(*labels))
-    mentions = range(len(labels))
-    shared = [len(cluster_of(system, i) & cluster_of(gold, i)) for i in mentions]
-    precision = np.mean([s / len(cluster_of(system, i)) for i, s in enumerate(shared)])
-    recall = np.mean([s / len(cluster_of(gold, i)) for i, s in enumerate(shared)])
-    scores = b_cubed(np.array(gold), np.array(system))
-    assert scores[:2] == pytest.approx((precision, recall))
-    assert scores[2] == pytest.approx(2 * precision * recall / (precision + recall))
-    assert b_cubed(np.array(gold), np.array(gold)) == pytest.approx((1.0, 1.0, 1.0))

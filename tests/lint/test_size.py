@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 238_000,
+    "tokens of the core": 235_700,
     "tokens of contrib/": 80_600,
-    "tokens of tests/": 256_000,
+    "tokens of tests/": 255_200,
     "tokens a line of code": 9.7,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
