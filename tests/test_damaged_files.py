@@ -17,7 +17,6 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.kb import InMemoryLookupKB
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Adam
@@ -297,10 +296,6 @@ def read_bytes(folder, nlp):
     return contents(linker)
 
 
-def read_spacy_kb(folder):
-    assert len(entities_of(folder, "spacy")) == 3
-
-
 def read_docbin(folder):
     list(read_docs(folder / "corpus.spacy", NLP.vocab))
 
@@ -312,8 +307,6 @@ STORED = {
     "checkpoint": Stored(
         "c", lambda folder: read_checkpoint(folder / "c").identity, (500, 10000), (50, 50)
     ),
-    "entities of spaCy": Stored("contents", read_spacy_kb, (200, 2000), (10**6, 10**6), 0.5),
-    "strings of spaCy": Stored("strings.json", read_spacy_kb, (0, 0), (10**6, 10**6)),
     "docs": Stored("corpus.spacy", read_docbin, (25, 300), (25, 300), 0.5),
 }
 
@@ -330,16 +323,9 @@ def stored(request, tmp_path):
         return STORED[kind], folder, partial(read, nlp=nlp)
     if kind == "checkpoint":
         Checkpoint.of("id", 0, [], pipes(), Adam(0.1)).write(tmp_path / "c")
-    elif kind == "docs":
+    else:
         text = AnnotatedText("d", "Ada met Ada.", (AnnotatedMention(0, 3, "X", ("Q1",)),))
         write_docbin([to_doc(NLP, text)], tmp_path / "corpus.spacy")
-    else:
-        kb = InMemoryLookupKB(Vocab(), entity_vector_length=2)
-        for name in ("Q1", "Q2", "Q3"):
-            kb.add_entity(name, 7, [0.0, 1.0])
-        kb.add_alias("DA", ["Q1", "Q3"], [0.9, 0.1])
-        kb.add_alias("D", ["Q2"], [0.9])
-        kb.to_disk(tmp_path)
     return STORED[kind], tmp_path, read
 
 

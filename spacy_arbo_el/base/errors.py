@@ -147,8 +147,8 @@ class Errors:
         "finite numbers, lists and dicts with strings as keys."
     )
     E040 = Message(
-        "{path} is a knowledge base of spaCy, which can't be opened in place. Give it to "
-        "linker.set_kb, or build one from it: spacy arbo kb build {path} kb --format spacy."
+        "{path} is a knowledge base of spaCy. Load it with spaCy, InMemoryLookupKB.from_disk, and "
+        "give what was loaded to linker.set_kb."
     )
     E041 = Message(
         "Record {number} of the knowledge base is no entity: {problem}. A record needs an 'id', "
@@ -501,9 +501,6 @@ class Errors:
     # Evaluation: E83x
     E831 = Message("Give either --thresholds, for labelled mentions, or --no-labels.")
     E835 = Message("{path} can't be written: name it {suffixes}.")
-    E836 = Message(
-        "Show either documents or a text: arbo show MODEL DATA, or arbo show MODEL --text TEXT."
-    )
     E837 = Message(
         "{count} documents have labelled mentions. It takes two at least, each linked after the "
         "other was used: label more, or divide the documents."

@@ -11,7 +11,6 @@ from .arguments import LANG, check_annotated, check_needs, is_list
 
 if TYPE_CHECKING:
     from ..evaluation.data_check import Finding
-    from ..evaluation.statistics import Statistics
     from ..kb.knowledge_base import ArboKB
 
 
@@ -29,8 +28,8 @@ def check_command(
 ) -> None:
     """Find problems in a list, or in a corpus.
 
-    Of a list alone it says what linking to it lacks. Of a corpus and a KB it prints statistics,
-    problems with examples and advice, and a config and an encoder that suit the data. The list and
+    Of a list alone it says what linking to it lacks. Of a corpus and a KB it prints problems
+    with examples and advice, and a config and an encoder that suit the data. The list and
     the corpus stay as they are.
 
     \b
@@ -51,8 +50,7 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
 
     from ..corpora.docbin import read_docs
     from ..evaluation.data_check import check_corpus, check_kb, recommend, survey_kb
-    from ..evaluation.seen import Seen
-    from ..evaluation.statistics import corpus_statistics, read_gold
+    from ..evaluation.gold import read_gold
     from ..kb.loaders import load_kb
     from ..mentions.getters import EntSpans, GroupSpans
     from .init import check_language
@@ -66,13 +64,9 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
     train = read_gold(read_docs(data, nlp.vocab), getter, nlp.tokenizer)
     held_out = read_gold(read_docs(dev, nlp.vocab), getter, nlp.tokenizer) if dev else None
     survey = survey_kb(kb)
-    columns = {"train": corpus_statistics(train, kb)}
-    if held_out is not None:
-        seen = Seen.of(kb, [mention.record for mention in train.mentions])
-        columns["dev"] = corpus_statistics(held_out, kb, seen)
     findings = [*check_corpus(train, kb, held_out), *check_kb(kb, survey)]
     config, encoder = recommend(train, survey)
-    _print_statistics(columns)
+    msg.info(visible(f"{data}: {train.n_documents:,} documents, {len(train.mentions):,} mentions"))
     _print_findings(findings)
     msg.info(visible(f"Config: {config}"))
     msg.info(visible(f"Encoder: {encoder}"))
@@ -111,18 +105,6 @@ def _write_list(kb: "ArboKB", aliases: dict[str, list[str]], path: Path) -> None
     write_list(kb, path)
     n_aliases = sum(map(len, aliases.values()))
     msg.good(visible(f"{path}: {n_aliases:,} aliases added to {len(aliases):,} entities"))
-
-
-def _print_statistics(columns: "dict[str, Statistics]") -> None:
-    names = dict.fromkeys(name for column in columns.values() for name in column)
-    rows = [(name, *(_cell(column.get(name)) for column in columns.values())) for name in names]
-    msg.table(rows, header=("", *columns), aligns=("l", *"rr"[: len(columns)]), max_col=60)
-
-
-def _cell(value: "float | None") -> str:
-    if value is None:
-        return "–"
-    return f"{value:.1%}" if isinstance(value, float) else f"{value:,}"
 
 
 def _print_findings(findings: "list[Finding]") -> None:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from ..linking.corpus import CorpusLinker
     from ..pipelines import PipelineOwner
 
-# The end of names of files that ``--prefix`` is for.
-SSSOM = ".sssom.tsv"
 LINKED = Opt(
     ...,
     "--output",
@@ -96,8 +95,8 @@ def link_at_once(
     counts: Counter = Counter()
     with user_errors():
         write = writer_of(output)
-        if not output.name.lower().endswith(SSSOM):
-            check_needs({"--prefix": bool(prefix)}, f"--output NAME{SSSOM}", "its ids have one")
+        if write is None or "prefix" not in signature(write).parameters:
+            check_needs({"--prefix": bool(prefix)}, "--output NAME.sssom.tsv", "its ids have one")
         options = {"prefix": prefix} if prefix else {}
         check_data(data)
         nlp = open_model_or_list(model, overrides)

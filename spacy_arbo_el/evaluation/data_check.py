@@ -11,15 +11,8 @@ from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import named
 from ..mentions.reader import VALUES
 from ..names.spellings import folded
+from .gold import CUT, SPACE, UNALIGNED, GoldCorpus, GoldMention, KnownMentions
 from .seen import Seen
-from .statistics import (
-    CUT,
-    SPACE,
-    UNALIGNED,
-    GoldCorpus,
-    GoldMention,
-    KnownMentions,
-)
 
 EXAMPLES = 3
 # From this share of mentions without an entity of their name, a knowledge base is suspicious.

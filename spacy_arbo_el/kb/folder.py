@@ -95,11 +95,6 @@ def find(path: Path) -> Path:
     return path
 
 
-def is_of_spacy(path: Path) -> bool:
-    """Return whether a folder was written by spaCy's ``InMemoryLookupKB``."""
-    return all((path / name).is_file() for name in SPACY_FILES)
-
-
 def lock(path: Path) -> FileLock:
     """The right to write, held until it is released. ValueError where another program has it."""
     check_files(path)
@@ -148,7 +143,7 @@ def check_complete(path: Path) -> None:
     """Raise ValueError for a folder without a database, with what it seems to be instead."""
     if (path / DATABASE).is_file():
         return
-    if is_of_spacy(path):
+    if all((path / name).is_file() for name in SPACY_FILES):
         raise Errors.E040(path=path)
     folders = [path / "kb", *sorted(path.glob("*/kb"))]
     inner = [folder for folder in folders if (folder / DATABASE).is_file()]

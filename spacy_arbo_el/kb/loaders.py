@@ -22,8 +22,8 @@ from ..storage.lines import check_exists
 from .carrying import carry_over
 from .database import DATABASE
 from .entity import Entity
-from .folder import LOCK, is_of_spacy, replacing_kb
-from .importers import ImportReport, SpacyKBReader, entities_of
+from .folder import LOCK, replacing_kb
+from .importers import ImportReport, entities_of
 from .importers.common import records_by_id
 from .knowledge_base import ArboKB
 
@@ -132,9 +132,9 @@ def _merged_ids(path: Path) -> dict[str, str]:
 def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     """A knowledge base from whatever stands for one.
 
-    source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of one, or to a
-        file of entities in any format; entities, dicts or a data frame, see ``entities_from``; a
-        dict with a dict for each id; or a function from a vocabulary to a knowledge base.
+    source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of an ``ArboKB``, or
+        to a file of entities in any format; entities, dicts or a data frame, see ``entities_from``;
+        a dict with a dict for each id; or a function from a vocabulary to a knowledge base.
     """
     if isinstance(source, ArboKB):
         return source
@@ -161,7 +161,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
 # turns dataclasses into dicts.
 @registry.misc("spacy-arbo-el.KBFromPath.v1")
 class KBFromPath:
-    """A knowledge base from a folder or JSONL file. The folder may be one of spaCy.
+    """A knowledge base from a folder or JSONL file.
 
     The usual loader::
 
@@ -182,9 +182,7 @@ class KBFromPath:
         path = ensure_path(self.path)
         restore(path)
         hint = "Give the folder of a saved knowledge base, or a file of entities."
-        if is_of_spacy(check_exists(path, hint)):
-            return ArboKB(vocab, SpacyKBReader().read(path))
-        if path.is_dir():
+        if check_exists(path, hint).is_dir():
             return ArboKB(vocab).from_disk(path)
         kb = ArboKB(vocab)
         report = import_into(kb, path)

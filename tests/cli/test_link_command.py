@@ -136,7 +136,7 @@ def test_model_and_data_in_the_wrong_order_are_recognised(folder, tmp_path):
         output = run(command, dev, model, "--output", out, code=1)
         assert "is a pipeline, not documents" in output or "not a pipeline" in output
         assert "arbo COMMAND MODEL DATA" in output
-    for command in ("evaluate", "fit", "fit --thresholds", "show"):
+    for command in ("evaluate", "fit", "fit --thresholds"):
         words = command.split()
         assert "not a pipeline. The pipeline comes first" in run(*words, dev, model, code=1)
         assert "is a pipeline, not documents" in run(*words, model, model, code=1)

@@ -43,21 +43,20 @@ def test_what_a_knowledge_base_is_made_of(linker, tmp_path, kind):
     assert all(link.ids for link in linker.predict([doc])[0].values())
 
 
-@pytest.mark.parametrize("kind", ["kb", "loader", "folder"])
+@pytest.mark.parametrize("kind", ["kb", "loader"])
 def test_spacys_own_knowledge_base_keeps_its_priors(linker, tmp_path, kind):
     theirs = InMemoryLookupKB(linker.vocab, entity_vector_length=1)
     for name in ("planet", "metal"):
         theirs.add_entity(name, 342, [0.0])
     theirs.add_alias("Mercury", ["planet", "metal"], [0.875, 0.125])
     theirs.add_alias("quicksilver", ["metal"], [1.0])
-    theirs.to_disk(tmp_path / "kb")
-    linker.set_kb({"kb": theirs, "loader": lambda vocab: theirs, "folder": tmp_path / "kb"}[kind])
+    linker.set_kb({"kb": theirs, "loader": lambda vocab: theirs}[kind])
     found = {c.entity_: c.prior_prob for c in linker.kb.get_alias_candidates("Mercury")}
     assert found == {"planet": 0.875, "metal": 0.125}
     assert linker.kb["metal"].names == ["quicksilver", "Mercury"]
-    if kind == "folder":
-        with pytest.raises(ValueError, match="E040.*kb build .* --format spacy"):
-            ArboKB.open(tmp_path / "kb")
+    theirs.to_disk(tmp_path / "kb")
+    with pytest.raises(ValueError, match="E040.*linker.set_kb"):
+        linker.set_kb(tmp_path / "kb")
 
 
 def test_the_folder_of_a_pipeline_says_which_folder_inside_to_use(linker, tmp_path):

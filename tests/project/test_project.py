@@ -81,7 +81,7 @@ def test_demo_and_discover_workflows_on_own_data(tiny_bert, tmp_path):
     run_in_process("convert", tmp_path, **settings)
     printed = run_in_process("demo", tmp_path, **settings)
     assert "model-best: as configured" in printed
-    assert "←" in printed
+    assert "linked to" in printed
     scores = json.loads((tmp_path / "metrics" / "tiny.json").read_text())
     assert scores["model-best: as configured"]["arbo_mentions"] == len(DEV)
     run_in_process("discover", tmp_path, dataset="tiny", data_dir="mine")

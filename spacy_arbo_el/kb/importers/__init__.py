@@ -2,7 +2,7 @@
 
 from .common import EntityFormat, ImportReport
 from .jsonl import EntityJsonlReader, EntityJsonReader, write_entities_jsonl
-from .spacy_kb import SpacyKBReader, entities_of
+from .spacy_kb import entities_of
 from .tables import TableReader
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "EntityJsonReader",
     "EntityJsonlReader",
     "ImportReport",
-    "SpacyKBReader",
     "TableReader",
     "entities_of",
     "write_entities_jsonl",

@@ -1,43 +1,34 @@
-"""Annotated mentions of a corpus, and statistics of them."""
+"""Annotated mentions of a corpus."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 from spacy.lang.en.stop_words import STOP_WORDS
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 
-from ..kb.entity import NIL
 from ..kb.knowledge_base import ArboKB
 from ..mentions.getters import SpanGetter, find_mentions
 from ..mentions.labels import current_ids
 from ..mentions.record import ID_SEPARATOR, MentionRecord, document_id, records_of, text_fingerprint
 from ..names.spellings import folded
-from .seen import Seen
 
 # Where the offsets of a mention are doubtful.
 SPACE = "begin or end in whitespace"
 CUT = "begin or end inside a word"
 UNALIGNED = "do not begin and end where tokens do"
 
-# Counts and shares by what they are of.
-Statistics = dict[str, int | float]
-
 
 class GoldMention(NamedTuple):
     """An annotated mention.
 
     kb_id: The ``kb_id_`` of its span: "" where it is not annotated, "NIL" for no entity.
-    cluster: The new entity of a NIL mention; "" where that is not annotated.
     offsets: Doubts about its offsets, of ``SPACE``, ``CUT`` and ``UNALIGNED``; "" for none.
     """
 
     record: MentionRecord
     kb_id: str
-    cluster: str = ""
     offsets: str = ""
 
 
@@ -71,7 +62,7 @@ def read_gold(
         records = records_of(spans, doc.text, [span.text for span in spans]) if spans else ()
         doubts = _doubtful_offsets(spans, tokenizer)
         for span, record, doubt in zip(spans, records, doubts):
-            mentions.append(GoldMention(record, span.kb_id_, span.id_, doubt))
+            mentions.append(GoldMention(record, span.kb_id_, doubt))
         name = document_id(doc) or text_fingerprint(doc.text)
         documents[text_fingerprint(folded(doc.text))] = name
         words = [token.lower_ for token in doc if token.is_alpha]
@@ -151,54 +142,3 @@ class KnownMentions:
             joined = ID_SEPARATOR.join(sorted(ids))
             ids_of_form.setdefault(folded(mention.record.text), set()).add(joined)
         return ids_of_form
-
-
-def corpus_statistics(corpus: GoldCorpus, kb: ArboKB, seen: Seen | None = None) -> Statistics:
-    """Statistics of a corpus and its gold clusters. Their sizes, shares in the KB, unseen and
-    ambiguous.
-
-    Numbers are int and shares are float: those of entities, and below them those of the mentions
-    with a gold id.
-
-    seen: What a training corpus shows, for the shares that are unseen; None to leave them out.
-    """
-    known_mentions = KnownMentions.look_up(kb, corpus.mentions)
-    linked = known_mentions.linked
-    forms = known_mentions.meanings
-    owners = known_mentions.owners
-    new = Counter(
-        m.cluster
-        for m, ids in zip(known_mentions.mentions, known_mentions.gold)
-        if not ids and m.cluster
-    )
-    sizes = Counter(kb_id for _, ids in linked for kb_id in ids)
-    clusters = np.array([*sizes.values(), *new.values()] or [0])
-
-    def share(tests: Iterable[bool]) -> float:
-        return sum(tests) / max(len(linked), 1)
-
-    texts = [folded(m.record.text) for m, _ in linked]
-    rows: Statistics = {
-        "documents": corpus.n_documents,
-        "mentions": len(corpus.mentions),
-        "mentions that are NIL": sum(m.kb_id == NIL for m in corpus.mentions),
-        "entities": len(sizes),
-        "new entities": len(new),
-        "mentions of an entity, median": int(np.median(clusters)),
-        "mentions of an entity, at most": int(clusters.max()),
-        "entities with one mention": float((clusters == 1).mean()),
-        "mentions: in the knowledge base": share(
-            bool(known_mentions.present & set(ids)) for _, ids in linked
-        ),
-        "mentions: surface form of several entities": share(len(forms[t]) > 1 for t in texts),
-        "mentions: name of several entities of the KB": share(
-            len(owners.get(t, ())) > 1 for t in texts
-        ),
-        "mentions: name of no entity of the KB": share(t not in owners for t in texts),
-    }
-    if seen is not None:
-        rows["mentions: entity unseen in train"] = share(
-            not seen.ids & set(ids) for _, ids in linked
-        )
-        rows["mentions: surface form unseen in train"] = share(t not in seen.strings for t in texts)
-    return rows
