@@ -20,6 +20,7 @@ from spacy import displacy
 from spacy.util import import_file
 
 from spacy_arbo_el import save_pipeline
+from spacy_arbo_el.base.pages import page
 from spacy_arbo_el.contrib.review.links import LinkReview
 from spacy_arbo_el.contrib.review.queue import Filters
 from spacy_arbo_el.contrib.review.review import Review
@@ -64,7 +65,7 @@ def namesakes() -> str:
     drawn = [to_displacy(doc) for doc in docs]
     parts = [
         displacy.render(one, style="ent", manual=True)
-        + "".join(example["linker"].explain(span)._repr_html_() for span in doc.ents)
+        + "".join(page("explanation", one=example["linker"].explain(span)) for span in doc.ents)
         for one, doc in zip(drawn, docs)
     ]
     shown = "<hr>".join(parts).replace("<details>", "<details open>")

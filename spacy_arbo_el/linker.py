@@ -22,7 +22,6 @@ from .base.calibration import Calibration, CurveSettings
 from .base.display import counted
 from .base.errors import Errors, Warnings
 from .base.log import warn_once
-from .base.pages import html_table
 from .base.settings import check_choice
 from .discovery.acceptance import Acceptance
 from .discovery.grouping import Discovery
@@ -160,19 +159,6 @@ class ArboLinker(TrainablePipe):
         if not self.encoder.is_ready:
             details.append("encoder not loaded yet")
         return f"ArboLinker({', '.join(details)})"
-
-    def _repr_html_(self) -> str:
-        rows = [
-            ("knowledge base", self.kb),
-            ("exemplars", len(self.exemplars)),
-            ("new entities", len(self.new_entities)),
-            ("encoder", "loaded" if self.encoder.is_ready else "not loaded yet"),
-            ("mentions", self.mentions.getter),
-            ("reranker", self.reranker),
-            ("inference", self.inference),
-            ("threshold", shown_threshold(self.threshold)),
-        ]
-        return html_table(f"ArboLinker {self.name}", (), rows)
 
     # Parts. Those of the stages can be set too.
 

@@ -1,15 +1,10 @@
-"""Display of objects as short texts and data frames."""
+"""Display of objects as short texts."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from .errors import Errors
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
-# Rows of a table in a notebook.
-SHOWN_ROWS = 10
 # Characters of a text that a table or a line shows.
 SHOWN_CHARACTERS = 80
 
@@ -33,19 +28,3 @@ def shown_probability(probability: float) -> str:
 def counted(count: int, singular: str, plural: str = "") -> str:
     """A number with its noun: "1 entity", "6,574 entities"."""
     return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
-
-
-def make_frame(
-    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], instead: str
-) -> "pandas.DataFrame":
-    """Rows as a data frame of pandas. ImportError where pandas is not installed.
-
-    columns: Their names in order, which a frame without rows has too.
-    instead: What gives the same rows without pandas.
-    """
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError(Errors.E771.format(instead=instead)) from error
-    records: list[Mapping[str, Any]] = list(rows)
-    return pandas.DataFrame.from_records(records, columns=list(columns))

@@ -461,10 +461,6 @@ class Errors:
         "A thread that is linking can't edit the knowledge base, the exemplars or the corrections "
         "at the same time: it would wait for itself. Edit after linking."
     )
-    E771 = Message(
-        "A data frame needs pandas, which is not installed: pip install pandas. Without it, "
-        "{instead} gives the same rows as dicts."
-    )
     E785 = Message(
         "{path} is {found}, not a pipeline. The pipeline comes first: arbo COMMAND MODEL DATA."
     )
@@ -555,16 +551,6 @@ class Warnings:
     W111 = Message(
         "The documents have links in the span groups {groups}, and none in doc.ents, which are "
         "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
-    )
-
-    # Retrieval: W3xx
-    W302 = Message(
-        "The installed FAISS has no GPU support, so the search runs on the GPU in torch, exactly. "
-        "To use the configured index, install faiss-gpu (Linux, CUDA 12)."
-    )
-    W303 = Message(
-        "FAISS can't search the index {kind!r} on a GPU, so it is searched on the CPU. An index "
-        'with factory = "IVF2048,SQ8" or "IVF2048,PQ48" is searched on the GPU.'
     )
 
     # The component: W5xx

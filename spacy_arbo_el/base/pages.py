@@ -6,7 +6,6 @@ question marks.
 
 import base64
 import hashlib
-from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +24,6 @@ def page(name: str, **values: Any) -> str:
 def part(name: str, *values: Any) -> str:
     """A part of a page from its macro in ``templates/parts.html``."""
     return _whole(getattr(environment().get_template("parts.html").module, name)(*values))
-
-
-def html_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], more: int = 0
-) -> str:
-    """A small table for notebooks. Each text keeps its direction. more: Rows left out."""
-    return part("table", title, columns, rows, more)
 
 
 @cache

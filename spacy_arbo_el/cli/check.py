@@ -90,7 +90,7 @@ def _check_list(path: Path, lang: str, write: Path | None) -> None:
     nlp = spacy.blank(lang)
     kb = load_kb(path, nlp.vocab)
     of_list, aliases = check_list(kb, nlp.Defaults.stop_words, english_words())
-    msg.info(visible(f"{path}: {len(kb):,} entities, {kb.get_size_aliases():,} names"))
+    msg.info(visible(f"{path}: {len(kb):,} entities, {kb.entities.count_names():,} names"))
     _print_findings([*of_list, *check_kb(kb, survey_kb(kb))])
     if write is not None:
         _write_list(kb, aliases, write)

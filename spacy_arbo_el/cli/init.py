@@ -40,7 +40,7 @@ def init_command(
         nlp = pipeline_from_list(source, lang)
         kb = find_linker(nlp).kb
         save_pipeline(nlp, output)
-    counts = f"{len(kb)} entities, {kb.get_size_aliases()} names"
+    counts = f"{len(kb)} entities, {kb.entities.count_names()} names"
     link = f"python -m spacy arbo link {output} TEXTS -o OUT.csv"
     msg.good(visible(f"{output}: {counts}. Link: {link}"))
 

@@ -83,7 +83,7 @@ def build_command(
         kb = ArboKB.for_reading(output)
     show_skipped(report)
     further = len(kb.entities.redirects())
-    counts = f"{len(kb)} entities, {kb.get_size_aliases()} names, {len(kb.rows)} vectors"
+    counts = f"{len(kb)} entities, {kb.entities.count_names()} names, {len(kb.rows)} vectors"
     msg.good(f"{output}: {counts}" + (f", {further} further ids" if further else ""))
 
 
@@ -217,7 +217,7 @@ def _info(kb: "ArboKB") -> dict[str, Any]:
     index = f"{details['kind']} over {details['rows']} vectors" if details else "none: exact search"
     return {
         "Entities": len(kb),
-        "Names": kb.get_size_aliases(),
+        "Names": kb.entities.count_names(),
         "Names of several entities": count(
             "SELECT count(*) FROM (SELECT 1 FROM name WHERE kind = 0 GROUP BY folded "
             "HAVING count(DISTINCT position) > 1)"

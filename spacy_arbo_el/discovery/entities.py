@@ -10,22 +10,18 @@ import numpy as np
 
 from ..base.arrays import TopK, unit
 from ..base.calibration import probability
-from ..base.display import SHOWN_ROWS, counted, make_frame, shortened, shown_probability
-from ..base.pages import html_table, page
+from ..base.display import counted, shortened, shown_probability
+from ..base.pages import page
 from ..kb.knowledge_base import ArboKB
 from ..mentions.annotations import named
 from ..mentions.record import MentionKey, MentionRecord
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 # How many entities of the knowledge base are named beside a new one.
 N_NEAREST = 3
-# The columns of new entities and of their mentions in tables.
-SUMMARY = (
-    *("id", "name", "mentions", "documents", "cohesion"),
-    *("nearest", "nearest_title", "nearest_probability", "reason"),
-)
+# The columns of mentions.
 MENTION = ("document", "start", "end", "text", "label", "before", "after")
 
 
@@ -82,23 +78,6 @@ class NewEntity:
             name = named(entity.kb_id, entity.title)
             fields.append(f"nearest {name} {shown_probability(entity.probability)}")
         return f"NewEntity({', '.join(fields)})"
-
-    def _repr_html_(self) -> str:
-        members = [_member_dict(record) for record in self.members[:SHOWN_ROWS]]
-        columns = ("document", "label", "before", "text", "after")
-        rows = [[member[column] for column in columns] for member in members]
-        return html_table(repr(self), columns, rows, len(self.members) - len(rows))
-
-    def summary(self) -> dict[str, Any]:
-        """One row of a table. Counts, and the nearest entity of the knowledge base."""
-        nearest = self.nearest[0] if self.nearest else RefusedEntity("", "", 0.0, "no candidates")
-        size = len(self.members), self.documents
-        values = (self.id, self.name, *size, self.cohesion, *nearest)
-        return dict(zip(SUMMARY, values))
-
-    def to_frame(self) -> "pandas.DataFrame":
-        """One row per mention. It needs pandas."""
-        return make_frame(map(_member_dict, self.members), MENTION, "to_dict()['members']")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable."""

@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 import numpy as np
 
-from ..base.display import SHOWN_ROWS, counted, make_frame
+from ..base.display import counted
 from ..base.errors import Errors
-from ..base.pages import html_table
 from ..encoders.inputs import SpanInputs
 from ..kb.entity import Entity
 from ..mentions.record import MentionKey
 from ..storage.files import write_file
 from ..storage.locks import ForkableLock
 from .decision_log import DecisionLog, Entry, clusters_of
-from .entities import SUMMARY, EntityOrId, NewEntity, describe, id_of_entity
+from .entities import EntityOrId, NewEntity, describe, id_of_entity
 from .grouping import Decided
 from .serialization import SETTINGS, pack, unpack
 from .store import Clusters, Unlinked
 from .verdicts import Verdicts
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -114,19 +113,9 @@ class NewEntities:
         counts = counted(len(self), "new entity", "new entities"), counted(mentions, "mention")
         return f"NewEntities({', '.join(counts)})"
 
-    @locked
-    def _repr_html_(self) -> str:
-        rows = [entity.summary().values() for entity in self[:SHOWN_ROWS]]
-        more = len(self) - len(rows)
-        return html_table(repr(self), SUMMARY, [list(row) for row in rows], more)
-
     def to_dicts(self) -> list[dict[str, Any]]:
         """All new entities with their mentions, JSON-serialisable."""
         return [entity.to_dict() for entity in self]
-
-    def to_frame(self) -> "pandas.DataFrame":
-        """One row per new entity, the largest first. It needs pandas."""
-        return make_frame((entity.summary() for entity in self), SUMMARY, "new_entities.to_dicts()")
 
     # Looking up
 

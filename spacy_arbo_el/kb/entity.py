@@ -8,7 +8,6 @@ from typing import Any
 
 from ..base.display import shortened
 from ..base.errors import Errors
-from ..base.pages import html_table
 from ..storage.lines import is_storable
 
 NIL = "NIL"
@@ -104,29 +103,14 @@ class Entity:
         fields = [repr(self.id), repr(shortened(self.title))]
         if self.aliases:
             names = ", ".join(map(repr, self.aliases[:SHOWN_ALIASES]))
-            fields.append(f"aliases=[{shortened(names + self._more_aliases)}]")
+            hidden = len(self.aliases) - SHOWN_ALIASES
+            more = f", … and {hidden} more" if hidden > 0 else ""
+            fields.append(f"aliases=[{shortened(names + more)}]")
         if self.types:
             fields.append(f"types=[{shortened(', '.join(map(repr, self.types)))}]")
         if self.description:
             fields.append(f"description={shortened(self.description)!r}")
         return f"Entity({', '.join(fields)})"
-
-    def _repr_html_(self) -> str:
-        names = ", ".join(self.aliases[:SHOWN_ALIASES]) + self._more_aliases
-        fields = {
-            "description": shortened(self.description, 400),
-            "aliases": names,
-            "types": ", ".join(self.types),
-            "frequency": f"{self.frequency:g}" if self.frequency else "",
-            **{str(key): value for key, value in self.meta.items()},
-        }
-        rows = [(name, value) for name, value in fields.items() if value]
-        return html_table(f"{self.id} {self.title}", (), rows)
-
-    @property
-    def _more_aliases(self) -> str:
-        hidden = len(self.aliases) - SHOWN_ALIASES
-        return f", … and {hidden} more" if hidden > 0 else ""
 
     def merged_with(self, other: "Entity") -> "Entity":
         """Merge another entity into this, whose own title, description and ``meta`` count first."""

@@ -6,7 +6,6 @@ it, and ``vectors.py`` their vectors.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from spacy.tokens import Span
 from spacy.util import SimpleFrozenList
 from spacy.vocab import Vocab
 
-from ..base.display import SHOWN_ROWS, counted
-from ..base.pages import html_table
+from ..base.display import counted
 from ..storage.files import pack_arrays
 from ..storage.lines import is_storable
 from .database import Database
@@ -177,17 +175,6 @@ class ArboKB(KnowledgeBase):
             return f"ArboKB({counted(len(self), 'entity', 'entities')}, {where}, {state})"
         except (ValueError, OSError):
             return f"ArboKB({where}, closed)"
-
-    def _repr_html_(self) -> str:
-        columns = ("id", "title", "types", "description")
-        try:
-            first = list(islice(self, SHOWN_ROWS))
-            more = len(self) - len(first)
-        except (ValueError, OSError):
-            first = []
-            more = 0
-        rows = [(e.id, e.title, ", ".join(e.types), e.description) for e in first]
-        return html_table(repr(self), columns, rows, more)
 
     def is_empty(self) -> bool:
         return len(self) == 0
@@ -351,7 +338,8 @@ class ArboKB(KnowledgeBase):
         """Entities of an alias, with shares of frequencies, and vectors if these are up to date."""
         self.reload_if_changed()
         strings = self.vocab.strings
-        named = self._priors(alias)
+        named = self.entities.at_all(self.entities.with_name(alias))
+        total = sum(entity.frequency for entity in named.values())
         vectors = self.vectors.of_positions(list(named))
         return [
             Candidate(
@@ -360,41 +348,10 @@ class ArboKB(KnowledgeBase):
                 entity_freq=entity.frequency,
                 entity_vector=vectors[position].tolist() if position in vectors else [],
                 alias_hash=strings.add(alias),
-                prior_prob=prior,
+                prior_prob=entity.frequency / total if total else 1 / len(named),
             )
-            for position, (entity, prior) in named.items()
-        ]
-
-    def get_prior_prob(self, entity: str, alias: str) -> float:
-        position = self.entities.position(entity)
-        return self._priors(alias).get(position, (None, 0.0))[1]
-
-    def _priors(self, alias: str) -> dict[int, tuple[Entity, float]]:
-        """Entities with the alias, by position. With their shares of the frequencies."""
-        named = self.entities.at_all(self.entities.with_name(alias))
-        total = sum(entity.frequency for entity in named.values())
-        return {
-            position: (entity, entity.frequency / total if total else 1 / len(named))
             for position, entity in sorted(named.items())
-        }
-
-    def contains_entity(self, entity: str) -> bool:
-        return entity in self.entities
-
-    def contains_alias(self, alias: str) -> bool:
-        return bool(self.entities.with_name(alias))
-
-    def get_entity_strings(self) -> list[str]:
-        return [entity.id for entity in self.entities]
-
-    def get_alias_strings(self) -> list[str]:
-        return list(dict.fromkeys(name for entity in self.entities for name in entity.names))
-
-    def get_size_entities(self) -> int:
-        return len(self.entities)
-
-    def get_size_aliases(self) -> int:
-        return self.entities.count_names()
+        ]
 
 
 def _with_id(store: EntityStore, entity_id: str) -> Entity | None:

@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from spacy.tokens import Doc, Span
 from spacy.tokens.underscore import Underscore
 
-from ..base.display import SHOWN_ROWS, shortened, shown_probability
+from ..base.display import shortened, shown_probability
 from ..base.errors import Errors
-from ..base.pages import html_table
 from ..kb.entity import NIL
 from .getters import Offsets, Place, SpanGetter, find_mentions, place_of
 
@@ -144,16 +143,6 @@ class Link:
             name = named(best.kb_id, best.title)
             details.append(f"best candidate {name}, {shown_probability(best.score)}")
         return f"Link({', '.join(details)})"
-
-    def _repr_html_(self) -> str:
-        shown = list(zip(self.candidates, self.shares))[:SHOWN_ROWS]
-        rows = [
-            (rank, c.kb_id, c.title, shown_probability(c.score), shown_probability(share))
-            for rank, (c, share) in enumerate(shown, 1)
-        ]
-        more = len(self.ids) - len(rows)
-        columns = ("", "candidate", "title", "probability", "share")
-        return html_table(f"{self!r}: {self.path}", columns, rows, more)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-serialisable, with names for everything."""

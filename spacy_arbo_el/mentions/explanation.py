@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..base.display import shown_probability
-from ..base.pages import page
 from .annotations import Evidence, Link
 
 # Candidates that are shown.
@@ -48,9 +47,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
-
-    def _repr_html_(self) -> str:
-        return page("explanation", one=self)
 
     @property
     def presence(self) -> str:

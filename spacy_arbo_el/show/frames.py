@@ -1,11 +1,10 @@
-"""Links and their candidates as rows. They are dicts, or data frames where pandas is installed."""
+"""Links and their candidates as rows."""
 
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from spacy.tokens import Doc, Span
 
-from ..base.display import make_frame
 from ..base.errors import Warnings
 from ..base.log import warn_once
 from ..mentions.annotations import DEFAULT_EXTENSION, Link, links_of
@@ -13,7 +12,7 @@ from ..mentions.getters import EntSpans, SpanGetter, find_mentions, offsets_of_s
 from ..mentions.record import document_id, text_fingerprint
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 MENTION = ("document", "start", "end", "text", "label")
 LINK = (*MENTION, "kb_id", "title", "score", "presence", "undecided", "new_entity")
@@ -21,7 +20,6 @@ LINK_WITH_EVIDENCE = (*LINK, "evidence")
 # The folder of such rows in the output of a linking in shards.
 LINKS = "links"
 LinkColumns = dict[str, Any]
-CANDIDATE = (*MENTION, "rank", "kb_id", "title", "score", "is_linked")
 
 
 def links_to_dicts(
@@ -68,11 +66,6 @@ def rows_of(docs: Iterable[Doc], get_spans: SpanGetter, extension: str) -> Itera
         yield {**link_row(mention, link), "evidence": [step.id for step in link.evidence]}
 
 
-def links_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
-    """Convert links to a data frame, one row per mention. See ``links_to_dicts``."""
-    return make_frame(links_to_dicts(docs, **settings), LINK, "links_to_dicts(docs)")
-
-
 def candidates_to_dicts(
     docs: Iterable[Doc],
     *,
@@ -97,11 +90,6 @@ def candidates_to_dicts(
         for mention, link in linked_mentions(docs, get_spans, extension)
         for rank, candidate in enumerate(link.candidates[:count], 1)
     ]
-
-
-def candidates_to_frame(docs: Iterable[Doc], **settings: Any) -> "pandas.DataFrame":
-    """Convert candidates to a data frame, one row each. See ``candidates_to_dicts``."""
-    return make_frame(candidates_to_dicts(docs, **settings), CANDIDATE, "candidates_to_dicts(docs)")
 
 
 def linked_mentions(

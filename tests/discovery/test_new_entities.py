@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from spacy_arbo_el.discovery.decision_log import DecisionLog
-from spacy_arbo_el.discovery.entities import SUMMARY, NearestEntity, new_entity_id
+from spacy_arbo_el.discovery.entities import NearestEntity, new_entity_id
 from spacy_arbo_el.discovery.new_entities import NewEntities
 from spacy_arbo_el.discovery.store import Unlinked
 from spacy_arbo_el.encoders.inputs import SpanInputs
@@ -109,9 +109,6 @@ def test_to_dict_has_the_members_with_their_documents_on_one_line():
         "probability": 0.3,
         "reason": "below the threshold of 0.5",
     }
-    row = entities[0].summary()
-    assert tuple(row) == SUMMARY
-    assert [*row.values()] == [data["id"], "name 0", 1, 1, 1.0, *data["nearest"][0].values()]
 
 
 def test_bad_edits_change_nothing():

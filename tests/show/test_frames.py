@@ -1,25 +1,18 @@
-"""Links, candidates and new entities as dicts and as data frames."""
+"""Links and candidates as dicts."""
 
 import json
-import sys
 import warnings
 
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_arbo_el import (
-    NewEntities,
-    candidates_to_dicts,
-    candidates_to_frame,
-    links_to_dicts,
-    links_to_frame,
-)
+from spacy_arbo_el import candidates_to_dicts, links_to_dicts
 from spacy_arbo_el.corpora.links import doc_record
 from spacy_arbo_el.mentions.getters import EntSpans, GroupSpans, same_tokens
 from spacy_arbo_el.show.html import render_evidence
 
-from ..base.test_display import LINK, new_entity
+from ..base.test_display import LINK
 from .test_pages import linked_doc
 
 ROWS = [
@@ -110,31 +103,6 @@ def test_rows_and_pages_follow_what_was_edited_after_linking():
     )
     assert edited((2, 3, ""))[0] == [], "no link any more"
     assert edited()[0] == []
-
-
-FRAMES = {
-    "links": lambda: links_to_frame([linked_doc(doc_id="first")]),
-    "candidates": lambda: candidates_to_frame([linked_doc(doc_id="first")]),
-    "new entity": lambda: new_entity().to_frame(),
-    "new entities": lambda: NewEntities().to_frame(),
-}
-
-
-@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_one_clear_error_without_pandas(make, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"arbo-E771.*pip install pandas.* gives the same"):
-        make()
-
-
-def test_frames_have_the_rows_and_columns():
-    pytest.importorskip("pandas")
-    frame = links_to_frame([linked_doc(doc_id="first")])
-    assert list(frame.itertuples(index=False, name=None)) == ROWS
-    assert list(links_to_frame([]).columns) == list(frame.columns)
-    assert list(candidates_to_frame([linked_doc(doc_id="first")])["rank"]) == [1, 2, 1]
-    assert list(new_entity(count=3).to_frame()["document"]) == ["doc 0", "doc 1", "doc 2"]
-    assert "nearest_title" in NewEntities().to_frame()
 
 
 def test_links_of_span_groups_are_asked_for():

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spacy import displacy
 from spacy.tokens import Doc, Span
 
+from spacy_arbo_el.base.pages import page
 from spacy_arbo_el.discovery.entities import to_html
 from spacy_arbo_el.mentions.annotations import Evidence, Link, annotate
 from spacy_arbo_el.mentions.explanation import Explanation
@@ -83,10 +84,10 @@ def test_the_evidence_page_names_documents_and_has_their_candidates():
     assert "body {" not in part
 
 
-def test_an_explanation_is_shown_in_notebooks():
+def test_an_explanation_is_shown_as_text():
     link = linked_doc().ents[0]._.arbo
     explanation = Explanation("Mer<b>", link, "linked", {"D2": "quicksilver"}, "D3", "no & no")
-    html = explanation._repr_html_()
+    html = page("explanation", one=explanation)
     assert "Mer&lt;b&gt;" in html
     assert "quicksilver" in html
     assert "D3: no &amp; no" in html
