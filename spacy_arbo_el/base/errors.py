@@ -335,7 +335,9 @@ class Errors:
     )
     E502 = Message(
         "A knowledge base can't be made from {got}. Give a path, an ArboKB, an InMemoryLookupKB of "
-        "spaCy, entities, dicts, a data frame, or a function from a Vocab to a knowledge base."
+        'spaCy, a data frame, a list of entities or of dicts ([{{"id": "D1", "title": "fever"}}]), '
+        'a dict with a dict or names for each id ({{"D1": ["fever"]}}), or a function from a Vocab '
+        "to a knowledge base."
     )
     E503 = Message(
         "The knowledge base is {got}, but the linker needs an ArboKB or spaCy's InMemoryLookupKB. "
@@ -348,10 +350,6 @@ class Errors:
     E505 = Message(
         "The weights of the reranker that come with the package, {path}, are damaged or missing: "
         "{problem}. Install the package again, or set reranker.pretrained = false."
-    )
-    E506 = Message(
-        "A knowledge base can't be made from one dict (its first key is {first!r}). Give a list "
-        'with a dict for each entity: [{{"id": "D1", "title": "blue fever"}}].'
     )
     E508 = Message(
         "No mention of the training corpus has a gold id, so {name!r} can't learn. Check that it "
@@ -369,6 +367,10 @@ class Errors:
     E512 = Message(
         "{value} is no Doc of spaCy. Give documents with their mentions: nlp(text) makes one of a "
         "text, and nlp.make_doc(text) one to whose ents you write."
+    )
+    E513 = Message(
+        "{value} is no mention, which is a span of a document. Give doc.ents[0], or any span of "
+        "tokens, such as doc[2:4]."
     )
 
     # Training: E6xx

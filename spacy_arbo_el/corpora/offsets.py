@@ -55,7 +55,7 @@ def place(text: str, mentions: Sequence[Given], offsets: str = "") -> tuple[list
     has_words = any(mention.words for mention in mentions)
     readings = (offsets,) if offsets else READINGS if has_words else (CHARACTERS,)
     places_by_reading = {reading: places_in(text, mentions, reading) for reading in readings[:1]}
-    for same in _COMPARISONS if has_words else (_exactly,):
+    for same in _COMPARISONS if has_words else _COMPARISONS[:1]:
         for reading in readings:
             if reading not in places_by_reading:
                 places_by_reading[reading] = places_in(text, mentions, reading)
@@ -144,10 +144,6 @@ def borders(text: str, reading: str) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(widths)])
 
 
-def _exactly(text: str, words: str) -> bool:
-    return text == words
-
-
 def _but_for_spaces(text: str, words: str) -> bool:
     return text.split() == words.split()
 
@@ -168,7 +164,7 @@ def _plain(words: str) -> str:
     return PlainCharacters()(words, np.array([[0, len(words)]]))[0]
 
 
-_COMPARISONS = (_exactly, _but_for_spaces, _but_for_characters)
+_COMPARISONS = (str.__eq__, _but_for_spaces, _but_for_characters)
 
 
 def is_within_word(text: str, start: int, end: int) -> bool:

@@ -34,24 +34,16 @@ def english_words() -> frozenset[str]:
 
 
 def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:
-    """Return whether a name is an ordinary word in its place, or a legal form."""
-    return ends_a_firm(text, start, end, stop_words) or _is_ordinary_word(
-        text, start, end, name, stop_words
-    )
+    """Return whether a name is an ordinary word in its place, or a legal form.
 
-
-def _is_ordinary_word(
-    text: str, start: int, end: int, name: str, stop_words: Container[str]
-) -> bool:
-    """Return whether a symbol in capitals is an ordinary word in its place.
-
-    So is "IMPACT" in text in capitals, and "Impact" in a heading or at the beginning of a
-    sentence, unless the text has the symbol in another place. A stop word, such as "WAS", is one
-    all the same.
+    An ordinary word is "IMPACT" in text in capitals, and "Impact" in a heading or at the beginning
+    of a sentence, unless the text has the symbol in another place. A stop word, such as "WAS", is
+    one all the same.
     """
-    if not (name.isupper() and name.isalpha()):
-        return False
-    if not _is_doubtful(text, start, end, stop_words):
+    if ends_a_firm(text, start, end, stop_words):
+        return True
+    is_symbol = name.isupper() and name.isalpha()
+    if not is_symbol or not _is_doubtful(text, start, end, stop_words):
         return False
     if name.lower() in stop_words:
         return True

@@ -134,7 +134,8 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
 
     source: An ``ArboKB`` or spaCy's ``InMemoryLookupKB``; a path to the folder of an ``ArboKB``, or
         to a file of entities in any format; entities, dicts or a data frame, see ``entities_from``;
-        a dict with a dict for each id; or a function from a vocabulary to a knowledge base.
+        a dict with a dict or names for each id; or a function from a vocabulary to a knowledge
+        base.
     """
     if isinstance(source, ArboKB):
         return source
@@ -150,9 +151,7 @@ def load_kb(source: Any, vocab: Vocab) -> ArboKB:
     if isinstance(source, KnowledgeBase):
         raise Errors.E503(got=type(source).__name__)
     source = records_by_id(source) or source
-    if isinstance(source, Mapping):
-        raise Errors.E506(first=f"{next(iter(source), ''):.40}")
-    if not isinstance(source, Iterable) or isinstance(source, (bytes, bytearray)):
+    if not isinstance(source, Iterable) or isinstance(source, (Mapping, bytes, bytearray)):
         raise Errors.E502(got=type(source).__name__)
     return ArboKB(vocab, source)
 

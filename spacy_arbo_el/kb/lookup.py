@@ -85,7 +85,8 @@ def _names_to_compare(entities: EntityStore, searched: set[str]) -> list[tuple[i
     shared: dict[int, int] = defaultdict(int)
     for trigram in _rarest(entities, searched):
         for (number,) in entities.database.rows(
-            "SELECT rowid FROM trigram WHERE trigram MATCH ?", (_quoted(trigram),)
+            "SELECT rowid FROM trigram WHERE trigram MATCH ?",
+            ('"' + trigram.replace('"', '""') + '"',),
         ):
             shared[number] += 1
     numbers = sorted(shared, key=lambda number: (-shared[number], number))[:COMPARED]
@@ -105,7 +106,3 @@ def _rarest(entities: EntityStore, searched: set[str]) -> list[str]:
             break
         chosen.append(term)
     return chosen
-
-
-def _quoted(trigram: str) -> str:
-    return '"' + trigram.replace('"', '""') + '"'

@@ -109,10 +109,6 @@ def _split(
     return ((number, line.split(delimiter)) for number, line in lines if number > skip)
 
 
-def _is_comment(line: str) -> bool:
-    return line.lstrip(' "').startswith("#")
-
-
 def count_preamble(
     lines: Iterable[tuple[int, str]], delimiter_of: Callable[[str], str], width: int = 0
 ) -> int:
@@ -128,7 +124,7 @@ def count_preamble(
     """
     comments: list[tuple[int, str]] = []
     for number, line in lines:
-        if line.strip() and not _is_comment(line):
+        if line.strip() and not line.lstrip(' "').startswith("#"):
             delimiter = delimiter_of(line)
             count = (width or len(line.split(delimiter))) - 1
             rows = (

@@ -26,14 +26,21 @@ SHOWN_KEYS = 8
 def records_by_id(values: Any) -> list[dict[str, Any]] | None:
     """The records of a dict with one for each id, such as ``{"D1": {"title": "blue fever"}}``.
 
-    None for anything else.
+    A name or a list of names may stand for a record, unless its key is that of a field. None for
+    anything else.
     """
-    if not isinstance(values, Mapping) or not values:
+    if not isinstance(values, Mapping):
         return None
-    records = [({"id": str(key)}, value) for key, value in values.items()]
-    if not all(isinstance(value, Mapping) and fields_of(tuple(value)) for _, value in records):
-        return None
-    return [{**of_key, **value} for of_key, value in records]
+    records = []
+    for key, value in values.items():
+        names = [value] if isinstance(value, str) else value
+        is_names = isinstance(names, list) and names and isinstance(names[0], str)
+        if is_names and key != "text" and not fields_of([str(key)]):
+            value = {"title": names[0], "aliases": names[1:]}
+        if not isinstance(value, Mapping) or not fields_of(tuple(value)):
+            return None
+        records.append({"id": str(key), **value})
+    return records
 
 
 class RecordReader:

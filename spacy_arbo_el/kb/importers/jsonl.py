@@ -16,9 +16,11 @@ from .fields import ALT_IDS, fields_of
 
 # How sure a "{" at the beginning is, where no other format knows the file by more.
 BY_BRACE = 0.6
-# How sure an object is whose first key is no field, and whose first value is an object.
+# How sure an object is whose first key is no field, and whose first value is an object; or none of
+# whose keys is a field.
 BY_IDS = 0.7
 _OF_IDS = re.compile(rb'\{\s*"([^"\\]*)"\s*:\s*\{')
+_KEYS = re.compile(rb'"([^"\\]*)"\s*:')
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class EntityJsonlReader:
 class EntityJsonReader:
     """Reads the entities of a JSON file: a list of objects like the lines of JSONL.
 
-    It may also be an object with such an object for each id.
+    It may also be an object with such an object, a name or a list of names for each id.
 
     Raises ValueError with file, number of the entry (as its line) and problem.
 
@@ -73,10 +75,12 @@ class EntityJsonReader:
 
     @staticmethod
     def sniff(name: str, start: bytes) -> float:
-        """Know files by their name, and those with an object for each id."""
-        match = _OF_IDS.match(start) if name.endswith(".json") else None
-        key = match[1].decode("utf8", "replace") if match else "id"
-        return certainty(name, start, (".json",)) if fields_of([key]) else BY_IDS
+        """Know files by their name, and those with an object or names for each id."""
+        by_name = certainty(name, start, (".json",))
+        match = _OF_IDS.match(start)
+        keys = [match[1]] if match else _KEYS.findall(start)
+        has_fields = any(fields_of([key.decode("utf8", "replace")]) for key in keys)
+        return by_name if has_fields else by_name and BY_IDS
 
     def read(self, path: PathLike, report: ImportReport | None = None) -> Iterator[Entity]:
         """Yield the entities. report: Gets the ids under "alt_ids"."""
@@ -86,7 +90,10 @@ class EntityJsonReader:
             raise line_error(path, 1, f"no valid JSON: {error}.") from None
         records = records_by_id(records) or records
         if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-            problem = "expected a list of objects. For Wikidata, give --format wikidata."
+            problem = (
+                "expected a list of objects, or an object with a record, a name or a list of names "
+                "for each id. For Wikidata, give --format wikidata."
+            )
             raise line_error(path, 1, problem)
         report = report or ImportReport()
         bad = report.on_bad(self.skip_bad)
