@@ -41,9 +41,9 @@ class Feedback:
         Raises ValueError where the knowledge base has no entity of that id.
         """
         with self.datastore.editing():
-            if kb_id != NIL:
-                self._require_entity(span, kb_id)
             correction = self._correction(span)
+            if kb_id != NIL:
+                self._position(span, kb_id)
             rejected = tuple(rejected for rejected in correction.rejected if rejected != kb_id)
             kb_id = "" if kb_id == NIL else kb_id
             self._correct(span, correction._replace(kb_id=kb_id, rejected=rejected))
@@ -55,12 +55,11 @@ class Feedback:
         Raises ValueError where the knowledge base has no entity of that id.
         """
         with self.datastore.editing():
-            self._require_entity(span, kb_id)
             correction = self._correction(span)
+            entity = self._position(span, kb_id)
             rejected = tuple(dict.fromkeys((*correction.rejected, kb_id)))
             learned = correction.kb_id
-            position = self.datastore.kb.entities.position
-            if learned and position(learned) == position(kb_id):
+            if learned and self.datastore.kb.entities.position(learned) == entity:
                 learned = None
             self._correct(span, correction._replace(kb_id=learned, rejected=rejected))
 
@@ -81,10 +80,7 @@ class Feedback:
         (record,) = self.reader.read([[span]]).records
         covered_spans: list[Span] = []
         with self.datastore.reading():
-            entity = NO_ENTITY
-            if kb_id != NIL:
-                self._require_entity(span, kb_id)
-                entity = self.datastore.kb.entities.position(kb_id)
+            entity = NO_ENTITY if kb_id == NIL else self._position(span, kb_id)
             matcher = CorrectionMatcher(
                 [CorrectedMention(record, entity)], self.datastore, cache=cache
             )
@@ -170,9 +166,12 @@ class Feedback:
         learned = entities.position(correction.kb_id)
         return (correction.kb_id,) if all(position == learned for position in owners) else ()
 
-    def _require_entity(self, span: Span, kb_id: str) -> None:
-        if self.datastore.kb.entities.position(kb_id) < 0:
+    def _position(self, span: Span, kb_id: str) -> int:
+        """The position of an entity that a mention is said to be, or not to be."""
+        position = self.datastore.kb.entities.position(kb_id)
+        if position < 0:
             raise Errors.E510(id=kb_id, text=span.text)
+        return position
 
     def _correct(self, span: Span, correction: Correction) -> None:
         batch = self.reader.read([[span]])

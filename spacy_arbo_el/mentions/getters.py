@@ -91,12 +91,15 @@ def find_mentions(doc: Doc, get_spans: SpanGetter) -> list[Span]:
 
 
 def offsets_of_span(span: Span) -> Offsets:
+    """The offsets of a span. ValueError for what is none, such as a text."""
+    if not isinstance(span, Span):
+        raise Errors.E513(value=shortened(repr(span), 60))
     return span.start_char, span.end_char
 
 
 def place_of(span: Span) -> Place:
     """The offsets and the label of a span."""
-    return span.start_char, span.end_char, span.label_
+    return *offsets_of_span(span), span.label_
 
 
 def set_mentions(doc: Doc, spans: Sequence[Span], get_spans: SpanGetter) -> None:

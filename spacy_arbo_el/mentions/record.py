@@ -187,8 +187,9 @@ def document_id(doc: Doc) -> str:
 
 def keys_of(spans: Sequence[Span]) -> list[MentionKey]:
     """Keys that identify the spans of one Doc."""
+    offsets = [offsets_of_span(span) for span in spans]
     fingerprint = text_fingerprint(spans[0].doc.text) if spans else ""
-    return [(fingerprint, *offsets_of_span(span)) for span in spans]
+    return [(fingerprint, *place) for place in offsets]
 
 
 def records_of(

@@ -37,8 +37,9 @@ class Explainer:
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected.
         """
-        if self.stages.reader.is_discarded(span.label_):
-            return Explanation(span.text, None, f"spans with the label {span.label_} are left out.")
+        *_, label = place_of(span)
+        if self.stages.reader.is_discarded(label):
+            return Explanation(span.text, None, f"spans with the label {label} are left out.")
         spans = self.stages.reader.mentions_to_link(span.doc)
         row = _row_of(span, spans)
         if row is None:

@@ -52,9 +52,9 @@ def to_displacy(
     """
     if kb_url_template is not None:
         check_template(kb_url_template)
-    title = doc.user_data.get("title")
     spans = find_mentions(doc, get_spans or EntSpans())
     ents = [_entity(span, kb_url_template, extension) for span in filter_spans(spans)]
+    title = doc.user_data.get("title")
     return {
         "text": doc.text,
         "ents": ents,

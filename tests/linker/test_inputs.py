@@ -232,10 +232,13 @@ def test_links_without_any_text_of_entities(tmp_path):
     assert [step.kind for step in evidence][:2] == ["entity", "exemplar"]
 
 
-def test_texts_in_the_place_of_docs_are_one_clear_error():
-    linker = build().get_pipe("arbo_linker")
+def test_a_text_in_the_place_of_a_doc_or_a_mention_is_one_clear_error(linker):
     with pytest.raises(ValueError, match="E512.*'text' is no Doc"):
         linker.fit(["text"])
+    feedback = linker.feedback
+    for call in (feedback.learn, feedback.reject_link, feedback.covered, linker.explain):
+        with pytest.raises(ValueError, match="E513.*'text' is no mention"):
+            call("text", "Q1")
 
 
 def test_a_link_as_a_dict_has_its_mention_and_all_titles():
