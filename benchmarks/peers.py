@@ -88,7 +88,7 @@ class MiniLM:
 
 def _minilm() -> str:
     try:
-        from spacy_arbo_el.encoders.sources import BUNDLED, resolve_name
+        from spacy_arbo_el.base.bundled import BUNDLED, resolve_name
 
         return str(resolve_name(BUNDLED))
     except ImportError:

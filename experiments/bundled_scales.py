@@ -7,10 +7,10 @@ Run it on a CPU with AVX2, and again when ``encoders/quantization.py`` finds sca
 
 import safetensors.torch
 
+from spacy_arbo_el.base.bundled import BUNDLED
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.quantization import find_scales
 from spacy_arbo_el.encoders.quantized import BUNDLED_SCALES
-from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.word_pieces import WordPieceTokenizer
 
 if __name__ == "__main__":

@@ -75,10 +75,10 @@ def _check_corpus(data: Path, kb_path: Path, dev: Path | None, spans_key: str, l
 def _check_list(path: Path, lang: str, write: Path | None) -> None:
     import spacy
 
+    from ..base.bundled import english_words
     from ..base.errors import Errors
     from ..evaluation.data_check import check_kb, survey_kb
     from ..evaluation.list_check import check_list
-    from ..find.ordinary import english_words
     from ..kb.loaders import load_kb
     from .init import check_language
 

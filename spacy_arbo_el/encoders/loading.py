@@ -16,9 +16,9 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from ..base.bundled import resolve_name
 from ..base.errors import Errors, code_of
 from ..base.memory import release_mapped
-from .sources import resolve_name
 from .word_pieces import MARKERS
 
 # Seconds to wait for the hub, before a name is looked up there, with many tries.

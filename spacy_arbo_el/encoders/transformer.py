@@ -11,6 +11,7 @@ from spacy_transformers.data_classes import HFObjects
 from thinc.api import Model, torch2xp, xp2torch
 from thinc.types import ArgsKwargs, Floats2d
 
+from ..base.bundled import BUNDLED
 from ..base.settings import check_count
 from .inputs import SpanInputs, length_batches
 from .loading import load_pretrained
@@ -18,7 +19,6 @@ from .pooling import Pooling, SpanStates, pooled_width
 from .protocol import TowerReader
 from .quantized import bundled_scales
 from .shim import EncoderShim, attention_kind, loaded_shim, shim_of
-from .sources import BUNDLED
 from .windows import WindowReader
 from .word_pieces import END_PLACE, SEP_PLACE, TITLE_PLACE
 

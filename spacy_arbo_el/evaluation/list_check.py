@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from ..find.top_terms import TopTerms
 from ..kb.entity import Entity
+from ..names.firms import is_legal_form
 from ..names.spellings import folded
-from ..names.words import is_legal_form, without_qualifier
+from ..names.words import without_qualifier
 from .data_check import EXAMPLES, Finding
 from .short_names import ShortNames
 

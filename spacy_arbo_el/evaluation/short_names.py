@@ -1,4 +1,4 @@
-"""Short names of firms that a list lacks: "Halix" of "Halix Oil & Gas Inc."."""
+"""Short names of firms without a legal form in their titles: "Halix" of "Halix Oil & Gas"."""
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 from ..kb.entity import Entity
 from ..names.spellings import folded
-from ..names.words import bare_forms
 
 # The label of firms in most pipelines.
 FIRM = "ORG"
@@ -18,7 +17,8 @@ LEAST_ENDINGS = 3
 class ShortNames:
     """Gathers the words that titles of firms begin with, and the names that entities have.
 
-    A firm has a legal form at the end of its title, or the type ``FIRM``.
+    A firm has the type ``FIRM``. One with a legal form has its short names: see
+    ``Entity.names_in_text``.
 
     words: Words of the language, in lower case; a short name has another one.
     """
@@ -31,11 +31,10 @@ class ShortNames:
     _named: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, entity: Entity) -> None:
-        for name in entity.names:
+        for name in entity.names_in_text:
             self._named[folded(name)].add(entity.id)
-        forms = bare_forms(entity.title)
-        if forms or FIRM in entity.types:
-            for beginning, ending in _parted(forms[-1] if forms else entity.title):
+        if FIRM in entity.types:
+            for beginning, ending in _parted(entity.title):
                 self._titles[folded(beginning)].setdefault(entity.id, (beginning, ending))
                 self._endings[ending] += 1
 

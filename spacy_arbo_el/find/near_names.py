@@ -11,7 +11,9 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..base.bundled import english_words
 from ..kb.entity import Entity
+from ..names.firms import bare_forms, begins_with_firm_word, short_names
 from ..names.folding import visible, with_whole_words
 from ..names.prefixes import differ_in_prefixes
 from ..names.signs import Joint, joints_of
@@ -23,11 +25,10 @@ from ..names.word_index import (
     normal_word,
     words_of_name,
 )
-from ..names.words import bare_forms, begins_with_firm_word
 from .coordination import Coordinations
 from .dictionary import SHORT, Dictionary, Hit, Name, is_exact, is_usable
 from .edges import without_markup
-from .ordinary import english_words, is_other_thing
+from .ordinary import is_other_thing
 from .splitting import Borders
 from .windows import JOINING, Unit, best_without_overlaps, near_windows, read_units
 
@@ -85,7 +86,7 @@ class NearNames:
         bare = [
             (number, text)
             for number, name in enumerate(forms)
-            for text in bare_forms(name)
+            for text in dict.fromkeys((*bare_forms(name), *short_names(name)))
             if is_usable(text, stop_words)
         ]
         owners = np.array([*range(len(forms)), *(number for number, _ in bare)], dtype=np.int64)

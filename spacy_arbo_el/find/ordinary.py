@@ -2,12 +2,9 @@
 
 import re
 from collections.abc import Container
-from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 
-from ..encoders.sources import BUNDLED, resolve_name
-from ..names.words import is_legal_form
+from ..names.firms import is_legal_form
 
 # The characters on each side that say whether a text is in capitals.
 AROUND = 40
@@ -25,12 +22,6 @@ _CAPITALIZED = re.compile(r"(?<![\w'\u2019])([A-Z\u00c0-\u00de][^\W_]+)[^\S\n]+\
 # What stands between the last word and the end; and what ends a sentence there.
 _GAP = re.compile(r"(?<!\W)\W*\Z")
 _ENDS_SENTENCE = re.compile(r"[.!?:]\W|\n\s*\n|\A[^\n]*\n\W*[-*\u2022]")
-
-
-@lru_cache(maxsize=1)
-def english_words() -> frozenset[str]:
-    """Frequent English words, in lower case: the word pieces of the bundled encoder."""
-    return frozenset((Path(resolve_name(BUNDLED)) / "vocab.txt").read_text("utf8").split())
 
 
 def is_other_thing(text: str, start: int, end: int, name: str, stop_words: Container[str]) -> bool:

@@ -3,11 +3,13 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from numbers import Real
 from typing import Any
 
 from ..base.display import shortened
 from ..base.errors import Errors
+from ..names.firms import short_names
 from ..storage.lines import is_storable
 
 NIL = "NIL"
@@ -98,6 +100,12 @@ class Entity:
         """The title and the aliases, each once, title first. No title where it is no name."""
         title = () if self.is_unnamed else (self.title,)
         return list(dict.fromkeys((*title, *self.aliases)))
+
+    @property
+    def names_in_text(self) -> list[str]:
+        """The names, then those that texts write of firms; see ``short_names``."""
+        names = self.names
+        return list(dict.fromkeys((*names, *chain.from_iterable(map(short_names, names)))))
 
     def __repr__(self) -> str:
         fields = [repr(self.id), repr(shortened(self.title))]

@@ -56,7 +56,9 @@ def respelled(entities: EntityStore, strings: Sequence[str], written: Sequence[s
     """
     matches = match_spellings(entities, strings, written)
     positions = {position for match in matches if match is not None for position in match.positions}
-    names = {position: entity.names for position, entity in entities.at_all(positions).items()}
+    names = {
+        position: entity.names_in_text for position, entity in entities.at_all(positions).items()
+    }
     common = ["" if match is None else _common_name(match, names) for match in matches]
     return [name or _compatible_form(string) for name, string in zip(common, strings)]
 

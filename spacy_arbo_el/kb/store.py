@@ -415,7 +415,7 @@ class EntityStore:
         spelled = (
             (position, *spelling)
             for position, entity in zip(positions, entities)
-            for spelling in all_spellings(entity.names).items()
+            for spelling in all_spellings(entity.names_in_text).items()
         )
         names = [(number + i, *spelling) for i, spelling in enumerate(spelled)]
         many("INSERT INTO name VALUES (?, ?, ?, ?)", names)

@@ -79,7 +79,7 @@ class Names:
             details = f"{details} ({', '.join(entity.types)})".strip()
         if not entity.names:
             return _one_text(entity, details) if self.description else []
-        return [(name, details) for name in dict.fromkeys(map(compatible, entity.names))]
+        return [(name, details) for name in dict.fromkeys(map(compatible, entity.names_in_text))]
 
 
 @registry.misc("spacy-arbo-el.Parts.v1")

@@ -17,10 +17,11 @@ from ..base.arrays import take_or
 from ..kb.store import EntityStore
 from ..mentions.normalization.text import normalized_names
 from ..mentions.record import MentionRecord
+from ..names.firms import bare_forms
 from ..names.formulas import atoms_of
 from ..names.spellings import compared_forms, compatible, folded
 from ..names.string_features import FeatureReader, InterchangedWords, StringTable
-from ..names.words import bare_forms, without_qualifier
+from ..names.words import without_qualifier
 from ..storage.locks import ForkableLock
 from .sources import StringSource
 
@@ -448,7 +449,7 @@ class EntityStrings:
         for row, position in enumerate(positions.tolist()):
             if position in entities:
                 entity = entities[position]
-                written = list(map(compatible, entity.names))
+                written = list(map(compatible, entity.names_in_text))
                 names = [*written, *filter(None, map(without_qualifier, written))]
                 bare = [form for name in written for form in bare_forms(name)]
                 compared = [form for name in (*names, *bare) for form in compared_forms(name)]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from spacy_arbo_el.base.bundled import BUNDLED
 from spacy_arbo_el.encoders.loading import load_pretrained
 from spacy_arbo_el.encoders.shim import attention_kind, shim_of
-from spacy_arbo_el.encoders.sources import BUNDLED
 from spacy_arbo_el.encoders.word_pieces import MARKERS
 
 from ..floats import assert_same_vectors

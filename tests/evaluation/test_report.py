@@ -140,16 +140,17 @@ def test_top_terms_of_a_hierarchy_and_of_types():
 
 @pytest.mark.parametrize(("titles", "aliases"), cases("short_names"))
 def test_short_names_that_titles_share_or_that_stand_before_a_usual_word(titles, aliases):
-    entities = [Entity(title, title, aliases=["Halix"] * (title == "Halix")) for title in titles]
+    entities = [Entity(title, title, types=["ORG"]) for title in titles]
     assert check_list(entities, STOP_WORDS, {"united"})[1] == aliases
 
 
 def test_the_command_needs_no_documents_and_writes_short_names(tmp_path):
     path = tmp_path / "entities.csv"
-    path.write_text("id,title\nE1,Velmo\nE2,Velmo AG\n")
+    path.write_text("id,title,types\nE1,Velmo,ORG\nE2,Velmo Oil,ORG\n")
     output = run("check", path, "--write", tmp_path / "more.csv")
     assert "2 entities, 2 names" in output
-    assert (tmp_path / "more.csv").read_text() == "id,title,aliases\nE1,Velmo,\nE2,Velmo AG,Velmo\n"
+    written = "id,title,types,aliases\nE1,Velmo,ORG,\nE2,Velmo Oil,ORG,Velmo\n"
+    assert (tmp_path / "more.csv").read_text() == written
     (tmp_path / "dev.spacy").write_bytes(b"")
     assert "E799" in run("check", tmp_path / "dev.spacy", code=1)
 

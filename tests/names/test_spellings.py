@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_arbo_el.names.firms import short_names, without_legal_form
 from spacy_arbo_el.names.spellings import (
     BARE,
     OTHER,
@@ -19,7 +20,6 @@ from spacy_arbo_el.names.words import (
     numbers_among,
     roman_value,
     with_plain_numbers,
-    without_legal_form,
     words_of,
 )
 
@@ -112,3 +112,8 @@ def test_each_word_is_one_word_in_lower_case(string):
 @pytest.mark.parametrize(("name", "bare"), cases("legal_forms"))
 def test_legal_forms_at_the_end_are_left_out(name, bare):
     assert without_legal_form(name) == bare
+
+
+@pytest.mark.parametrize(("title", "names"), cases("short_names_of_firms"))
+def test_short_names_are_the_beginnings_of_a_title_with_a_legal_form(title, names):
+    assert short_names(title) == names
