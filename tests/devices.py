@@ -8,8 +8,11 @@ import os
 import pytest
 
 from spacy_arbo_el.base.devices import on_gpu
+from spacy_arbo_el.retrieval.index.exact import faiss_has_gpu
 
 needs_fork = pytest.mark.skipif(
     on_gpu() or not hasattr(os, "fork"), reason="needs fork, after which CUDA does not work"
 )
-needs_index = pytest.mark.skipif(on_gpu(), reason="search on a GPU is exact")
+needs_index = pytest.mark.skipif(
+    on_gpu() and not faiss_has_gpu(), reason="without faiss-gpu, search on a GPU is exact"
+)

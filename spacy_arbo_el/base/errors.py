@@ -555,6 +555,16 @@ class Warnings:
         "read by default. Give get_spans=GroupSpans({first!r}), of spacy_arbo_el.mentions.getters."
     )
 
+    # Retrieval: W3xx
+    W302 = Message(
+        "The installed FAISS has no GPU support, so the search runs on the GPU in torch, exactly. "
+        "To use the configured index, install faiss-gpu (Linux, CUDA 12)."
+    )
+    W303 = Message(
+        "FAISS can't search the index {kind!r} on a GPU, so it is searched on the CPU. An index "
+        'with factory = "IVF2048,SQ8" or "IVF2048,PQ48" is searched on the GPU.'
+    )
+
     # The component: W5xx
     W501 = Message(
         "{count} gold ids of the training mentions are not in the knowledge base ({some}). These "

@@ -338,8 +338,7 @@ class ArboKB(KnowledgeBase):
         """Entities of an alias, with shares of frequencies, and vectors if these are up to date."""
         self.reload_if_changed()
         strings = self.vocab.strings
-        named = self.entities.at_all(self.entities.with_name(alias))
-        total = sum(entity.frequency for entity in named.values())
+        named = self._priors(alias)
         vectors = self.vectors.of_positions(list(named))
         return [
             Candidate(
@@ -348,10 +347,43 @@ class ArboKB(KnowledgeBase):
                 entity_freq=entity.frequency,
                 entity_vector=vectors[position].tolist() if position in vectors else [],
                 alias_hash=strings.add(alias),
-                prior_prob=entity.frequency / total if total else 1 / len(named),
+                prior_prob=prior,
             )
-            for position, entity in sorted(named.items())
+            for position, (entity, prior) in named.items()
         ]
+
+    def get_prior_prob(self, entity: str, alias: str) -> float:
+        position = self.entities.position(entity)
+        return self._priors(alias).get(position, (None, 0.0))[1]
+
+    def _priors(self, alias: str) -> dict[int, tuple[Entity, float]]:
+        """Entities with the alias, by position. With their shares of the frequencies."""
+        named = self.entities.at_all(self.entities.with_name(alias))
+        total = sum(entity.frequency for entity in named.values())
+        return {
+            position: (entity, entity.frequency / total if total else 1 / len(named))
+            for position, entity in sorted(named.items())
+        }
+
+    def contains_entity(self, entity: str) -> bool:
+        return entity in self.entities
+
+    def contains_alias(self, alias: str) -> bool:
+        return bool(self.entities.with_name(alias))
+
+    def get_entity_strings(self) -> list[str]:
+        return [entity.id for entity in self.entities]
+
+    def get_alias_strings(self) -> list[str]:
+        return list(
+            dict.fromkeys(name for entity in self.entities for name in entity.names_in_text)
+        )
+
+    def get_size_entities(self) -> int:
+        return len(self.entities)
+
+    def get_size_aliases(self) -> int:
+        return self.entities.count_names()
 
 
 def _with_id(store: EntityStore, entity_id: str) -> Entity | None:

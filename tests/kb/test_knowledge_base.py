@@ -160,11 +160,18 @@ def test_methods_of_spacys_knowledge_bases(kb):
     candidates = kb.get_candidates(doc[1:2])
     assert [c.entity_ for c in candidates] == ["a", "b"]
     assert candidates[0].prior_prob == 0.5
+    assert kb.get_prior_prob("a", "cold") == 0.5
+    assert kb.get_prior_prob("c", "cold") == 0.0
     for candidate in candidates:
         np.testing.assert_array_equal(candidate.entity_vector, kb.get_vector(candidate.entity_))
     assert kb.get_alias_candidates("nothing") == []
     batch = kb.get_candidates_batch([doc[1:2], doc[2:3]])
     assert [[c.entity_ for c in group] for group in batch] == [["a", "b"], []]
+    assert kb.contains_entity("a")
+    assert kb.contains_alias("FLU")
+    assert not kb.contains_alias("x")
+    assert kb.get_size_entities() == 3
+    assert kb.get_entity_strings() == ["a", "b", "c"]
     assert kb.entity_vector_length == 3
     assert len(kb.get_vectors(["a", "b"])) == 2
     with pytest.raises(KeyError, match="no entity 'z'"):
@@ -235,9 +242,10 @@ def test_a_merge_with_a_named_entity_gives_it_its_names():
 
 def test_no_name_leads_to_an_unnamed_entity():
     kb = ArboKB(Vocab(), [UNNAMED, Entity("D9", "Flu")])
-    assert kb.entities.with_name("D7") == []
+    assert not kb.contains_alias("D7")
+    assert kb.get_alias_strings() == ["Flu"]
     assert kb.get("D7") == UNNAMED
-    assert kb.entities.count_names() == 1
+    assert kb.get_size_aliases() == 1
 
 
 NAMES = st.text(st.sampled_from("abcé \"'*-"), min_size=1, max_size=9).filter(str.strip)

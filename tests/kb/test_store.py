@@ -129,13 +129,14 @@ def apply(kb, edit, *values):
 def check(kb, oracle):
     assert {entity.id: entity for entity in kb} == oracle.entities
     assert len(kb) == len(oracle.entities)
+    assert kb.get_size_entities() == len(oracle.entities)
     assert kb.entities.redirects() == oracle.redirects
     ids = [f"e{i}" for i in range(6)]
     places = kb.entities.positions_of(ids)
     assert [id_ or None for id_ in kb.entities.ids_of(places)] == [oracle.find(i) for i in ids]
     assert places.tolist() == [kb.entities.position(i) for i in ids]
     folded = {spelling(n) for e in oracle.entities.values() for n in e.names}
-    assert kb.entities.count_names() == len(folded)
+    assert kb.get_size_aliases() == len(folded)
     for name in folded:
         named = [kb.entities.at(position).id for position in kb.entities.with_name(name)]
         expected = [

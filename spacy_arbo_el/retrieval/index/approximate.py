@@ -6,6 +6,7 @@ a mapped file. Rows that are added after the index was built are searched exactl
 there are so many that they are added to it.
 """
 
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ import numpy as np
 import torch
 
 from ...base.arrays import TopK
-from ...base.errors import Errors
+from ...base.devices import on_gpu
+from ...base.errors import Errors, Warnings
 from ...kb.attached_index import AttachedIndex
 from ...kb.vectors import VectorRows
 from ..similarity import Similarity
@@ -67,6 +69,7 @@ class ApproximateIndex:
         self.similarity = similarity
         self.about = details
         self.rescore = rescore
+        self._on_gpu: Any = None
         if len(rows) - index.ntotal > MAX_TAIL:
             add_rows(index, rows, similarity)
         late = np.arange(index.ntotal, len(rows))
@@ -93,15 +96,38 @@ class ApproximateIndex:
         late = self.index.ntotal
         tail = self._tail.search(queries, k, None if allowed is None else allowed[late:]).ids
         tail = np.where(tail >= 0, tail + late, -1)
-        parameters = None
-        if allowed is not None:
-            bits = np.packbits(allowed[:late], bitorder="little")
-            parameters = restricted(self.index, faiss.IDSelectorBitmap(bits))
-        _, rows = self.index.search(queries, k, params=parameters)
+        if on_gpu() and self._is_on_gpu():
+            rows = self._candidates_on_gpu(queries, k, allowed)
+        else:
+            parameters = None
+            if allowed is not None:
+                bits = np.packbits(allowed[:late], bitorder="little")
+                parameters = restricted(self.index, faiss.IDSelectorBitmap(bits))
+            _, rows = self.index.search(queries, k, params=parameters)
         if rows.max(initial=-1) >= late:
             problem = f"it has the row {rows.max()}, and there are {late}"
             raise Errors.E303(path="of the knowledge base", problem=problem)
         return np.concatenate([rows, tail], axis=1)
+
+    def _is_on_gpu(self) -> bool:
+        """Copy the index to the GPU once, if supported."""
+        if self._on_gpu is None:
+            try:
+                self._on_gpu = _to_gpus(self.index)
+            except (RuntimeError, AttributeError):
+                warnings.warn(Warnings.W303.format(kind=self.about["kind"]))
+                self._on_gpu = False
+        return self._on_gpu is not False
+
+    def _candidates_on_gpu(  # pragma: no cover - needs a GPU
+        self, queries: np.ndarray, k: int, allowed: np.ndarray | None
+    ) -> np.ndarray:
+        # FAISS on a GPU returns at most 2048 rows and can't leave any out.
+        wide = min(k if allowed is None else 4 * k, 2048, self.index.ntotal)
+        _, rows = self._on_gpu.search(queries, wide)
+        if allowed is not None:
+            rows[(rows >= 0) & ~allowed[rows]] = -1
+        return rows
 
 
 def parts(index: Any) -> Iterator[Any]:
@@ -176,6 +202,14 @@ def sample(rows: VectorRows, count: int, similarity: Similarity) -> np.ndarray:
     """Sample prepared vectors at equal distances, the same in every call: (count, width)."""
     chosen = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).astype(np.int64))
     return similarity.prepare(rows.take(chosen))
+
+
+def _to_gpus(index: Any) -> Any:
+    """Copy an index to all GPUs. RuntimeError or AttributeError for kinds that can't be."""
+    options = faiss.GpuMultipleClonerOptions()
+    options.useFloat16 = True
+    options.shard = True
+    return faiss.index_cpu_to_all_gpus(index, co=options)
 
 
 def similarities(

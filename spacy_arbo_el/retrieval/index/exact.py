@@ -194,6 +194,10 @@ def forbid_mask(mask: np.ndarray) -> Forbid:
     return forbid
 
 
+def faiss_has_gpu() -> bool:
+    return hasattr(faiss, "GpuIndexFlatIP") and faiss.get_num_gpus() > 0
+
+
 def check_width(queries: np.ndarray, width: int) -> None:
     """Raise an error if queries and vectors differ in width."""
     if queries.shape[1] != width:

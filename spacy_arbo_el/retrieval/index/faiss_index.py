@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 from spacy.util import registry
 
 from ...base.devices import on_gpu
-from ...base.errors import Errors
+from ...base.errors import Errors, Warnings
 from ...base.log import log
 from ...base.settings import check_positive
 from ...kb.attached_index import AttachedIndex
@@ -25,7 +26,7 @@ from .approximate import (
     restricted,
     sample,
 )
-from .exact import FlatIndex, faiss
+from .exact import FlatIndex, faiss, faiss_has_gpu
 from .protocol import Index
 
 # Fewer rows than these are searched exactly: by an index without lists, by one with lists (per
@@ -55,7 +56,7 @@ class FaissIndex:
 
     factory: The index, as FAISS's ``index_factory`` reads it: "HNSW32", "IVF4096,PQ48x4fs". Flat,
         SQ, IVF and HNSW indexes, also behind transforms such as OPQ. Search is exact below 39 rows
-        per list, below 10,000 rows where there are no lists, and on a GPU.
+        per list, and below 10,000 rows where there are no lists.
     search: Its parameters, as FAISS's ``ParameterSpace`` reads them: "nprobe=64", "efSearch=128".
         "" for FAISS's own, which find little.
     rescore: How many candidates are rescored with their own vectors, for each result.
@@ -87,7 +88,7 @@ class FaissIndex:
         previous: Index | None = None,
     ) -> Index:
         """An index over rows. Exact where they are few, else the attached one or a new one."""
-        if len(rows) < MIN_TRAINING_ROWS or on_gpu():
+        if len(rows) < MIN_TRAINING_ROWS or _must_be_exact():
             return FlatIndex(similarity.prepare(rows.array()), similarity)
         inner = similarity.metric == "ip"
         new = self._new(rows.width, faiss.METRIC_INNER_PRODUCT if inner else faiss.METRIC_L2)
@@ -156,3 +157,10 @@ def _set_clustering(component: Any) -> None:
         component.cp.min_points_per_centroid = 1
     if hasattr(component, "pq"):
         component.pq.cp.min_points_per_centroid = 1
+
+
+def _must_be_exact() -> bool:
+    if on_gpu() and not faiss_has_gpu():
+        warnings.warn(Warnings.W302)
+        return True
+    return False
