@@ -50,7 +50,7 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_100,
+    "tokens of the core": 232_900,
     "tokens of contrib/": 80_600,
     "tokens of tests/": 253_960,
     "tokens a line of code": 9.7,
