@@ -1,4 +1,4 @@
-"""A log of decisions: what stands, and what can be undone or made again."""
+"""A log of decisions: what stands, and what can be undone."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -21,8 +21,7 @@ class DecisionLog:
     """Decisions and their undoing, in order. It only grows.
 
     entries: JSON-serialisable. Each has its number ("n", its place), its time ("at") and its
-        "action". An undo has the number of what it undoes ("of"), a decision that is made again
-        that of the first one ("redo").
+        "action". An undo has the number of what it undoes ("of").
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -71,18 +70,6 @@ class DecisionLog:
                 free_numbers.add(entry["n"])
             claimed |= claims(entry)
         return free_numbers
-
-    def undone(self) -> list[Entry]:
-        """The decisions that can be made again: they were undone since the last other one."""
-        undone_numbers: list[int] = []
-        for entry in self.entries:
-            if entry["action"] == "undo":
-                undone_numbers.append(entry["of"])
-            elif "redo" in entry:
-                undone_numbers = [number for number in undone_numbers if number != entry["redo"]]
-            else:
-                undone_numbers = []
-        return [self.entries[number] for number in undone_numbers]
 
 
 def now() -> str:

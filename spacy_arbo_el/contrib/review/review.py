@@ -9,7 +9,6 @@ from typing import Any
 import srsly
 from spacy.language import Language
 
-from ...base.errors import Errors
 from ...discovery.decision_log import NOTES, Entry, clusters_of
 from ...discovery.entities import NewEntity
 from ...discovery.new_entities import NewEntities
@@ -17,7 +16,7 @@ from ...kb.entity import Entity
 from ...linking.corrections import CorrectionKey
 from ...mentions.record import MentionKey, MentionRecord
 from ...pipelines import save_pipeline
-from .decisions.deciding import Deciding, given
+from .decisions.deciding import Deciding
 from .decisions.journal import META, Journal
 from .errors import ReviewMessages
 from .near import Near
@@ -143,17 +142,6 @@ class Review:
             finally:
                 self._note(entry)
             return entry
-
-    def redo(self, by: str, number: int | None = None) -> Entry:
-        """Make a decision again that was taken back. RETURNS: Its new entry.
-
-        number: That of the decision; by default the one taken back last.
-        """
-        with self._deciding:
-            undone = [entry for entry in self.journal.log.undone() if number in (None, entry["n"])]
-            if not undone:
-                raise Errors.E716()
-            return self.decide(undone[-1]["action"], by, redo=undone[-1]["n"], **given(undone[-1]))
 
     def _check_writable(self) -> None:
         if self.read_only:

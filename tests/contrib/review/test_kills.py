@@ -24,7 +24,7 @@ KILLS = 12
 
 
 def act(review, rng):
-    """A random decision, undo or redo. It may be refused, like that of a person."""
+    """A random decision or undo. It may be refused, like that of a person."""
     ids = list(review.queue.rows) or ["NEW-none"]
     one, other = rng.choice(ids), rng.choice(ids)
     entity = f"E{rng.randrange(20)}"
@@ -40,7 +40,6 @@ def act(review, rng):
         lambda: review.decide("kb_update", "x", entity={"id": "cat", "title": f"cat {one}"}),
         *[lambda: review.undo("x")] * 3,
         lambda: review.undo("x", rng.choice(review.standing)["n"]),
-        lambda: review.redo("x"),
     ]
     rng.choice(acts)()
 

@@ -14,16 +14,7 @@ from ....kb.entity import NIL, Entity
 from ....linker import find_linker
 from ....linking.feedback import correction_key
 from ..errors import ReviewMessages
-from .journal import MENTION, META, Recorded, journal_path
-
-_CHOICE = ("id", "kb_id", "title", "description", "types")
-# What a decision is made from, where it is made again. The rest of its entry came of it.
-GIVEN: dict[str, Sequence[str]] = {
-    "accept": _CHOICE,
-    "learn": MENTION,
-    "kb_upsert": ("entities",),
-}
-_ALSO = ("id", "ids", "others", "into", "kb_id", "comment", "mentions")
+from .journal import META, Recorded, journal_path
 
 
 def replay(nlp: Language, model: Path) -> None:
@@ -48,12 +39,6 @@ def replay(nlp: Language, model: Path) -> None:
         log.entries.append(entry)
     if log.entries:
         nlp.meta[META] = {"journal": recorded.id, "entries": len(log.entries)}
-
-
-def given(entry: Entry) -> dict[str, Any]:
-    """The fields that a decision was made from."""
-    names = GIVEN.get(entry["action"], (*_ALSO, *["entity"][: entry["action"].startswith("kb_")]))
-    return {name: entry[name] for name in names if name in entry}
 
 
 class Deciding:

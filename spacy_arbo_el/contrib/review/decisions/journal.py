@@ -25,7 +25,7 @@ from ..errors import ReviewMessages
 _KINDS: dict[Any, str] = {
     str: "action at by journal state id into kb_id title description comment verdict off "
     "document text label",
-    int: "n of redo start end",
+    int: "n of start end",
     bool: "added",
     list[str]: "ids others types mentions changed",
     list[int]: "members steps",

@@ -195,15 +195,12 @@ class Pages:
         window: Window | None = request.scope["window"]
         return window.name if window is not None else self.windows.name
 
-    def again(self, is_redo: bool, request: Request) -> Response:
-        """Undo or redo a decision, and show its page."""
+    def undo(self, request: Request) -> Response:
+        """Undo a decision, and show its page."""
         form = request.scope["form"]
         number_given = form.get("n", [""])[0]
         number = int(number_given) if number_given.isdecimal() and len(number_given) < 10 else None
         back = Filters.of(dict(parse_qsl(form.get("back", [""])[0]))).query()
-        if is_redo:
-            entry = self.review.redo(self.by(request), number)
-            return self._to(request, self._place(entry, {**back, "done": entry["n"]}))
         entry = self.review.undo(self.by(request), number)
         return self._to(request, self._place(entry, {**back, "undone": entry["n"]}))
 
@@ -260,8 +257,7 @@ def create_app(
     routes: list[BaseRoute] = [Route(p, partial(pages.show, name)) for p, name in shown.items()]
     changing: dict[str, Any] = {
         "/decide/{action}": pages.decide,
-        "/undo": partial(pages.again, False),
-        "/redo": partial(pages.again, True),
+        "/undo": pages.undo,
         "/save": pages.save,
         "/name": pages.name,
         "/logout": pages.leave,

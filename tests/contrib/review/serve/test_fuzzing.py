@@ -48,7 +48,7 @@ def described(browser):
     pages += [f"/export/{name}" for name in EXPORTS]
     for path in pages:
         spec["paths"][path] = {"get": {"parameters": parameters(QUERY, ids), **answers}}
-    for path in [*(f"/decide/{action}" for action in FORMS), "/undo", "/redo", "/name"]:
+    for path in [*(f"/decide/{action}" for action in FORMS), "/undo", "/name"]:
         spec["paths"][path] = {"post": {"requestBody": form(FIELDS, [*ids, "0"]), **answers}}
     address = "/reconcile/" + browser.rules.secret("reconcile")
     for end in ("", "/suggest/entity", "/suggest/type", "/preview", "/properties"):
