@@ -5,6 +5,7 @@ import json
 import os
 import re
 import threading
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from spacy.language import Language
 from spacy.util import SimpleFrozenList
 
 from .base.devices import device_of_vectors
-from .base.errors import Errors, code_of
+from .base.errors import Errors, Warnings, code_of
 from .kb.database import DATABASE
 from .linker import ArboLinker, find_linker
 from .linking.component_folder import CHECKSUMS
@@ -38,6 +39,8 @@ CHECKSUM_FORMAT = ("spacy-arbo-el.pipeline", 1)
 # Functions of a pipeline that has been loaded and of its folder, by name. Packages register them by
 # the entry points ``spacy_arbo_el_after_load``.
 after_load = catalogue.create("spacy_arbo_el", "after_load", entry_points=True)
+# The one that makes the decisions of a review.
+REVIEW = "review"
 
 
 def _names_in_pipeline(folder: Path) -> str | None:
@@ -191,7 +194,7 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
     """Load a pipeline, naming any unreadable file. Otherwise as ``spacy.load``.
 
     Then all functions of ``after_load`` are called, by name. That of a review makes the decisions
-    that came after the pipeline was saved.
+    that came after the pipeline was saved; a warning says where it is missing.
 
     settings: For ``spacy.load``.
     """
@@ -203,9 +206,18 @@ def load_pipeline(path: str | Path, **settings: Any) -> Language:
         if code_of(error) or isinstance(error, (ValueError, OSError, ImportError)):
             raise
         raise Errors.E056(path=path, problem=repr(error)) from error
-    for _, hook in sorted(after_load.get_all().items()):
-        hook(nlp, Path(path))
+    hooks = after_load.get_all()
+    for name in sorted(hooks):
+        hooks[name](nlp, Path(path))
+    if REVIEW not in hooks and journal_path(Path(path)).is_file():
+        warnings.warn(Warnings.W051.format(path=journal_path(Path(path))), stacklevel=2)
     return nlp
+
+
+def journal_path(model: Path) -> Path:
+    """The file of a review's decisions on a pipeline, beside its folder."""
+    model = Path(os.path.realpath(model))
+    return model.with_name(f"{model.name}.{REVIEW}.jsonl")
 
 
 def _checksums(folder: Path) -> dict[str, Checksum]:

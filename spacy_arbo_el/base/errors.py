@@ -513,6 +513,12 @@ class Errors:
 
 
 class Warnings:
+    # Pipelines: W0xx
+    W051 = Message(
+        "{path} has decisions on the pipeline beside it, which may lack some of them: the package "
+        "that makes them is not installed. Install spacy_arbo_el with its entry points."
+    )
+
     # Reading files: W1xx
     W101 = Message(
         "{path}: {count} mentions overlap longer ones: only doc.spans[{key!r}] has them all."

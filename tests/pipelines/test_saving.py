@@ -10,7 +10,7 @@ import pytest
 import spacy
 from filelock import FileLock, Timeout
 
-from spacy_arbo_el import edit_pipeline, load_pipeline, save_pipeline
+from spacy_arbo_el import edit_pipeline, load_pipeline, pipelines, save_pipeline
 from spacy_arbo_el.base.calibration import Calibration
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -299,3 +299,10 @@ def test_a_pipeline_of_links_loads_as_a_copy(own_tiny, tmp_path):
     assert spacy.load(tmp_path / "copy").pipe_names == own_tiny.pipe_names
     (tmp_path / "whole").symlink_to(tmp_path / "cache")
     assert spacy.load(tmp_path / "whole").pipe_names == own_tiny.pipe_names
+
+
+def test_decisions_without_the_add_on_that_makes_them_are_said(model, monkeypatch):
+    pipelines.journal_path(model).write_text("{}\n")
+    monkeypatch.setattr(pipelines.after_load, "get_all", dict)
+    with pytest.warns(UserWarning, match="W051.*model.review.jsonl has decisions"):
+        load_pipeline(model)

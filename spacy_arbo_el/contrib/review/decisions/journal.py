@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
 from ....discovery.decision_log import DecisionLog, Entry, now
+from ....pipelines import journal_path
 from ....storage.files import sync_folder, write_file
 from ..errors import ReviewMessages
 
@@ -61,12 +62,6 @@ NEEDED: dict[str, Sequence[str]] = {
 BEGINNING = b'{"action": "begin"'
 # Where a pipeline says how much of which journal is in it: a key of its meta.json.
 META = "review"
-
-
-def journal_path(model: Path) -> Path:
-    """The file of a review's decisions on a pipeline, beside its folder."""
-    model = Path(os.path.realpath(model))
-    return model.with_name(f"{model.name}.review.jsonl")
 
 
 def state_of(model: Path) -> str:
