@@ -8,8 +8,9 @@ that, and where several entities share a name, nothing else tells them apart.
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from ..base.arrays import AppendOnly, numbered, unit
+from ..base.arrays import AppendOnly, numbered, offsets_of, unit
 from ..encoders.dual import DualEncoder
 from ..encoders.inputs import EncodingCache
 from ..kb.texts import keys_of
@@ -25,8 +26,6 @@ DESCRIPTION_PIECES = 64
 KIND = "descriptions"
 # How much a mention with no words around it counts: it says only what its name means mostly.
 WITHOUT_CONTEXT = 0.5
-# Mentions and sentences around them are compared so many at a time.
-PAIRS = 16384
 # What stands in place of a row of the vectors.
 UNKNOWN = -1
 
@@ -180,15 +179,13 @@ def contexts_of(
 
     A context is the mean of the sentences around a mention, each of which is encoded once.
     """
-    pairs = [(row, *pair) for row, record in enumerate(records) for pair in record.sentences]
-    place = {text: i for i, text in enumerate(dict.fromkeys([text for _, text, _ in pairs]))}
+    pairs = [pair for record in records for pair in record.sentences]
+    texts, shares = zip(*pairs) if pairs else ((), ())
+    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     vectors = encode_contexts(encoder, list(place), cache)
-    contexts = np.zeros((len(records), vectors.shape[1]), dtype=np.float32)
-    for first in range(0, len(pairs), PAIRS):
-        rows, texts, shares = zip(*pairs[first : first + PAIRS])
-        of_sentences = vectors[[place[text] for text in texts]]
-        np.add.at(contexts, list(rows), of_sentences * np.array(shares, dtype=np.float32)[:, None])
-    return unit(contexts)
+    bounds = offsets_of(np.array([len(record.sentences) for record in records], dtype=np.int64))
+    cells = np.array(shares, dtype=np.float32), list(map(place.get, texts)), bounds
+    return unit(csr_matrix(cells, shape=(len(records), len(place))) @ vectors)
 
 
 def _of_same_string(records: Sequence[MentionRecord], contexts: np.ndarray) -> np.ndarray:
