@@ -35,13 +35,16 @@ Scales = Mapping[str, Tensor]
 def quantize(transformer: nn.Module, scales: Scales) -> nn.Module:
     """Copy a transformer on a CPU, with 8-bit linear layers where it has scales for them."""
     shared = {id(tensor): tensor for tensor in (*transformer.parameters(), *transformer.buffers())}
-    copied = deepcopy(transformer, shared)
+    copied: Any = deepcopy(transformer, shared)
     for name, linear in linears_of(transformer).items():
         if name in scales:
             parent, _, child = name.rpartition(".")
             setattr(copied.get_submodule(parent), child, QuantizedLinear(linear, scales[name]))
     for module in copied.modules():
         _round_once(module)
+    if copied._supports_sdpa:
+        # Its backward pass alone is slower than that of eager attention.
+        copied.config._attn_implementation = "sdpa"
     return copied.eval()
 
 
@@ -110,9 +113,12 @@ class QuantizedLinear(nn.Module):
         """Inputs as uint8."""
         return torch.addcmul(self.offset, inputs, self.scaling).clamp_(0, 255).to(torch.uint8)
 
-    def give_gelu(self, following: "QuantizedLinear") -> None:
+    def give_gelu(self, following: nn.Module | None) -> None:
         """Apply GELU to the outputs, rounded for a following layer without factors."""
-        self._outputs = (following.step, following.zero, torch.uint8, "gelu", [], "none")
+        output = self._outputs[:3]
+        if isinstance(following, QuantizedLinear) and following.is_flat:
+            output = following.step, following.zero, torch.uint8
+        self._outputs = (*output, "gelu", [], "none")
 
     def forward(self, inputs: Tensor) -> Tensor:
         steps = inputs if inputs.dtype == torch.uint8 else self.rounded(inputs)
@@ -138,7 +144,7 @@ def _round_once(module: nn.Module) -> None:
 
             module.register_forward_pre_hook(hook, with_kwargs=True)
     before, after = feed_forward(module)
-    if isinstance(before, QuantizedLinear) and isinstance(after, QuantizedLinear) and after.is_flat:
+    if isinstance(before, QuantizedLinear):
         before.give_gelu(after)
         cast(Any, module).intermediate.intermediate_act_fn = nn.Identity()
 

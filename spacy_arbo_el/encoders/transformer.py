@@ -26,7 +26,7 @@ Backprop = Callable[[Floats2d], None]
 
 # Word pieces in a forward pass on a CPU (more of them leave its cache), and on a GPU. Training on
 # a CPU is faster with larger batches.
-PREDICT_TOKENS = (1536, 32768)
+PREDICT_TOKENS = (768, 32768)
 TRAIN_TOKENS = (2560, 32768)
 # So few word pieces are padded to one length and read in one forward pass: on a CPU, a pass costs
 # as much as 40 of them, and the cells of a table have many lengths.
