@@ -30,8 +30,8 @@ MAX_WIDE = 8192
 # the time with two to six of them, and as much with one and seven.
 FEW_QUERIES = 7
 
-# Similarities computed at a time: 64 MB on a CPU, 1 GB on a GPU.
-BLOCK = {"cpu": 1 << 24, "cuda": 1 << 28}
+# Similarities computed at a time: 16 MB on a CPU, 1 GB on a GPU.
+BLOCK = {"cpu": 1 << 22, "cuda": 1 << 28}
 
 # Puts -inf in place of forbidden similarities: (similarities (b, n) of a block of queries, number
 # of the first of these queries).
