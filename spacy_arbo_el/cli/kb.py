@@ -304,7 +304,7 @@ def _search_by_vector(
 @kb_cli.command("export")
 def export_command(
     path: Path = Arg(..., help="Folder of a knowledge base, or of a pipeline with one"),
-    output: Path = Arg(..., help=".csv, .tsv or .jsonl; - for JSONL on standard output"),
+    output: Path = Arg(..., help=".csv, .tsv, .jsonl or .parquet; - for JSONL on standard output"),
     changed: bool = Opt(False, "--changed", help="A further column: which are new or changed"),
 ) -> None:
     """Write the entities as a table, or as JSONL.

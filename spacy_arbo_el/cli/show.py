@@ -11,6 +11,7 @@ from ._util import user_errors, visible_lines
 from .arguments import CODE, MODEL, open_model
 
 FEATURES = Opt(False, "--features", help="The numbers behind the words, in log-odds")
+PAGE = Opt(None, "--page", help="HTML page of the text's links and their evidence")
 
 
 def show_command(
@@ -23,6 +24,7 @@ def show_command(
     label: str = Opt("", "--label", help="The label of the mention, if the linker matches types"),
     kb_id: str = Opt("", "--kb-id", help="The id of the entity that you expect"),
     features: bool = FEATURES,
+    page: Path | None = PAGE,
     code: Path | None = CODE,
     # fmt: on
 ) -> None:
@@ -38,6 +40,8 @@ def show_command(
         nlp = open_model(model)
         doc = _linked_text(nlp, text, mention, label)
         _explain(nlp, doc, kb_id or None, features)
+        if page is not None:
+            _write_page(nlp, doc, page)
 
 
 def _linked_text(nlp: Language, text: str, mention: str, label: str) -> Doc:
@@ -71,3 +75,15 @@ def _explain(nlp: Language, doc: Doc, kb_id: str | None, has_numbers: bool) -> N
         print(visible_lines(explanation))
         if has_numbers and explanation.numbers:
             print(visible_lines(f"  by: {explanation.numbers}"))
+
+
+def _write_page(nlp: Language, doc: Doc, path: Path) -> None:
+    from ..linker import find_linker
+    from ..show.html import render_evidence
+    from ..storage.files import write_file
+
+    linker = find_linker(nlp)
+    settings = {"extension": linker.cfg["extension"], "threshold": linker.threshold}
+    html = render_evidence([doc], get_spans=linker.mentions.getter, **settings)
+    write_file(path, html.encode("utf8"))
+    msg.good(f"{path}: the text with its links and their evidence")

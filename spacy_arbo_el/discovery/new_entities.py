@@ -113,6 +113,10 @@ class NewEntities:
         counts = counted(len(self), "new entity", "new entities"), counted(mentions, "mention")
         return f"NewEntities({', '.join(counts)})"
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """All new entities with their mentions, JSON-serialisable."""
+        return [entity.to_dict() for entity in self]
+
     # Looking up
 
     @locked

@@ -6,30 +6,34 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from ..base.errors import Errors
+from ..base.extras import import_pyarrow
 from ..storage.cells import cell
 from ..storage.files import replacing
 from .entity import Entity
-from .importers.fields import ALT_IDS, FIELDS, NAMES
+from .importers.fields import ALT_IDS, FIELDS, LISTS, NAMES
 from .importers.jsonl import entity_lines
 from .knowledge_base import ArboKB
 from .layout import Layout
 
-SUFFIXES = (".csv", ".tsv", ".jsonl")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".parquet")
 # The columns of a list that had none; "frequency" and ``ALT_IDS`` where some entity has them.
 DEFAULT = ("id", "title", "aliases", "description", "types")
 TEXTS = ("id", "title", "description")
 # The column that says which rows are new or changed.
 MARK = "changed"
+# Rows of Parquet that are written at a time.
+BATCH = 2000
 
 Row = dict[str, Any]
 
 
 def write_list(kb: ArboKB, path: Path, is_marked: bool = False) -> int:
-    """Write a knowledge base as CSV, TSV or JSONL, as the file's name says.
+    """Write a knowledge base as CSV, TSV, JSONL or Parquet, as the file's name says.
 
     Tables have the columns of the first import, in their order and with their names, and further
     ones for what these lack. JSONL has the fields of entities.
@@ -48,6 +52,8 @@ def write_list(kb: ArboKB, path: Path, is_marked: bool = False) -> int:
                     record = {**json.loads(line), MARK: marks[position]}
                     line = json.dumps(record, ensure_ascii=False)
                 file.write(line.encode("utf8") + b"\n")
+        elif suffix == ".parquet":
+            _write_parquet(kb, file, is_marked)
         else:
             write_csv(kb, file, is_marked, "\t" if suffix == ".tsv" else "")
     return len(kb)
@@ -64,6 +70,18 @@ def write_csv(kb: ArboKB, file: BinaryIO, is_marked: bool, delimiter: str = "") 
         # A list comes back as it came; what was added since then may come from a stranger's text.
         rows.writerow(map(_harmless, cells) if mark else cells)
     text.detach()
+
+
+def _write_parquet(kb: ArboKB, file: BinaryIO, is_marked: bool) -> None:
+    pyarrow = import_pyarrow()
+    layout = _complete_layout(kb, is_marked)
+    kinds = dict.fromkeys((*LISTS, ALT_IDS), pyarrow.list_(pyarrow.string()))
+    kinds["frequency"] = pyarrow.float64()
+    fields = [(name, kinds.get(kind, pyarrow.string())) for name, kind in layout.columns.items()]
+    rows = (row for row, _ in _rows(kb, layout))
+    with pyarrow.parquet.ParquetWriter(file, pyarrow.schema(fields)) as writer:
+        while batch := list(islice(rows, BATCH)):
+            writer.write_table(pyarrow.Table.from_pylist(batch, writer.schema))
 
 
 def _rows(kb: ArboKB, layout: Layout) -> Iterator[tuple[Row, str]]:

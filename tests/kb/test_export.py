@@ -5,6 +5,7 @@ import json
 import pytest
 from spacy.vocab import Vocab
 
+from spacy_arbo_el.base.extras import import_pyarrow
 from spacy_arbo_el.kb.entity import Entity
 from spacy_arbo_el.kb.export import write_list
 from spacy_arbo_el.kb.knowledge_base import ArboKB
@@ -61,6 +62,20 @@ def test_what_was_exported_is_read_again(kb, tmp_path):
 def test_tabs_separate_the_columns_of_a_tsv(kb, tmp_path):
     header = exported(kb, tmp_path / "out.tsv").splitlines()[0]
     assert header.split("\t") == ["Land", "Name", "identifier", "synonyms", "Freq", "Long"]
+
+
+def test_lists_and_numbers_stay_such_in_parquet(kb, tmp_path):
+    write_list(kb, tmp_path / "out.parquet")
+    halix, _ = import_pyarrow().parquet.read_table(tmp_path / "out.parquet").to_pylist()
+    assert halix == {
+        "Land": "DE",
+        "Name": "Halix",
+        "identifier": "h1",
+        "synonyms": ["Halix AG", "HX"],
+        "Freq": 12.0,
+        "Long": "-3.5",
+    }
+    assert list(load_kb(tmp_path / "out.parquet", Vocab())) == list(kb)
 
 
 def test_new_lines_are_marked_in_jsonl(kb, tmp_path):

@@ -50,9 +50,9 @@ VAGUE = frozenset(
 )
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
-    "tokens of the core": 232_500,
+    "tokens of the core": 232_750,
     "tokens of contrib/": 80_600,
-    "tokens of tests/": 253_800,
+    "tokens of tests/": 253_900,
     "tokens a line of code": 9.7,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,

@@ -127,9 +127,11 @@ def test_command(nlp, tmp_path):
     text = "Boats travel up the Amazon."
 
     command = "show", tmp_path / "model", "--text", text
-    printed = run(*command, "--mention", "Amazon", "--kb-id", "shop")
+    page = "--kb-id", "shop", "--page", tmp_path / "page.html"
+    printed = run(*command, "--mention", "Amazon", *page)
     assert "river (Amazon)" in printed
     assert "shop: candidate number" in printed
+    assert "class='step entity'" in (tmp_path / "page.html").read_text()
     assert "found no mention" in run(*command, code=1)
     assert "no 'Nile' in the text" in run(*command, "--mention", "Nile", code=1)
 
