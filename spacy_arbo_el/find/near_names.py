@@ -133,7 +133,8 @@ class NearNames:
             number = int(self.owners[row])
             if borders.may_be_name(*place):
                 weight = (place[1] - place[0]) * similarity
-                weighted[place] = Found(weight, number, self.names[number].text)
+                read_as = _in_case_of(text[slice(*place)], self.names[number].text)
+                weighted[place] = Found(weight, number, read_as)
         places = list(weighted)
         chosen = best_without_overlaps(places, [weighted[place].weight for place in places])
         borders.split({offset for number in chosen for offset in places[number]})
@@ -184,7 +185,8 @@ class NearNames:
             if begins_with_firm_word(text[start:end]) and not begins_with_firm_word(name):
                 continue
             if borders.may_be_name(start, end) and not differ_in_prefixes(text[start:end], name):
-                read_as = name if self._is_other_form(text[start:end], row) else ""
+                is_other_form = self._is_other_form(text[start:end], row)
+                read_as = _in_case_of(text[start:end], name) if is_other_form else ""
                 weighted[start, end] = Found((end - start) * similarity, number, read_as)
         return weighted
 
@@ -220,3 +222,8 @@ class NearNames:
         if is_misspelled and (len(text) < MIN_ALONE or text.lower() in english_words()):
             return False
         return text.isupper() or not is_exact(name)
+
+
+def _in_case_of(text: str, name: str) -> str:
+    """A name as a text would write it: "tumor" for "tumour", where the list has "Tumor"."""
+    return name.lower() if text.islower() else name

@@ -19,6 +19,8 @@ _ADJECTIVES = {
 }
 _PAIRS = [(adj, noun.strip()) for adj, nouns in _ADJECTIVES.items() for noun in nouns]
 _BOTH_WAYS = (*_PAIRS, *((noun, adjective) for adjective, noun in _PAIRS))
+# Endings of adjectives that say what something lacks or is like, and of their nouns.
+_QUALITIES = [(f"{vowel}nt", f"{vowel}n{ending}") for vowel in "ae" for ending in ("ce", "cy")]
 # Endings of Latin and Greek plurals, without the "s" of an English one, and of the singular.
 _PLURALS = (
     *(("mata", "ma"), ("ae", "a"), ("i", "us"), ("a", "um"), ("a", "on"), ("e", "is")),
@@ -52,6 +54,12 @@ def interchanged_words(entities: Iterable[Sequence[str]]) -> Iterator[tuple[str,
 def related_words(word: str) -> Iterator[str]:
     """The words that would be the noun of an adjective, or an adjective of a noun."""
     for ending, other in _BOTH_WAYS:
+        yield from _with_ending(word, ending, other)
+
+
+def quality_words(word: str) -> Iterator[str]:
+    """The nouns of an adjective such as "deficient", which names no deficiency by itself."""
+    for ending, other in _QUALITIES:
         yield from _with_ending(word, ending, other)
 
 

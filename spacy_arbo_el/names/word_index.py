@@ -19,7 +19,7 @@ import numpy as np
 from ..base.arrays import offsets_of
 from ..base.compiling import jit_helper, numba_jit
 from .british import american
-from .derivation import interchanged_words, latin_singulars, related_words
+from .derivation import interchanged_words, latin_singulars, quality_words, related_words
 from .folding import WORD as WORD_CHAR
 from .folding import kind_of, visible
 from .spellings import INVISIBLE, compatible, without_accents
@@ -256,7 +256,8 @@ class WordIndex:
         return matches
 
     def _search(self, word: str) -> dict[int, float]:
-        forms = dict.fromkeys(self.interchanged.get(word, ()), INTERCHANGED)
+        others = (*self.interchanged.get(word, ()), *quality_words(word))
+        forms = dict.fromkeys(others, INTERCHANGED)
         forms.update(dict.fromkeys(related_words(word), RELATED))
         forms.update(dict.fromkeys(latin_singulars(word), LATIN))
         forms[word] = 1.0

@@ -15,6 +15,7 @@ NAMES = [
     *("breast cancer", "ovarian cancer", "lung cancer", "pancreatic cancer", "melanoma"),
     *("type 1 diabetes", "type 2 diabetes", "hepatitis B", "hepatitis C", "fibrosis"),
     *("lung fibrosis", "meningioma", "bronchus", "snoring", "Velmo syndrome"),
+    *("Tumor", "protein C deficiency", "recurrence"),
 ]
 FINDER = NearNames.of(NLP.vocab, NLP.Defaults.stop_words, [Entity(name) for name in NAMES])
 
