@@ -55,15 +55,6 @@ def test_every_mention_keeps_its_exact_offsets_also_in_a_file(nlp, text):
             assert any(len(ent) >= len(span) for ent in over)
 
 
-def test_mention_inside_a_token_splits_it(nlp):
-    counts = Counter()
-    text = text_of("An anti-G6PDx test", (8, 12, "Gene", ("D1",)), (0, 2, "X"))
-    doc = to_doc(nlp, text, counts=counts)
-    assert [token.text for token in doc] == ["An", "anti", "-", "G6PD", "x", "test"]
-    assert doc.text == "An anti-G6PDx test"
-    assert counts["retokenised"] == 1
-
-
 def test_tokenizer_that_changes_the_text_is_an_error():
     nlp = spacy.blank("en")
     nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.lower().split())

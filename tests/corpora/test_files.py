@@ -89,12 +89,6 @@ def test_missing_values_of_parquet_are_those_of_a_table(tmp_path):
     assert [span.text for span in doc.ents] == ["Blue"]
 
 
-def test_comments_before_a_table_of_documents_are_left_out(write):
-    path = write("# mine, today\n\nid,text,mention\na,Blue fever.,Blue\n", "a.csv")
-    (doc,) = read_documents(path, spacy.blank("en"))
-    assert [span.text for span in doc.ents] == ["Blue"]
-
-
 @pytest.mark.parametrize(
     ("line", "is_bad"),
     [("#Apple rises, stocks fall", True), ("#2,Beta, Inc", True), ("#,Beta, Inc", True)]

@@ -145,11 +145,6 @@ def test_split_ids_uses_only_the_given_separators():
     assert split_ids("A+B|C") == ("A+B", "C")
 
 
-def test_kb_id_joins_the_ids():
-    assert AnnotatedMention(0, 1, "X", ("B", "A")).kb_id == "B|A"
-    assert AnnotatedMention(0, 1, "X").kb_id == "NIL"
-
-
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (2, 2), (2, 1), (0, 6)])
 def test_mention_outside_the_text_is_an_error(start, end):
     with pytest.raises(ValueError, match=rf"'d7'.*from {start} to {end}.*5 characters"):

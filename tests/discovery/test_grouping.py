@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,10 +24,6 @@ def vectors_of(kinds, width=4):
     vectors[4] = vectors[5] + 1e-6
     vectors[6:9] = np.array([0.0, np.nan, np.inf])[:, None]
     return vectors[np.array(kinds, dtype=np.int64)]
-
-
-def test_the_defaults_of_the_component_are_those_of_the_class():
-    assert spacy.blank("en").add_pipe("arbo_linker").discovery == Discovery()
 
 
 @pytest.mark.parametrize("probability, groups", [(0.6, 3), (0.75, 1)])

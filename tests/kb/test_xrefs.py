@@ -50,12 +50,6 @@ def test_ids_of_other_vocabularies_lead_to_the_entities(tmp_path, name):
     assert redirects_of(tmp_path / "kb")["D1"].endswith("1")
 
 
-def test_ids_of_several_entities_lead_to_none(tmp_path):
-    (tmp_path / "a.obo").write_text(OBO)
-    output = run("kb", "build", tmp_path / "a.obo", tmp_path / "kb", "--option", "xrefs=MESH")
-    assert "2 ids of other vocabularies" in output
-
-
 def test_a_column_of_further_ids_must_exist(tmp_path):
     (tmp_path / "a.csv").write_text(TABLE)
     arguments = ("kb", "build", tmp_path / "a.csv", tmp_path / "kb", "--option", "xrefs=mesch")

@@ -15,10 +15,3 @@ def compared(kb_id, names=(), features=()):
 @pytest.mark.parametrize(("text", "contributions", "first", "second"), cases("explanations"))
 def test_what_puts_a_candidate_before_another(text, contributions, first, second):
     assert in_words("Halix", contributions, compared(*first), compared(*second)) == text
-
-
-def test_three_things_are_named_at_most():
-    contributions = {"frequency": 4.0, "title": 3.0, "contains": 2.0, "numbers": 1.0}
-    text = in_words("Halix", contributions, compared("A"), compared("B"))
-    expected = "it is meant more often; the mention is its title; the mention can be a part"
-    assert text == f"A before B: {expected} of its name"
