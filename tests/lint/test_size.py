@@ -52,7 +52,7 @@ CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
 CEILINGS = {
     "tokens of the core": 232_750,
     "tokens of contrib/": 80_600,
-    "tokens of tests/": 253_900,
+    "tokens of tests/": 253_600,
     "tokens a line of code": 9.7,
     "percent of names that are vague": 0.6,
     "asserts that join several checks": 52,
