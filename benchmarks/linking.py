@@ -5,7 +5,8 @@
 Both encode the same windows of the same mentions. The bare encoder is the Hugging Face model alone,
 in the precision of the linker. Its windows are read, sorted by length and padded before the clock
 starts. It uses the batch size that was fastest in a first round. The two alternate, and the best
-time of each counts.
+time of each counts. The share of padding is that of all passes of ``nlp.pipe``, of names, contexts
+and descriptions.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import spacy
 import torch
 
 from spacy_arbo_el.corpora.reader import MentionCorpus
+from spacy_arbo_el.encoders import transformer
 from spacy_arbo_el.encoders.inputs import length_batches
 from spacy_arbo_el.encoders.shim import shim_of
 from spacy_arbo_el.linker import find_linker
@@ -55,6 +57,25 @@ def linking(nlp, docs) -> float:
     return time.perf_counter() - start
 
 
+def padding(nlp, docs) -> tuple[int, int, int]:
+    """Forward passes of ``nlp.pipe``, their word pieces, and how many of these are padding."""
+    passes = []
+    span_batches = transformer._span_batches
+
+    def count(inputs, *settings):
+        batches, tokens = span_batches(inputs, *settings)
+        pieces = inputs.lengths[np.unique(inputs.passage)].sum()
+        passes.append((len(batches), sum(tokens), sum(tokens) - pieces))
+        return batches, tokens
+
+    transformer._span_batches = count
+    try:
+        linking(nlp, docs)
+    finally:
+        transformer._span_batches = span_batches
+    return tuple(map(int, np.sum(passes, axis=0)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path)
@@ -75,9 +96,13 @@ def main() -> None:
     for _ in range(args.rounds):
         bare.append(bare_forward(shim, windows, size))
         full.append(linking(nlp, docs))
+    n_passes, pieces, padded = padding(nlp, docs)
     count = len(windows)
     print(f"{count} mentions in {len(docs)} documents, KB of {len(linker.kb.rows)} names,")
     print(f"{len(linker.exemplars)} exemplars, {torch.get_num_threads()} threads")
+    print(
+        f"{n_passes} passes of {pieces} word pieces, {padded / max(pieces, 1):.1%} of them padding"
+    )
     print(f"bare encoder  {count / min(bare):8.1f} mentions/s")
     print(f"nlp.pipe      {count / min(full):8.1f} mentions/s")
     print(

@@ -1,6 +1,9 @@
 """Linkers side by side: accuracy, speed, memory, start.
 
     python benchmarks/peers.py CORPUS.spacy KB [--train TRAIN.spacy] [--trained MODEL ...]
+    python benchmarks/peers.py wned-wiki.spacy wikipedia --documents 50 --rows minilm untrained
+
+The second is of articles, with some twenty mentions each.
 
 Each row runs in separate processes, on one thread. Seconds are of the CPU, children included. One
 process builds the knowledge base. Another starts, loads it, links the first document (FIRST, with
@@ -312,8 +315,14 @@ def percent(right: list[bool]) -> float:
     return 100 * sum(right) / max(len(right), 1)
 
 
-def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
-    """Names, mentions and entities as files that each row reads."""
+def prepare(
+    corpus: Path, kb: Path, train: Path | None, limit: int | None, data: Path
+) -> tuple[int, int]:
+    """Names, mentions and entities as files that each row reads.
+
+    limit: The first so many documents with mentions are taken; None for all.
+    RETURNS: How many documents there are, and how many mentions.
+    """
     import spacy
 
     from spacy_arbo_el.corpora.reader import MentionCorpus
@@ -344,7 +353,9 @@ def prepare(corpus: Path, kb: Path, train: Path | None, data: Path) -> None:
             spans.append((ent.start_char, ent.end_char, sorted(ids), folded not in seen, is_shared))
         if spans:
             documents.append((example.reference.text, spans))
+    documents = documents[:limit]
     srsly.write_json(data / "documents.json", documents)
+    return len(documents), sum(len(spans) for _, spans in documents)
 
 
 def main() -> None:
@@ -354,6 +365,7 @@ def main() -> None:
     parser.add_argument("--train", type=Path, help="What the trained models were trained on")
     parser.add_argument("--trained", type=Path, nargs="*", default=[])
     parser.add_argument("--rows", nargs="*")
+    parser.add_argument("--documents", type=int, help="The first so many")
     parser.add_argument("--child", nargs=4, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, help="A JSON file of the table.")
     args = parser.parse_args()
@@ -367,7 +379,7 @@ def main() -> None:
     table: dict[str, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         data = Path(temporary)
-        prepare(args.corpus, args.kb, args.train, data)
+        counts = prepare(args.corpus, args.kb, args.train, args.documents, data)
         for name in args.rows or rows:
             table[name] = child(name, "build", data, env)
         turns: dict[str, list[dict[str, Any]]] = {name: [] for name in table}
@@ -378,7 +390,7 @@ def main() -> None:
                     turns[name].append(turn)
                     if "skipped" in turn:
                         table[name] = turn
-    print(f"{machine()}. Medians of {TURNS} turns.")
+    print(f"{machine()}. Medians of {TURNS} turns. {counts[0]} documents, {counts[1]} mentions.")
     print(f"{'':24}" + "".join(f"{key:>9}" for key in COLUMNS))
     for name, row in table.items():
         if "skipped" not in row:

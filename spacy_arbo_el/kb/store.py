@@ -141,7 +141,7 @@ class EntityStore:
         missing = [position for position in distinct.tolist() if position not in self._ids]
         if missing:
             self._ids.update(self.ids_at(missing))
-        ids = [*(self._ids.get(position, "") for position in distinct.tolist()), ""]
+        ids = [*[self._ids.get(position, "") for position in distinct.tolist()], ""]
         places = np.where(positions >= 0, np.searchsorted(distinct, positions), len(distinct))
         return np.array(ids, dtype=object)[places]
 
