@@ -37,9 +37,10 @@ class Explainer:
         span: One of the document's mentions, or any other span.
         kb_id: An entity that was expected.
         """
-        *_, label = place_of(span)
-        if self.stages.reader.is_discarded(label):
-            return Explanation(span.text, None, f"spans with the label {label} are left out.")
+        offsets_of_span(span)  # an error for a text
+        if self.stages.reader.is_discarded(span.label_):
+            reason = f"spans with the label {span.label_} are left out."
+            return Explanation(span.text, None, reason)
         spans = self.stages.reader.mentions_to_link(span.doc)
         row = _row_of(span, spans)
         if row is None:
