@@ -1,6 +1,7 @@
 """Mentions by dictionary: places where a text names an entity."""
 
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -10,12 +11,13 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..base.bundled import english_words
 from ..corpora.annotated import LABEL
 from ..kb.entity import Entity
 from ..mentions.getters import FOUND_AS, SpanGetter, set_mentions
 from ..names.folding import Letters, fold, shape, with_whole_words
 from ..names.spellings import folded, is_accented, with_pairs, without_accents, written_forms
-from ..names.words import MIN_PLURAL, plural, singular
+from ..names.words import MIN_PLURAL, plural, singular, words_of
 from .edges import without_markup
 from .ordinary import is_other_thing
 from .splitting import Borders
@@ -25,6 +27,7 @@ from .windows import best_without_overlaps
 # Shorter names are found in their own spelling only: "ALL" is a disease, "all" is none.
 SHORT = 4
 
+_CONSONANTS = re.compile("[b-df-hj-np-tv-xz]+")
 _LAST_WORD = re.compile(r"(?<![a-z])[a-z]+\Z")
 
 
@@ -109,11 +112,13 @@ class Dictionary:
         top_terms: Whether those of the list are names too, see ``TopTerms``.
         """
         top = TopTerms()
+        titles: set[str] = set()
         names: dict[str, Name] = {}
         further: dict[str, Name] = {}
         unusable = 0
         for entity in entities:
             top.add(entity)
+            titles.add(entity.title)
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
             spellings: dict[str, str] = {}
@@ -138,6 +143,7 @@ class Dictionary:
                 for key, name in names.items()
                 if name.kb_id not in ids and folded(name.text) not in words
             }
+        names = _with_symbols(names, titles)
         numbers, exact = _spellings(names, stop_words)
         automaton = AhoCorasick(numbers, store_patterns=False)
         name_list = list(names.values())
@@ -236,6 +242,33 @@ def _add(names: dict[str, Name], key: str, name: Name) -> None:
         names[key] = first._replace(kb_id=None)
 
 
+def _with_symbols(names: dict[str, Name], titles: Container[str]) -> dict[str, Name]:
+    """The names, with symbols in capitals where the list has all names in small letters.
+
+    A short alias is a symbol there if it has no vowel or is an English word, and no name of another
+    entity has it: "oak" for Kjer's optic atrophy, but not "pain".
+    """
+    if any(name.text != name.text.lower() for name in names.values()):
+        return names
+    owners: defaultdict[str, set[str | None]] = defaultdict(set)
+    for name in names.values():
+        for word in words_of(name.text):
+            owners[word].add(name.kb_id)
+    words = english_words()
+    symbols = {
+        key
+        for key, name in names.items()
+        if len(key) <= SHORT and name.text not in titles
+        if key in words or _CONSONANTS.fullmatch(key)
+        if owners[key] <= {name.kb_id}
+    }
+    as_written = {key: name for key, name in names.items() if key not in symbols}
+    as_written.update(
+        (key.upper(), names[key]._replace(text=key.upper())) for key in names if key in symbols
+    )
+    return as_written
+
+
 def _spellings(
     names: Mapping[str, Name], stop_words: Container[str]
 ) -> tuple[dict[str, int], dict[str, int]]:
@@ -251,7 +284,8 @@ def _spellings(
             folded[key] = number
         kind = int(is_exact(name.text))
         for form in _other_forms(key) if len(name.text) > SHORT else ():
-            if is_usable(form, stop_words):
+            # Of "SAIDs", "said" would be found in any case, unlike a name of that length.
+            if is_usable(form, stop_words) and len(form) > SHORT:
                 more[kind].setdefault(form, []).append(number)
     name_list = list(names.values())
     for by_spelling, candidates_of in zip((folded, exact), more):

@@ -206,6 +206,20 @@ def test_words_of_a_text_in_capitals_are_no_symbols(text, names):
     assert [name for name, _ in found_near(text, entities)] == names
 
 
+def test_symbols_of_a_list_in_small_letters_are_found_in_capitals():
+    entities = [
+        Entity("D1", "optic atrophy", aliases=["oak", "saids", "nd"]),
+        Entity("D2", "suffering", aliases=["pain"]),
+        Entity("D3", "back pain"),
+        Entity("T1", "elm"),
+    ]
+    text = "The oak and the elm, he said with pain, of the 2nd nd are no OAK."
+    assert found(text, entities=entities) == ["elm", "pain", "OAK"]
+    # A list with a name in capitals has each in its own spelling.
+    entities.append(Entity("D4", "Gout"))
+    assert found(text, entities=entities) == ["oak", "elm", "pain", "nd"]
+
+
 def names_and_linker(entities, **config):
     nlp = spacy.blank("en")
     nlp.add_pipe("arbo_names", config=config)
