@@ -118,7 +118,7 @@ class Dictionary:
         unusable = 0
         for entity in entities:
             top.add(entity)
-            titles.add(entity.title)
+            titles.update((entity.title, *written_forms(entity.title)))
             label = entity.types[0] if entity.types else LABEL
             # Spellings that differ in case alone are one name.
             spellings: dict[str, str] = {}
