@@ -37,13 +37,11 @@ def build_command(
     format: str = Opt("", "--format", "-f", help=f"By default by the file's name. {FORMATS}"),
     columns: list[str] = COLUMNS,
     header: str = HEADER,
-    skip_bad: bool = Opt(False, "--skip-bad", help="table, jsonl, json: leave out invalid lines"),
-    further_options: list[str] = Opt(
-        [], "--option", help="Another of the format's: encoding=cp1252"
-    ),
-    model: Path | None = Opt(None, "--model", "-m", help="Pipeline whose linker encodes it"),
-    dtype: str = Opt("float32", "--dtype", help="Type of the vectors: float32 or float16"),
-    replace: bool = Opt(False, "--replace", help="Replace a knowledge base that is there"),
+    skip_bad: bool = Opt(False, "--skip-bad", help="Leave out invalid lines or rows"),
+    further_options: list[str] = Opt([], "--option", help="Of the format: KEY=VALUE"),
+    model: Path | None = Opt(None, "--model", "-m", help="Pipeline that encodes it"),
+    dtype: str = Opt("float32", "--dtype", help="Of the vectors: float32 or float16"),
+    replace: bool = Opt(False, "--replace", help="Replace a knowledge base"),
     code: Path | None = CODE,
 ) -> None:
     """Build a knowledge base from entities.

@@ -193,9 +193,8 @@ def compare_strategies(
             divided(docs, folds), fit.without, beside.without
         ):
             with restored(linker, docs):
-                for name, outcomes in _linked_in_ways(
-                    linker, training_docs, held_out, *fits
-                ).items():
+                linked = _linked_in_ways(linker, training_docs, held_out, *fits)
+                for name, outcomes in linked.items():
                     outcomes_of[name] += outcomes
             bar.update()
     if train is not None:
@@ -203,12 +202,10 @@ def compare_strategies(
             for training_docs, held_out in divided(docs, folds):
                 nlp = trained_on(training_docs, by, lambda fold_docs: train(fold_docs, bar.update))
                 trained = find_linker(nlp)
-                outcomes_of[TRAINED] += _held_out(
-                    trained, trained.stages, held_out, trained.threshold
-                )
-    fitted = fit.whole.threshold
-    present = linker.threshold
-    thresholds = {UNCHANGED: present, CALIBRATED: fitted, EXEMPLARS: present, BOTH: fitted}
+                linked_after = trained.stages, held_out, trained.threshold
+                outcomes_of[TRAINED] += _held_out(trained, *linked_after)
+    thresholds = dict.fromkeys((UNCHANGED, EXEMPLARS), linker.threshold)
+    thresholds |= dict.fromkeys((CALIBRATED, BOTH), fit.whole.threshold)
     strategies = [
         FitStrategy(name, outcomes, thresholds.get(name))
         for name, outcomes in outcomes_of.items()

@@ -48,9 +48,10 @@ def constrained(
     if len(divided):
         place = np.full(n, -1, dtype=np.int64)
         place[divided] = np.arange(len(divided))
-        inside = (place[source] >= 0) & (place[target] >= 0) & (label[source] == label[target])
+        is_inside = (place[source] >= 0) & (place[target] >= 0)
+        inside = np.flatnonzero(is_inside & (label[source] == label[target]))
         own = np.flatnonzero(place[has] >= 0)
-        n_decided = int(number.max()) + 1
+        n_decided = total - n
         # Decisions as entities, of which a cluster has at most one.
         graph = check_graph(
             n_decided,
@@ -60,7 +61,8 @@ def constrained(
             np.concatenate([np.full(len(own), -np.inf, np.float32), weight[inside]]),
         )
         edges = linkage_edges(graph, np.finfo(np.float32).max)
-        parts = components(n_decided + len(divided), graph.source[edges], graph.target[edges])
+        ends = graph.source[edges], graph.target[edges]
+        parts = components(n_decided + len(divided), *ends)
         label = label.astype(np.int64)
         label[divided] = label.max() + 1 + parts[n_decided:]
         _, label = np.unique(label, return_inverse=True)

@@ -162,8 +162,7 @@ def document_passages(
         return SpanInputs.empty()
     pieces, _, low, high = locate_mentions(tokenizer, texts, text_of, offsets)
     if markers:
-        arguments = pieces, text_of, low, high
-        pieces, low, high = with_markers(tokenizer.specials, *arguments)
+        pieces, low, high = with_markers(tokenizer.specials, pieces, text_of, low, high)
     ids, bounds = pieces
 
     budget = size - 2
@@ -190,9 +189,8 @@ def document_passages(
     ]
     # An empty mention at the end of a passage has no word piece: its place is [SEP].
     first = marker + edge
-    last = np.where(
-        tokenizer.are_readable(ids, bounds_of_pieces), marker + mention_length - 1 - edge, first - 1
-    )
+    is_readable = tokenizer.are_readable(ids, bounds_of_pieces)
+    last = np.where(is_readable, marker + mention_length - 1 - edge, first - 1)
     places = (array.astype(np.int32) for array in (first, last, marker))
     return SpanInputs(*assembled, passage, *places)
 

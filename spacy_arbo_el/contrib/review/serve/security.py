@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -246,6 +247,7 @@ class Gate:
 
         by_address: Whether it is for the Reconciliation API.
         """
+        refuse = partial(refusal, request)
         body = bytearray()
         size = 0
         most = self.rules.body
@@ -263,14 +265,14 @@ class Gate:
                 if size <= most and refused is None:
                     body += chunk.get("body", b"")
             elif self.rules.stopping.is_set():
-                return refusal(request, 503, "The server stops.", {"Connection": "close"})
+                return refuse(503, "The server stops.", {"Connection": "close"})
             elif time.monotonic() > end:
                 text = f"The body did not arrive within {self.rules.seconds:g} seconds."
-                return refusal(request, 408, text, {"Connection": "close"})
+                return refuse(408, text, {"Connection": "close"})
         if refused is not None:
             return refused
         if size > most:
-            return refusal(request, 413, f"The body has more than {most:,} bytes.")
+            return refuse(413, f"The body has more than {most:,} bytes.")
         request.scope.update(body=bytes(body), form={})
         window = request.scope["window"]
         if window is None and not by_address:
@@ -281,14 +283,14 @@ class Gate:
         try:
             fields = parse_qs(body.decode("utf8"), keep_blank_values=True, max_num_fields=20_000)
         except ValueError:
-            return refusal(request, 400, "This is no form.")
+            return refuse(400, "This is no form.")
         request.scope["form"] = fields
         if by_address:
             return None
         origin = request.headers.get("origin", self.rules.origins[0])
         is_ours = same(fields.get("csrf", [""])[0], window.form)
         if not is_ours or origin not in self.rules.origins:
-            return refusal(request, 403, "The form is from another page. Reload this one.")
+            return refuse(403, "The form is from another page. Reload this one.")
         return None
 
 
